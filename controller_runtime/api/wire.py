@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One HTTP exchange as values: what a transport carries and the embedded server answers.
+
+Both sides speak these, so a request can go over TLS or straight into the server's
+core and neither side can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+
+class HTTPRequest(NamedTuple):
+    """A request as it stands on the wire.
+
+    Attributes:
+        method: Upper case.
+        path: Absolute, percent-decoded, without the query.
+        query: Name and value pairs, percent-decoded, in order.
+        headers: Names in lower case.
+        body: The bytes, empty for none.
+    """
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+
+
+class HTTPResponse(NamedTuple):
+    """An answer, whole. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+
+
+class Watch(Protocol):
+    """An answer that goes on: status 200 and lines of JSON, until it is closed.
+
+    The server never blocks and never calls while it holds a lock: it says `on_ready`
+    when there may be something to take, and whoever reads takes it.
+    """
+
+    headers: Mapping[str, str]
+
+    def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
+        """The next lines, each ended by a newline, and whether the stream is over after them.
+
+        Never blocks; no lines and False means there is nothing yet.
+        """
+
+    def next_wake(self) -> float | None:
+        """When to `take` again even without `on_ready` (a bookmark is due, the time is up): the server's monotonic."""
+
+    def close(self) -> None:
+        """The reader is gone. Idempotent."""
+
+
+class Handler(Protocol):
+    """The synchronous core of a server."""
+
+    def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
+        """Answer `request`. Never raises, never blocks for long.
+
+        Args:
+            request: What was asked.
+            on_ready: For a watch: called from any thread, with no lock held, when
+                there may be lines to take. Without it a watch is refused with 400.
+        """

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The boundary: two verbs that leave the process, and what every maker of them promises.
+
+Nothing is re-sent behind the caller's back, nothing waits without a deadline, and
+deadlines are absolute monotonic seconds of the caller's host.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+
+
+class Stream(Protocol):
+    """A streamed answer, read by one thread; a context manager that closes it."""
+
+    response: HTTPResponse
+    """Status and headers; the body only where the status is not 200."""
+
+    def read(self, deadline: float) -> list[bytes] | None:
+        """The next complete lines, at least one, without their newlines; None when the stream is over.
+
+        Over means that the server ended it cleanly, or that we closed it.
+
+        Args:
+            deadline: A complete line must arrive by then, however many bytes drip in.
+
+        Raises:
+            StreamIdle: The deadline passed without a complete line. The stream is closed.
+            ConnectionLost: The stream was cut, inside a line or between two.
+        """
+
+    def close(self) -> None:
+        """End the stream, from any thread; wakes a blocked `read`, which then returns None. Idempotent."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+
+class Transport(Protocol):
+    """Carries requests to one API server. Threads: any."""
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        """One exchange. Any HTTP status is an answer.
+
+        Raises:
+            ConnectionLost: No whole answer by `deadline`. A write may have been done.
+        """
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        """Start a streamed exchange; `deadline` bounds the wait for its headers.
+
+        Raises:
+            ConnectionLost: No headers by `deadline`.
+        """
+
+    def close(self) -> None:
+        """Close idle connections. Streams are their readers' to close. Idempotent."""

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logging on the standard library: a constant message, then key=value.
+
+A library never configures logging; the command line calls `configure`. What `bound`
+adds rides along in a context variable, so it reaches whatever runs inside, and the
+threads spawned there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import json
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+_NOTHING: Mapping[str, Any] = {}
+_context: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("log_context", default=_NOTHING)
+_FIELDS = "controller_runtime_fields"
+
+
+class Logger:
+    """A module's logger. Levels: INFO for lifecycle, WARNING for what is retried, ERROR for the unexpected."""
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+
+    def debug(self, message: str, /, **fields: Any) -> None:
+        """For each event and each reconcile."""
+        self._log(logging.DEBUG, message, fields)
+
+    def info(self, message: str, /, **fields: Any) -> None:
+        """For lifecycle and transitions."""
+        self._log(logging.INFO, message, fields)
+
+    def warning(self, message: str, /, **fields: Any) -> None:
+        """For what went wrong and will be tried again."""
+        self._log(logging.WARNING, message, fields)
+
+    def error(self, message: str, /, **fields: Any) -> None:
+        """For what went wrong and will not be tried again."""
+        self._log(logging.ERROR, message, fields)
+
+    def exception(self, message: str, /, **fields: Any) -> None:
+        """For the unexpected: an error with the traceback of the exception being handled."""
+        self._log(logging.ERROR, message, fields, exc_info=True)
+
+    def _log(self, level: int, message: str, fields: dict[str, Any], exc_info: bool = False) -> None:
+        if self._logger.isEnabledFor(level):
+            merged = {**_context.get(), **fields}
+            self._logger.log(level, message, exc_info=exc_info, extra={_FIELDS: merged}, stacklevel=3)
+
+
+def get_logger(name: str) -> Logger:
+    """The logger of a module; pass `__name__`."""
+    return Logger(logging.getLogger(name))
+
+
+@contextlib.contextmanager
+def bound(**fields: Any) -> Iterator[None]:
+    """Add `fields` to every line logged inside."""
+    token = _context.set({**_context.get(), **fields})
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
+    """The key=value part of a record, empty for records of others."""
+    fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
+    return fields
+
+
+def _time_of(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _quoted(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value)
+    plain = text and not any(c.isspace() or c in '"=' for c in text)
+    return text if plain else json.dumps(text, ensure_ascii=False)
+
+
+class TextFormatter(logging.Formatter):
+    """One line a record: time, level, message, then key=value. A traceback follows on lines of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{_time_of(record)} {record.levelname:<7} {record.getMessage()}"
+        line += "".join(f" {key}={_quoted(value)}" for key, value in fields_of(record).items())
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JSONFormatter(logging.Formatter):
+    """One JSON object a record: time, level, logger, message, then the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": _time_of(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **fields_of(record),
+        }
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str, ensure_ascii=False)
+
+
+def configure(*, style: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
+    """Send this process's log to `stream` (stderr by default); for programs, not for libraries.
+
+    Args:
+        style: `text` or `json`.
+        level: Lowest level shown, of `logging`.
+        stream: Where to; None is standard error.
+
+    Returns:
+        The handler, so that a program can put another in its place.
+    """
+    handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
+    handler.setFormatter(JSONFormatter() if style == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    return handler

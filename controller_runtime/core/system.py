@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host that production runs on: bare `threading`, the system's clocks and its chance."""
+
+from __future__ import annotations
+
+import contextvars
+import random
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+
+class _Condition(threading.Condition):
+    """A condition over a plain lock, waiting for absolute deadlines."""
+
+    def __init__(self) -> None:
+        super().__init__(threading.Lock())
+
+    def wait_until(self, deadline: float | None) -> None:
+        if deadline is None:
+            self.wait()
+            return
+        # The platform's longest wait is bounded; callers loop, so an early return is within the contract.
+        self.wait(min(max(deadline - time.monotonic(), 0.0), threading.TIMEOUT_MAX))
+
+
+class _Thread(threading.Thread):
+    """A non-daemon thread that is joined by deadline."""
+
+    def join_until(self, deadline: float | None) -> bool:
+        if deadline is None:
+            self.join()
+        else:
+            self.join(min(max(deadline - time.monotonic(), 0.0), threading.TIMEOUT_MAX))
+        return not self.is_alive()
+
+
+class SystemHost:
+    """The real machine.
+
+    Threads are not daemons: a program that forgets to stop one does not exit, which is
+    noticed; one that drops it half-way through a write would not be.
+
+    Args:
+        name: Defaults to the machine's host name.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name if name is not None else socket.gethostname()
+        self.random = random.Random()  # seeded by the operating system
+
+    monotonic = staticmethod(time.monotonic)
+
+    @staticmethod
+    def now() -> datetime:
+        return datetime.now(UTC)
+
+    @staticmethod
+    def uuid() -> str:
+        return str(uuid.uuid4())
+
+    @staticmethod
+    def lock(label: str) -> threading.Lock:
+        return threading.Lock()
+
+    @staticmethod
+    def condition(label: str) -> _Condition:
+        return _Condition()
+
+    @staticmethod
+    def spawn(name: str, target: Callable[[], None]) -> _Thread:
+        context = contextvars.copy_context()
+        thread = _Thread(target=lambda: context.run(target), name=name)
+        thread.start()
+        return thread
+
+    @staticmethod
+    def leaving(label: str) -> None:
+        return
