@@ -136,7 +136,7 @@ def spawn(host: Host, stop: Stop, name: str, target: Callable[[], None]) -> Thre
     def run() -> None:
         try:
             target()
-        except Exception as error:  # noqa: BLE001 - a thread ends here
+        except Exception as error:  # a thread ends here
             log.exception("thread failed, stopping", thread=name)
             stop.fail(error)
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The local copy of one collection: store, lister, reflector, informer."""
