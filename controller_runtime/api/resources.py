@@ -90,6 +90,4 @@ PODS: Resource[V1Pod] = Resource("", "v1", "Pod", "pods", True, "kubernetes.clie
 NAMESPACES: Resource[V1Namespace] = Resource(
     "", "v1", "Namespace", "namespaces", False, "kubernetes.client:V1Namespace"
 )
-    "", "v1", "Namespace", "namespaces", False, "kubernetes.client:V1Namespace"
-)
 LEASES: Resource[V1Lease] = Resource("coordination.k8s.io", "v1", "Lease", "leases", True, "kubernetes.client:V1Lease")
