@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: options in, exit status out. What runs is composed in `controllers.run`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import click
+
+from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from controller_runtime.core.log import configure, get_logger
+from controllers.run import RunOptions, run
+
+log = get_logger(__name__)
+
+FAILED, BAD_USAGE = 1, 2
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="controller-runtime", prog_name="controllers")
+def cli() -> None:
+    """Kubernetes controllers in Python, on a cluster or on the embedded API server."""
+
+
+@cli.command("run")
+@click.option(
+    "--controllers",
+    "controllers",
+    metavar="NAMES",
+    default=None,
+    help="Comma-separated names, or * for all. Default on the embedded server: *; on a cluster it is required.",
+)
+@click.option("--embedded", is_flag=True, help="Start an embedded API server and run on it.")
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Run on the cluster this file names."
+)
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig; its current one by default.")
+@click.option(
+    "--hollow-nodes",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Register N nodes without machines, through the API.",
+)
+@click.option(
+    "--allow-fake-nodes", is_flag=True, help="Register hollow nodes on a cluster that is not the embedded one."
+)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers of each controller.")
+@click.option(
+    "--duration",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop by itself after this long.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json also turns the live table off.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Log each reconcile, and show tracebacks.")
+def run_command(log_format: str, verbose: bool, **options: object) -> None:
+    """Run controllers until stopped.
+
+    With neither --embedded nor --kubeconfig: the cluster of the pod this runs in, else
+    the embedded server.
+    """
+    configure(style=log_format, level=logging.DEBUG if verbose else logging.INFO)
+    live = log_format == "text" and not verbose and sys.stderr.isatty()
+    run(RunOptions(live=live, **options))  # type: ignore[arg-type]  # click checks the values above
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line, and exit: 0 stopped as asked, 1 failed, 2 bad usage."""
+    argv = sys.argv[1:] if arguments is None else arguments
+    verbose = "-v" in argv or "--verbose" in argv
+    try:
+        status = cli.main(args=argv, prog_name="controllers", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        status = BAD_USAGE
+    except click.Abort:
+        status = FAILED
+    except ControllerRuntimeError as error:
+        if verbose:
+            log.exception("failed")
+        click.echo(f"controllers: {error}", err=True)
+        status = BAD_USAGE if isinstance(error, UsageError) else FAILED
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Composes one run: a cluster, a manager with its controllers, hollow nodes, and what one sees of it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import attrs
+
+from controller_runtime.api.resources import NODES
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client.answers import check
+from controller_runtime.core.errors import ConnectionLost, ControllerRuntimeError, UsageError
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.system import SystemHost
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.server_process import APIServerProcess
+from controllers import catalog
+from controllers.census import Census
+from controllers.hollow_nodes import HollowNodes
+from controllers.signals import stopping_signals
+from controllers.view import ControllerStatus, LastLines, LiveView, PlainView, Snapshot, View
+
+log = get_logger(__name__)
+
+FIRST_ANSWER = 10.0
+"""Seconds the API server has for the first answer; then the command gives up."""
+
+
+@attrs.frozen(kw_only=True)
+class RunOptions:
+    """What `controllers run` was asked to do; the options of the command line, checked one by one."""
+
+    controllers: str | None = None
+    embedded: bool = False
+    kubeconfig: Path | None = None
+    context: str | None = None
+    hollow_nodes: int = 0
+    allow_fake_nodes: bool = False
+    workers: int | None = None
+    duration: float | None = None
+    live: bool = False
+
+
+@attrs.frozen
+class Plan:
+    """What will be done: decided from the options and the surroundings, before anything is touched."""
+
+    embedded: bool
+    kubeconfig: Path | None
+    context: str | None
+    names: list[str]
+
+
+def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
+    """Decide where to run and what.
+
+    Raises:
+        UsageError: The options contradict each other, or could harm a cluster by accident.
+    """
+    if options.embedded and options.kubeconfig:
+        raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")
+    if options.context and not options.kubeconfig:
+        raise UsageError("--context needs --kubeconfig: it names a context of that file")
+    embedded = options.embedded or not (options.kubeconfig or in_cluster)
+    if not embedded and options.controllers is None:
+        raise UsageError("--controllers is required on a cluster: name what to run, such as --controllers=node-ttl")
+    if not embedded and options.hollow_nodes and not options.allow_fake_nodes:
+        raise UsageError(
+            "--hollow-nodes would add fake nodes to a real cluster: add --allow-fake-nodes if that is meant"
+        )
+    names = catalog.choose("*" if options.controllers is None else options.controllers, embedded=embedded)
+    return Plan(embedded, options.kubeconfig, options.context, names)
+
+
+def run(options: RunOptions) -> None:
+    """Do as asked; returns when stopped as asked.
+
+    Raises:
+        UsageError: Bad options, or a kubeconfig that cannot be used.
+        ControllerRuntimeError: The cluster cannot be reached, or something failed.
+    """
+    todo = plan(options, in_cluster="KUBERNETES_SERVICE_HOST" in os.environ)
+    host = SystemHost()
+    stop = Stop(host)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(stopping_signals(host, stop))
+        kubeconfig, title = todo.kubeconfig, f"cluster of {todo.kubeconfig or 'this pod'}"
+        if todo.embedded:
+            server = stack.enter_context(APIServerProcess(host))
+            kubeconfig, title = server.kubeconfig, "embedded API server"
+            log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
+        manager = Manager.from_kubeconfig(kubeconfig, todo.context)
+        reach(manager)
+        compose(manager, host, stop, options, todo, title, stack)
+        if options.duration is not None:
+            spawn(host, stop, "duration", _after(stop, options.duration))
+        log.info("running", cluster=title, controllers=",".join(todo.names))
+        manager.run(stop)
+    log.info("stopped")
+
+
+def reach(manager: Manager) -> None:
+    """Ask the API server for its version, so that a wrong address is one clear line and not a long wait.
+
+    Raises:
+        ControllerRuntimeError: It refuses, is silent, or does not accept the credentials.
+    """
+    client = manager.client
+    try:
+        check(client.transport.request(HTTPRequest("GET", "/version"), manager.host.monotonic() + FIRST_ANSWER))
+    except ConnectionLost as error:
+        raise ControllerRuntimeError(
+            f"cannot reach the API server: {error}; check that it runs and that the kubeconfig's server is right"
+        ) from error
+
+
+def compose(
+    manager: Manager, host: Host, stop: Stop, options: RunOptions, todo: Plan, title: str, stack: contextlib.ExitStack
+) -> None:
+    """Add the controllers, the hollow nodes and the view to `manager`."""
+    controllers = catalog.build(manager, todo.names, workers=options.workers)
+    for controller in controllers:
+        manager.add(controller)
+    if options.hollow_nodes:
+        manager.add(HollowNodes(host, manager.client, options.hollow_nodes))
+    census = Census(host)
+    manager.informer(NODES).subscribe(census.observe, name="census")
+
+    def look() -> Snapshot:
+        status = [ControllerStatus(c.name, c.reconciles, c.errors, c.queued) for c in controllers]
+        return Snapshot(host.monotonic(), census.count(), status)
+
+    view: View = PlainView(host, look)
+    if options.live:
+        lines = stack.enter_context(_instead_of_the_terminal())
+        view = LiveView(host, look, lines.lines, title=title)
+    thread = spawn(host, stop, "view", lambda: view.run(stop))
+    stack.callback(lambda: (stop.set(), thread.join_until(None)))
+
+
+@contextlib.contextmanager
+def _instead_of_the_terminal() -> Iterator[LastLines]:
+    """Inside, log lines go to the view, which owns the terminal."""
+    root = logging.getLogger()
+    before, lines = root.handlers[:], LastLines()
+    root.handlers[:] = [lines]
+    try:
+        yield lines
+    finally:
+        root.handlers[:] = before
+
+
+def _after(stop: Stop, seconds: float) -> Callable[[], None]:
+    def wait() -> None:
+        if not stop.wait(seconds):
+            log.info("the time is up", seconds=seconds)
+            stop.set()
+
+    return wait

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals as a way to stop: the first asks, the second insists.
+
+Python runs a signal's handler on the main thread, between any two instructions, even
+inside a section that holds a lock; so the handler does nothing, and a thread reads the
+signals' numbers from a pipe instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+
+log = get_logger(__name__)
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+_END = b"\0"  # no signal has the number zero
+
+
+@contextlib.contextmanager
+def stopping_signals(host: Host, stop: Stop) -> Iterator[None]:
+    """Inside, SIGINT and SIGTERM set `stop`; a second one ends the process at once with status 1.
+
+    Threads: the main thread only, once at a time.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    previous = {number: signal.signal(number, lambda *_: None) for number in STOPPING}
+    previous_fd = signal.set_wakeup_fd(writer)
+
+    def read() -> None:
+        asked = False
+        while (byte := os.read(reader, 1)) != _END:
+            if byte[0] not in STOPPING:
+                continue
+            if asked:
+                sys.stderr.write("asked to stop twice: ending at once\n")
+                sys.stderr.flush()
+                os._exit(1)
+            asked = True
+            log.info("stopping", signal=signal.Signals(byte[0]).name)
+            stop.set()
+
+    thread = host.spawn("signals", read)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(previous_fd)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        os.write(writer, _END)
+        thread.join_until(None)
+        os.close(reader)
+        os.close(writer)
