@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
+BODY_LIMIT = 3 * 1024 * 1024
+"""Bytes of a request's body that a server accepts; a real one has the same limit."""
+
 
 class HTTPRequest(NamedTuple):
     """A request as it stands on the wire.
@@ -19,7 +22,8 @@ class HTTPRequest(NamedTuple):
         path: Absolute, percent-decoded, without the query.
         query: Name and value pairs, percent-decoded, in order.
         headers: Names in lower case.
-        body: The bytes, empty for none.
+        body: The bytes, empty for none. A server's shell reads at most `BODY_LIMIT` and one
+            byte of it, so that the handler can refuse what is longer (413).
     """
 
     method: str
@@ -53,7 +57,11 @@ class Watch(Protocol):
         """
 
     def next_wake(self) -> float | None:
-        """When to `take` again even without `on_ready` (a bookmark is due, the time is up): the server's monotonic."""
+        """Seconds from now until one should `take` again even without `on_ready`: a bookmark is due, the time is up.
+
+        None means not before `on_ready`. A span, not an instant, because the reader may
+        live on another host, with another clock.
+        """
 
     def close(self) -> None:
         """The reader is gone. Idempotent."""
