@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `controllers run` decides before it touches anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_runtime.core.errors import UsageError
+from controllers.run import RunOptions, plan
+
+FILE = Path("some.kubeconfig")
+
+
+def decide(*, in_cluster: bool = False, **options: Any) -> Any:
+    return plan(RunOptions(**options), in_cluster=in_cluster)
+
+
+def test_without_a_cluster_flag_it_runs_on_the_embedded_server() -> None:
+    assert decide().embedded
+
+
+def test_without_a_cluster_flag_in_a_pod_it_runs_on_the_pods_cluster() -> None:
+    decided = decide(in_cluster=True, controllers="node-ttl")
+
+    assert not decided.embedded
+    assert decided.kubeconfig is None
+
+
+def test_embedded_wins_over_the_pods_cluster() -> None:
+    assert decide(in_cluster=True, embedded=True).embedded
+
+
+def test_a_kubeconfig_is_used_only_when_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/somewhere/else")
+
+    assert decide().embedded
+    assert decide(kubeconfig=FILE, controllers="node-ttl").kubeconfig == FILE
+
+
+def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
+    decided = decide(kubeconfig=FILE, controllers="node-ttl", hollow_nodes=3, allow_fake_nodes=True)
+
+    assert not decided.embedded
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({"embedded": True, "kubeconfig": FILE}, "exclude each other", id="two clusters"),
+        pytest.param({"context": "there"}, "--context needs --kubeconfig", id="context without a file"),
+        pytest.param({"kubeconfig": FILE}, "--controllers is required on a cluster", id="everything on a cluster"),
+        pytest.param(
+            {"kubeconfig": FILE, "controllers": "node-ttl", "hollow_nodes": 1},
+            "--allow-fake-nodes",
+            id="fake nodes on a cluster",
+        ),
+        pytest.param({"controllers": "node-tlt"}, "did you mean 'node-ttl'", id="misspelt name"),
+        pytest.param({"controllers": "xyz"}, "there are: node-ttl", id="unknown name"),
+        pytest.param({"controllers": " , "}, "names nothing", id="no name"),
+    ],
+)
+def test_options_that_contradict_or_could_harm_are_refused_with_the_remedy(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        decide(**options)
+
+
+def test_names_are_taken_once_and_in_the_order_given() -> None:
+    assert decide(controllers="node-ttl, *,node-ttl").names[0] == "node-ttl"
+    assert decide(controllers="node-ttl, node-ttl").names == ["node-ttl"]
