@@ -7,8 +7,6 @@ On a cluster: `python examples/zone_labels.py ~/.kube/config`.
 
 from __future__ import annotations
 
-import sys
-
 import attrs
 from kubernetes.client import V1Node
 
