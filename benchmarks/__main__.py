@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m benchmarks [NAME…] [--nodes N] [--runs N] [--json FILE]`: a table, and JSON."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+
+import attrs
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harness import Row
+from benchmarks.suites import SUITES, Sizes
+from controller_runtime.core.system import SystemHost
+
+
+def table(rows: list[Row]) -> Table:
+    """The rows as people read them."""
+    shown = Table(title=f"{platform.machine()}, Python {platform.python_version()}", title_justify="left")
+    shown.add_column("work")
+    shown.add_column("who")
+    shown.add_column("figures")
+    shown.add_column("note")
+    for row in rows:
+        shown.add_row(row.work, row.who, ", ".join(f"{k} {v:.4g}" for k, v in row.figures.items()), row.note)
+    return shown
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", nargs=-1, type=click.Choice(list(SUITES)))
+@click.option("--nodes", type=click.IntRange(min=2001), default=10000, show_default=True, help="Nodes of 7 KB each.")
+@click.option(
+    "--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each; the median counts."
+)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file as well.")
+def main(names: tuple[str, ...], nodes: int, runs: int, json_file: Path | None) -> None:
+    """Measure what the project claims, beside its peers (lightkube where it is installed)."""
+    host, rows = SystemHost(), list[Row]()
+    for name in names or SUITES:
+        rows += SUITES[name](host, Sizes(nodes, runs))
+    Console().print(table(rows))
+    if json_file is not None:
+        json_file.write_text(json.dumps([attrs.asdict(row) for row in rows], indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs peers as whole processes and lays their figures side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import attrs
+
+from controller_runtime.core.errors import ControllerRuntimeError
+
+Figures = Mapping[str, float]
+
+
+@attrs.frozen
+class Row:
+    """One thing measured.
+
+    Attributes:
+        work: What was done, such as `sync of 10000 nodes`.
+        who: Who did it.
+        figures: Name to number; the name carries the unit.
+        note: How it stands to the budget, or why there is no figure.
+    """
+
+    work: str
+    who: str
+    figures: Figures
+    note: str = ""
+
+
+class PeerFailed(ControllerRuntimeError):
+    """A peer ended with an error or printed no figures; the message has its last words."""
+
+
+def run_peer(module: str, *arguments: str, timeout: float = 300.0) -> dict[str, float]:
+    """Run `python -m module arguments` and return what it printed as JSON on its last line.
+
+    Raises:
+        PeerFailed: It is not installed, failed, or took longer than `timeout` seconds.
+    """
+    command = [sys.executable, "-m", module, *arguments]
+    try:
+        outcome = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise PeerFailed(f"{module} took longer than {timeout:.0f} s") from error
+    lines = outcome.stdout.strip().splitlines()
+    if outcome.returncode != 0 or not lines:
+        words = (outcome.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise PeerFailed(f"{module} failed: {words}")
+    figures: dict[str, float] = json.loads(lines[-1])
+    return figures
+
+
+def median_of(runs: Sequence[Figures]) -> dict[str, float]:
+    """The median of each figure over several runs."""
+    return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+
+
+def repeated(count: int, run: Callable[[], Figures]) -> dict[str, float]:
+    """The medians of `count` runs."""
+    return median_of([run() for _ in range(count)])
+
+
+@contextmanager
+def metered(figures: dict[str, float]) -> Iterator[None]:
+    """Add the wall and CPU seconds of what runs inside to `figures`, and the process's peak memory so far, in MiB."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    figures["wall_s"] = time.perf_counter() - wall
+    figures["cpu_s"] = time.process_time() - cpu
+    figures["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def cpu_seconds_of(pid: int) -> float:
+    """User and system CPU seconds that a running process has used so far (Linux)."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def report(figures: Figures) -> None:
+    """Print a peer's figures, for `run_peer`."""
+    print(json.dumps(figures), flush=True)  # noqa: T201
+
+
+def ratio(rows: Sequence[Row], figure: str, who: str, against: str) -> float | None:
+    """How `who` stands to `against` in one figure, if both were measured."""
+    found = {row.who: row.figures.get(figure) for row in rows}
+    a, b = found.get(who), found.get(against)
+    return a / b if a is not None and b else None

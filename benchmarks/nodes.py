@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes of the size that clusters have, and an embedded server full of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from controller_runtime.api.resources import NODES
+from controller_runtime.client.client import Client
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.server_process import APIServerProcess
+from controllers.hollow_nodes import hollow_node
+
+FILLERS = 8
+
+
+def big_node(index: int, size: int = 7000) -> dict[str, Any]:
+    """A hollow node whose JSON is about `size` bytes, mostly container images, as kubelets report them."""
+    node = copy.deepcopy(hollow_node(index, "2026-01-01T00:00:00Z"))
+    images = node["status"].setdefault("images", [])
+    while len(json.dumps(node)) < size:
+        number = len(images)
+        digest = f"{index * 1000 + number:064x}"
+        names = [f"registry.example/team/image-{number}@sha256:{digest}", f"registry.example/team/image-{number}:v1"]
+        images.append({"names": names, "sizeBytes": 1000000 + number})
+    return node
+
+
+def fill(host: Host, client: Client, count: int, size: int = 7000) -> None:
+    """Create `count` nodes of about `size` bytes, over several connections."""
+    stop = Stop(host, "fill")
+
+    def some(first: int) -> None:
+        for index in range(first, count, FILLERS):
+            client.create(NODES, big_node(index, size))
+
+    threads = [spawn(host, stop, f"fill-{first}", lambda first=first: some(first)) for first in range(FILLERS)]  # type: ignore[misc]
+    for thread in threads:
+        thread.join_until(None)
+    if stop.failure is not None:
+        raise stop.failure
+
+
+@contextmanager
+def filled_server(host: Host, count: int, size: int = 7000) -> Iterator[APIServerProcess]:
+    """An embedded API server in a process of its own, with `count` nodes of about `size` bytes."""
+    with APIServerProcess(host) as server:
+        fill(host, Manager.from_kubeconfig(server.kubeconfig).client, count, size)
+        yield server

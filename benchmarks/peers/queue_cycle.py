@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cycles of add, get, forget, done through a queue that holds DEPTH other keys: CYCLES DEPTH."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from benchmarks.harness import report
+from controller_runtime.api.objects import Request
+from controller_runtime.core.system import SystemHost
+from controller_runtime.queue.rate_limiters import ItemExponential
+from controller_runtime.queue.workqueue import WorkQueue
+
+
+def main() -> None:
+    """Measure the median of five rounds, and print microseconds a cycle."""
+    cycles, depth = int(sys.argv[1]), int(sys.argv[2])
+    host = SystemHost()
+    queue = WorkQueue[Request](host, name="bench", limiter=ItemExponential(host))
+    for index in range(depth):
+        queue.add_after(Request(f"waiting-{index}", "default"), 3600.0)
+    requests = [Request(f"node-{index}") for index in range(cycles)]
+    rounds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        for request in requests:
+            queue.add(request)
+            item = queue.get()
+            queue.forget(item)
+            queue.done(item)
+        rounds.append((time.perf_counter() - started) / cycles * 1e6)
+    report({"us_per_cycle": sorted(rounds)[2]})
+
+
+if __name__ == "__main__":
+    main()

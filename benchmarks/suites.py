@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be measured, by name: each suite returns its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from benchmarks.harness import PeerFailed, Row, cpu_seconds_of, ratio, repeated, run_peer
+from benchmarks.nodes import filled_server
+from controller_runtime.core.host import Host
+from controller_runtime.testing.server_process import APIServerProcess
+
+
+@attrs.frozen
+class Sizes:
+    """How much of everything.
+
+    Attributes:
+        nodes: Nodes of about 7 KB.
+        runs: Runs of each peer; the median counts.
+    """
+
+    nodes: int = 10000
+    runs: int = 3
+
+
+def _rows(work: str, peers: Mapping[str, Callable[[], Mapping[str, float]]]) -> list[Row]:
+    rows = []
+    for who, measure in peers.items():
+        try:
+            rows.append(Row(work, who, measure()))
+        except PeerFailed as error:
+            rows.append(Row(work, who, {}, f"not measured: {error}"))
+    return rows
+
+
+def _noted(rows: list[Row], figure: str, ours: str, budgets: Mapping[str, float]) -> list[Row]:
+    """The rows, with the ratio to each peer beside the budget for it on our own row."""
+    notes = []
+    for peer, budget in budgets.items():
+        found = ratio(rows, figure, ours, peer)
+        if found is not None:
+            notes.append(f"{figure} {found:.2f}x of {peer} (budget {budget:g}x)")
+    return [attrs.evolve(row, note="; ".join(notes)) if row.who == ours else row for row in rows]
+
+
+def sync(host: Host, sizes: Sizes) -> list[Row]:
+    """Initial sync of the nodes into a cache, from the embedded server over TLS."""
+    with filled_server(host, sizes.nodes) as server:
+        arguments = (str(server.kubeconfig), str(sizes.nodes))
+
+        def peer(name: str, runs: int) -> Callable[[], Mapping[str, float]]:
+            return lambda: repeated(runs, lambda: run_peer(f"benchmarks.peers.sync_{name}", *arguments))
+
+        peers = {
+            "controller-runtime": peer("ours", sizes.runs),
+            "lightkube (list only)": peer("lightkube", sizes.runs),
+            "official informer": peer("official", 1),
+        }
+        rows = _rows(f"sync of {sizes.nodes} nodes of 7 KB", peers)
+    return _noted(rows, "cpu_s", "controller-runtime", {"lightkube (list only)": 0.5, "official informer": 0.1})
+
+
+def ttl(host: Host, sizes: Sizes) -> list[Row]:
+    """The TTL annotation of every node, from the controller's start to the last patch seen."""
+    with filled_server(host, sizes.nodes) as server:
+
+        def measure() -> Mapping[str, float]:
+            before = cpu_seconds_of(server.pid)
+            figures = run_peer("benchmarks.peers.ttl_ours", str(server.kubeconfig), str(sizes.nodes))
+            return {**figures, "server_cpu_s": cpu_seconds_of(server.pid) - before}
+
+        return _rows(f"TTL annotation of {sizes.nodes} nodes of 7 KB", {"controller-runtime": measure})
+
+
+def queue(host: Host, sizes: Sizes) -> list[Row]:
+    """Cycles of the work queue, alone and with many keys waiting."""
+    rows = []
+    for depth in (0, 100_000, 1_000_000):
+        work = f"queue cycle, {depth} keys waiting"
+        peer = {"controller-runtime": lambda d=depth: run_peer("benchmarks.peers.queue_cycle", "20000", str(d))}
+        rows += [attrs.evolve(row, note=row.note or "budget 4 us") for row in _rows(work, peer)]
+    return rows
+
+
+def lease(host: Host, sizes: Sizes) -> list[Row]:
+    """The renewal of one lease over TLS: CPU of the client."""
+    with APIServerProcess(host) as server:
+
+        def peer(name: str) -> Callable[[], Mapping[str, float]]:
+            module, arguments = f"benchmarks.peers.lease_put_{name}", (str(server.kubeconfig), "1000")
+            return lambda: repeated(sizes.runs, lambda: run_peer(module, *arguments))
+
+        rows = _rows("lease renewal over TLS", {"controller-runtime": peer("ours"), "official typed": peer("official")})
+    return _noted(rows, "cpu_us", "controller-runtime", {"official typed": 0.4})
+
+
+SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {"sync": sync, "ttl": ttl, "queue": queue, "lease": lease}
