@@ -42,3 +42,10 @@ class Histogram:
             running += count
             out.append(running)
         return out
+
+    def copy(self) -> Histogram:
+        """The counts as they are now, for a reader who holds the lock no longer."""
+        twin = Histogram(self.bounds)
+        twin.counts = self.counts.copy()
+        twin.total = self.total
+        return twin

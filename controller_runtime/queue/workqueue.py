@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to do next: each item once, later, slower; never in two hands at a time.
+
+One class and one condition. There is no timer thread: `get` sleeps until the earliest
+due time, and whoever looks moves what has fallen due. What a key means, it does not know.
+"""
+
+from __future__ import annotations
+
+import enum
+import heapq
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from controller_runtime.core.errors import ShutDown
+from controller_runtime.core.host import Host
+from controller_runtime.queue.counters import QueueCounters, Tally
+from controller_runtime.queue.rate_limiters import ItemExponential, RateLimiter
+
+T = TypeVar("T", bound=Hashable)
+
+LOW_SHARE = 8
+"""While both bands wait, one hand-out in this many goes to the low one."""
+
+MAX_CAUSES = 4
+"""How many different causes are kept for one hand-out; the first ones."""
+
+
+class _Stage(enum.Enum):
+    OPEN = enum.auto()
+    DRAINING = enum.auto()  # shut, and somebody waits until all work is done
+    SHUT = enum.auto()
+
+
+class _Place(enum.Enum):
+    WAITING = enum.auto()  # for its due time
+    READY = enum.auto()  # to be handed out
+    AGAIN = enum.auto()  # to be ready once the item is done, for it is held
+    HELD = enum.auto()  # handed out
+
+
+class _Turn(Generic[T]):
+    """One hand-out of one item, on its way from WAITING or AGAIN over READY to HELD."""
+
+    __slots__ = ("at", "causes", "item", "low", "place")
+
+    def __init__(self, item: T, low: bool) -> None:
+        self.item = item
+        self.low = low  # may turn False, never back: that is how a stale entry of the low band is known
+        self.place = _Place.WAITING
+        self.at = float("inf")  # when it falls due, while it waits; else since when it is ready, or held
+        self.causes: tuple[str, ...] = ()
+
+
+class WorkQueue(Generic[T]):
+    """Items to work on: de-duplicated, delayed, rate-limited, in two bands.
+
+    An item added while it waits is one item; it keeps the sooner time and the better
+    band. An item added while it is held is handed out again after `done`, not before.
+    Order is first come, first served within a band; the low band gets every eighth
+    hand-out while both wait, so nothing starves.
+
+    Args:
+        host: What it waits on.
+        name: Label of its counters.
+        limiter: Delays of `add_rate_limited`, for this queue alone; `ItemExponential()` by default.
+
+    Threads: any, for every method; only `get` and a draining `shut_down` block.
+    """
+
+    def __init__(self, host: Host, *, name: str = "", limiter: RateLimiter | None = None) -> None:
+        self.name = name
+        self._now = host.monotonic
+        # Guards everything below, the limiter included.
+        self._condition = host.condition(f"queue/{name}")
+        self._stage = _Stage.OPEN
+        self._limiter: RateLimiter = limiter if limiter is not None else ItemExponential()
+        # The next turn of every item that has one: WAITING, READY or AGAIN.
+        self._turns: dict[T, _Turn[T]] = {}
+        # The current turn of every item that is out.
+        self._held: dict[T, _Turn[T]] = {}
+        # READY turns in order, normal band and low band; a raised turn leaves a stale entry in the latter.
+        self._ready: tuple[deque[_Turn[T]], deque[_Turn[T]]] = (deque(), deque())
+        self._passed_over = 0  # hand-outs since the low band waits
+        # WAITING turns by due time; an entry whose turn has moved on or forward is stale.
+        self._heap: list[tuple[float, int, _Turn[T]]] = []
+        self._sequence = 0
+        # When the retry of a failed item is (or was) due, until it is forgotten.
+        self._retry_at: dict[T, float] = {}
+        self._tally = Tally()
+
+    def __len__(self) -> int:
+        """How many items could be handed out now; held ones that will come again do not count."""
+        with self._condition:
+            self._promote_due(self._now())
+            return sum(self._tally.depth) - self._tally.again
+
+    def add(self, item: T, *, low: bool = False, cause: str = "") -> None:
+        """Hand out `item` as soon as possible. Ignored once shut down.
+
+        Args:
+            item: What to hand out.
+            low: Behind everything else; for what is not news.
+            cause: Why, for the log: a few words, the same ones for the same reason.
+        """
+        with self._condition:
+            if self._stage is _Stage.OPEN:
+                now = self._now()
+                self._plan(item, now, now, low, cause)
+
+    def add_after(self, item: T, delay: float, *, cause: str = "") -> None:
+        """Hand out `item` once `delay` has passed, in the band in which it is held (normal, if it is not).
+
+        If the item waits already, the sooner time wins. Ignored once shut down.
+
+        Args:
+            item: What to hand out.
+            delay: Seconds from now; zero or less adds at once.
+            cause: Why, as for `add`.
+        """
+        with self._condition:
+            if self._stage is _Stage.OPEN:
+                now = self._now()
+                self._plan_later(item, now, now + delay, cause)
+
+    def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
+        """Hand out `item` again when its limiter says so, because it failed. Ignored once shut down.
+
+        A failure that comes before the retry of the last one is due (an event was
+        quicker) is not counted: the item is retried when it would have been.
+
+        Args:
+            item: What failed.
+            at_least: Seconds that must pass in any case, such as a server's `Retry-After`.
+            cause: Why, as for `add`.
+        """
+        with self._condition:
+            if self._stage is not _Stage.OPEN:
+                return
+            now = self._now()
+            due = self._retry_at.get(item)
+            if due is None or due <= now:
+                due = now + self._limiter.when(item, now)
+            due = self._retry_at[item] = max(due, now + at_least)
+            self._plan_later(item, now, due, cause)
+
+    def get(self) -> T:
+        """Wait for the next item and hold it; give it back with `done`.
+
+        Raises:
+            ShutDown: The queue is shut down and nothing is left to hand out.
+        """
+        with self._condition:
+            while True:
+                now = self._now()
+                next_due = self._promote_due(now)
+                turn = self._next_ready()
+                if turn is not None:
+                    self._hold(turn, now)
+                    return turn.item
+                if self._stage is not _Stage.OPEN:
+                    raise ShutDown
+                # No sleeper's deadline is ever later than the earliest due time: see `_schedule`.
+                self._condition.wait_until(next_due)
+
+    def done(self, item: T) -> None:
+        """Give back an item; if it was added meanwhile, it is ready now.
+
+        Raises:
+            ValueError: Nobody holds it.
+        """
+        with self._condition:
+            held = self._held.pop(item, None)
+            if held is None:
+                raise ValueError(f"{item} is not held: done without get")
+            self._tally.work_duration.observe(self._now() - held.at)
+            turn = self._turns.get(item)
+            if turn is not None and turn.place is _Place.AGAIN:
+                self._tally.again -= 1
+                self._line_up(turn)
+            if self._stage is not _Stage.OPEN:
+                self._condition.notify_all()  # somebody may wait for the last one
+
+    def forget(self, item: T) -> None:
+        """Forget the failures of `item`: it succeeded, or was given up. What is planned stays planned."""
+        with self._condition:
+            self._limiter.forget(item)
+            self._retry_at.pop(item, None)
+
+    def num_requeues(self, item: T) -> int:
+        """How many failures of `item` its limiter counts."""
+        with self._condition:
+            return self._limiter.num_requeues(item)
+
+    def causes(self, item: T) -> tuple[str, ...]:
+        """Why the held `item` was handed out: its first few causes; empty if it is not held."""
+        with self._condition:
+            held = self._held.get(item)
+            return held.causes if held is not None else ()
+
+    def shut_down(self, drain: bool = False) -> None:
+        """Ignore what is added from now on, and drop what waits for its time.
+
+        What is ready is still handed out; then `get` raises. Idempotent.
+
+        Args:
+            drain: Also wait until everything has been handed out and is done. A later
+                plain `shut_down`, from another thread, ends that wait.
+        """
+        with self._condition:
+            self._promote_due(self._now())
+            self._turns = {item: turn for item, turn in self._turns.items() if turn.place is not _Place.WAITING}
+            self._heap.clear()
+            self._stage = _Stage.DRAINING if drain else _Stage.SHUT
+            self._condition.notify_all()
+            while self._stage is _Stage.DRAINING and (self._turns or self._held):
+                self._condition.wait_until(None)
+
+    def counters(self) -> QueueCounters:
+        """What has been counted so far, at one instant."""
+        with self._condition:
+            now = self._now()
+            self._promote_due(now)
+            return self._tally.snapshot([now - held.at for held in self._held.values()])
+
+    def _plan_later(self, item: T, now: float, due: float, cause: str) -> None:
+        held = self._held.get(item)
+        self._tally.retries += due > now
+        self._plan(item, now, due, held is not None and held.low, cause)
+
+    def _plan(self, item: T, now: float, due: float, low: bool, cause: str) -> None:
+        """Give the item a turn, or bring the one it has forward to `due` and up to its band."""
+        turn = self._turns.get(item)
+        if turn is None:
+            turn = self._turns[item] = _Turn(item, low)
+        if cause and len(turn.causes) < MAX_CAUSES and cause not in turn.causes:
+            turn.causes += (cause,)
+        if turn.low and not low:
+            self._raise(turn)
+        if turn.place is _Place.WAITING and due < turn.at:
+            if due <= now:
+                self._make_ready(turn, now)
+            else:
+                self._schedule(turn, due)
+
+    def _raise(self, turn: _Turn[T]) -> None:
+        """From the low band to the end of the normal one."""
+        turn.low = False
+        if turn.place is not _Place.WAITING:
+            self._tally.depth[True] -= 1
+            self._tally.depth[False] += 1
+        if turn.place is _Place.READY:
+            self._ready[False].append(turn)
+
+    def _schedule(self, turn: _Turn[T], due: float) -> None:
+        turn.at = due
+        if len(self._heap) > 64 + 2 * (len(self._turns) - sum(self._tally.depth)):  # mostly stale
+            self._heap = [entry for entry in self._heap if self._is_live(entry)]
+            heapq.heapify(self._heap)
+        heapq.heappush(self._heap, (due, self._sequence, turn))
+        self._sequence += 1
+        if self._heap[0][2] is turn:
+            # All of them: the one woken may go off to work, and the others would sleep past the due time.
+            self._condition.notify_all()
+
+    def _is_live(self, entry: tuple[float, int, _Turn[T]]) -> bool:
+        due, _, turn = entry
+        return turn.place is _Place.WAITING and turn.at == due
+
+    def _promote_due(self, now: float) -> float | None:
+        """Make ready what has fallen due; when the next will, if any."""
+        while self._heap:
+            due, _, turn = entry = self._heap[0]
+            live = self._is_live(entry)
+            if live and due > now:
+                return due
+            heapq.heappop(self._heap)
+            if live:
+                self._make_ready(turn, due)
+        return None
+
+    def _make_ready(self, turn: _Turn[T], at: float) -> None:
+        turn.at = at
+        self._tally.adds += 1
+        self._tally.depth[turn.low] += 1
+        if turn.item in self._held:
+            turn.place = _Place.AGAIN
+            self._tally.again += 1
+        else:
+            self._line_up(turn)
+
+    def _line_up(self, turn: _Turn[T]) -> None:
+        turn.place = _Place.READY
+        self._ready[turn.low].append(turn)
+        self._condition.notify()
+
+    def _next_ready(self) -> _Turn[T] | None:
+        """Take the next turn off its band, if there is one."""
+        normal, low = self._ready
+        while low and not low[0].low:
+            low.popleft()
+        if low and (not normal or self._passed_over >= LOW_SHARE - 1):
+            self._passed_over = 0
+            return low.popleft()
+        if not normal:
+            return None
+        self._passed_over = self._passed_over + 1 if low else 0
+        return normal.popleft()
+
+    def _hold(self, turn: _Turn[T], now: float) -> None:
+        del self._turns[turn.item]
+        self._held[turn.item] = turn
+        self._tally.depth[turn.low] -= 1
+        self._tally.queue_duration.observe(max(0.0, now - turn.at))
+        turn.place = _Place.HELD
+        turn.at = now
