@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deterministic simulation: real threads under virtual time, a schedule and faults drawn from a seed."""
+
+from controller_runtime.testing.simulation.host import EPOCH, SimulatedHost, SimulatedThread
+from controller_runtime.testing.simulation.simulation import Simulation
+from controller_runtime.testing.simulation.strategies import Strategy
+from controller_runtime.testing.simulation.tasks import Crashed, Hang, LockHeld
+
+__all__ = ["EPOCH", "Crashed", "Hang", "LockHeld", "SimulatedHost", "SimulatedThread", "Simulation", "Strategy"]

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated twin of `SystemHost`: a machine that can crash, freeze and be wrong about the time.
+
+Its locks, conditions and threads talk to the scheduler; what they promise is what
+`core.host` says, and what they refuse is what would go unnoticed in production.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import math
+import random
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from controller_runtime.testing.simulation.scheduler import Scheduler
+from controller_runtime.testing.simulation.tasks import Crashed, Machine, State, Task
+from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+"""What the wall clock of every host says when a simulation begins."""
+
+
+class SimulatedHost:
+    """A host of one simulation; made by `Simulation.host`.
+
+    Threads: those of the simulation, one at a time.
+    """
+
+    def __init__(self, scheduler: Scheduler, machine: Machine, chance: random.Random) -> None:
+        self.name = machine.name
+        self.random = chance
+        self.machine = machine
+        self.scheduler = scheduler
+        # Nobody may rely on zero or compare two hosts.
+        self._origin = chance.randrange(10_000, 100_000) * SECOND + chance.randrange(SECOND)
+        self._reached = 0.0
+
+    @property
+    def crashed(self) -> bool:
+        """True once the host is gone."""
+        return self.machine.dead
+
+    @property
+    def paused(self) -> bool:
+        """True while none of its threads may run."""
+        return self.machine.frozen_until > self.scheduler.timeline.now
+
+    def now(self) -> datetime:
+        """What the wall clock says; see `Simulation.jump`."""
+        self._alive()
+        return EPOCH + timedelta(microseconds=(self.scheduler.timeline.now + self.machine.offset) // 1000)
+
+    def monotonic(self) -> float:
+        """Virtual seconds from this host's own origin."""
+        self._alive()
+        return max((self._origin + self.scheduler.timeline.now) / SECOND, self._reached)
+
+    def uuid(self) -> str:
+        """A version 4 UUID that follows from the seed."""
+        self._alive()
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+
+    def lock(self, label: str) -> SimulatedLock:
+        """A lock; taking it may let another thread run."""
+        return SimulatedLock(self, label)
+
+    def condition(self, label: str) -> SimulatedCondition:
+        """A condition; waiting lets another thread run."""
+        return SimulatedCondition(self, label)
+
+    def spawn(self, name: str, target: Callable[[], None]) -> SimulatedThread:
+        """Start a thread; an exception that leaves it fails the run."""
+        task = self.scheduler.enter(self.machine)
+        self.scheduler.refuse_locks(task, f"the start of {name}")
+        context = contextvars.copy_context()
+        started = self.scheduler.spawn(self.machine, f"{self.name}/{name}", lambda: context.run(target))
+        self.scheduler.step(task, f"spawn {name}")
+        return SimulatedThread(self, name, started)
+
+    def leaving(self, label: str) -> None:
+        """Let another thread run; `LockHeld` if the caller holds a lock."""
+        task = self.scheduler.enter(self.machine)
+        self.scheduler.refuse_locks(task, label)
+        self.scheduler.step(task, label)
+
+    def instant(self, deadline: float | None) -> int | None:
+        """When `deadline` (monotonic seconds of this host) is, in nanoseconds of the simulation."""
+        if deadline is None or deadline == math.inf:
+            return None
+        due = nanoseconds(deadline) - self._origin
+        if due <= self.scheduler.timeline.now:
+            # Sums of floats are off by less than a nanosecond. A deadline that rounds to this instant is
+            # reached, and `monotonic` must say so, or a caller that loops until then would spin for ever.
+            self._reached = max(self._reached, min(deadline, (self._origin + self.scheduler.timeline.now + 1) / SECOND))
+        return due
+
+    def _alive(self) -> None:
+        if not self.scheduler.observing:
+            self.scheduler.enter(self.machine)
+
+
+class SimulatedLock:
+    """A lock that lets others run before it is taken, and knows who holds it."""
+
+    def __init__(self, host: SimulatedHost, label: str) -> None:
+        self._host = host
+        self._scheduler = host.scheduler
+        self.label = label
+        self._owner: Task | None = None
+        self._contenders: list[Task] = []
+
+    def __str__(self) -> str:
+        return f"{self._host.name}:{self.label}"
+
+    def __enter__(self) -> Self:
+        scheduler = self._scheduler
+        if scheduler.observing:
+            return self
+        task = scheduler.enter(self._host.machine)
+        if self._owner is task:
+            raise RuntimeError(f"{task.name} holds {self} already, and it is not re-entrant")
+        if scheduler.chance.random() < scheduler.switch_chance:
+            scheduler.step(task, f"take {self.label}")
+        self._take(task)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        # No question whether the host lives: a thread that dies gives its locks back.
+        if self._owner is self._scheduler.current and not self._scheduler.observing:
+            self._give_back(self._owner)
+
+    def _take(self, task: Task) -> None:
+        while self._owner is not None:
+            self._scheduler.park(task, f"lock {self.label}", self._contenders)
+        self._owner = task
+        task.held.append(self)
+
+    def _give_back(self, task: Task) -> None:
+        self._owner = None
+        task.held.remove(self)
+        for contender in list(self._contenders):
+            self._scheduler.wake(contender)
+
+
+class SimulatedCondition(SimulatedLock):
+    """A condition whose waiters wake in the order that the seed says, and now and then for no reason."""
+
+    def __init__(self, host: SimulatedHost, label: str) -> None:
+        super().__init__(host, label)
+        self._waiters: list[Task] = []
+
+    def wait_until(self, deadline: float | None) -> None:
+        """Give the lock back, sleep until notified or `deadline`, take it again; another lock held is `LockHeld`."""
+        scheduler = self._scheduler
+        task = self._holder("wait on")
+        scheduler.refuse_locks(task, f"a wait on {self.label}", but=self)
+        due = self._host.instant(deadline)
+        self._give_back(task)
+        if (due is not None and due <= scheduler.timeline.now) or self._returns_early():
+            scheduler.step(task, self.label)
+        else:
+            scheduler.park(task, self.label, self._waiters, due)
+            self._host.instant(deadline)
+        self._take(task)
+
+    def notify(self) -> None:
+        """Wake one waiter, chosen by the seed."""
+        self._holder("notify")
+        if self._waiters:
+            self._scheduler.wake(self._waiters[int(self._scheduler.chance.random() * len(self._waiters))])
+
+    def notify_all(self) -> None:
+        """Wake every waiter."""
+        self._holder("notify")
+        for waiter in list(self._waiters):
+            self._scheduler.wake(waiter)
+
+    def _holder(self, what: str) -> Task:
+        task = self._scheduler.enter(self._host.machine)
+        if self._owner is not task:
+            raise RuntimeError(f"cannot {what} {self} without holding it")
+        return task
+
+    def _returns_early(self) -> bool:
+        rate = self._scheduler.early_return_chance
+        return rate > 0 and self._scheduler.chance.random() < rate
+
+
+class SimulatedThread:
+    """A thread of a simulated host."""
+
+    def __init__(self, host: SimulatedHost, name: str, task: Task) -> None:
+        self.name = name
+        self.task = task
+        self._host = host
+
+    def join_until(self, deadline: float | None) -> bool:
+        """Wait for the thread to end; True if it has by `deadline`. A lock held is `LockHeld`."""
+        scheduler = self._host.scheduler
+        task = scheduler.enter(self._host.machine)
+        scheduler.refuse_locks(task, f"a join of {self.name}")
+        if task is self.task:
+            raise RuntimeError("cannot join current thread")
+        due = self._host.instant(deadline)
+        if self.task.state is State.ENDED or (due is not None and due <= scheduler.timeline.now):
+            scheduler.step(task, f"join {self.name}")
+        else:
+            scheduler.park(task, f"join {self.name}", self.task.joiners, due)
+            self._host.instant(deadline)
+        return self.task.state is State.ENDED
+
+
+__all__ = ["EPOCH", "Crashed", "SimulatedCondition", "SimulatedHost", "SimulatedLock", "SimulatedThread"]

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `with` form: a world of hosts whose threads, time and chance follow from one seed."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import os
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from controller_runtime.testing.simulation.host import EPOCH, SimulatedHost, SimulatedThread
+from controller_runtime.testing.simulation.scheduler import Scheduler
+from controller_runtime.testing.simulation.strategies import Strategy
+from controller_runtime.testing.simulation.tasks import Crashed, Machine
+from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
+
+H = TypeVar("H", bound=Callable[[], None])
+
+
+class Simulation:
+    """Runs production code, unchanged, under virtual time and a schedule drawn from `seed`.
+
+    The thread that enters the block is one of the simulation's: it may call whatever the
+    others may, and time passes in it by `advance`. A failure of any thread, of a check, or a
+    hang is raised in it at once; leaving the block lets everybody run dry, asks the
+    end checks, then unwinds and joins every thread.
+
+    The same seed gives the same `digest`, in any process, as long as the code is the same.
+
+    Args:
+        seed: Every choice follows from it.
+        switch_chance: How often taking a lock lets another thread run; None: by the seed.
+        strategy: How the next thread is chosen; None: by the seed.
+        livelock_after: Steps in one instant, none of them the test's, that make a livelock.
+        stuck_after: Real seconds without a step after which a thread counts as stuck.
+        keep_trace: Keep every step in `trace`, to see where two runs part.
+
+    Threads: everything here but `note` and the properties is for the thread that entered the block.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        switch_chance: float | None = None,
+        strategy: Strategy | None = None,
+        livelock_after: int = 50_000,
+        stuck_after: float = 10.0,
+        keep_trace: bool = False,
+    ) -> None:
+        self.seed = seed
+        self.trace: list[str] = []
+        self._scheduler = Scheduler(
+            seed,
+            switch_chance=switch_chance,
+            strategy=strategy,
+            livelock_after=livelock_after,
+            stuck_after=stuck_after,
+        )
+        if keep_trace:
+            self._scheduler.trace = self.trace
+        self._incarnations: dict[str, int] = {}
+        self._end_checks: list[Callable[[], None]] = []
+        self._undo = ExitStack()
+
+    # Hosts, and what befalls them.
+
+    def host(self, name: str) -> SimulatedHost:
+        """A new host.
+
+        Raises:
+            ValueError: The name is taken.
+        """
+        if name in self._incarnations:
+            raise ValueError(f"host {name} exists already; restart gives it a successor")
+        self._incarnations[name] = 1
+        return self._make_host(name)
+
+    def crash(self, host: SimulatedHost) -> None:
+        """Kill `host`: its threads unwind with `Crashed`, and every later call on it raises that. Idempotent."""
+        self._scheduler.note(f"crash {host.name}")
+        self._scheduler.crash(host.machine)
+
+    def restart(self, host: SimulatedHost) -> SimulatedHost:
+        """Kill `host` if it lives; its successor is a new host (`r1`, then `r1#2`) that knows nothing of it."""
+        self.crash(host)
+        name = host.name.partition("#")[0]
+        self._incarnations[name] += 1
+        return self._make_host(f"{name}#{self._incarnations[name]}")
+
+    def pause(self, host: SimulatedHost, seconds: float) -> None:
+        """Stop `host` as SIGSTOP does: none of its threads runs, but time and its deadlines go on."""
+        self._scheduler.note(f"pause {host.name}")
+        self._scheduler.freeze(host.machine, self._scheduler.timeline.now + nanoseconds(seconds))
+
+    def stall(self, thread: SimulatedThread, seconds: float) -> None:
+        """Hold one thread back while its siblings run."""
+        self._scheduler.note(f"stall {thread.task.name}")
+        self._scheduler.freeze(thread.task, self._scheduler.timeline.now + nanoseconds(seconds))
+
+    def jump(self, host: SimulatedHost, seconds: float) -> None:
+        """Move the wall clock of `host`, either way; its monotonic clock does not notice."""
+        self._scheduler.note(f"jump {host.name}")
+        host.machine.offset += nanoseconds(seconds)
+
+    # Time.
+
+    @property
+    def time(self) -> float:
+        """Virtual seconds since the simulation began."""
+        return self._scheduler.timeline.now / SECOND
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` of virtual time pass, then let everybody run dry."""
+        root = self._root("advance")
+        self._scheduler.park(root, "advance", due=self._scheduler.timeline.now + nanoseconds(seconds))
+        self._scheduler.settle()
+
+    def settle(self) -> None:
+        """Let everybody run until nobody can, without moving time."""
+        self._root("settle")
+        self._scheduler.settle()
+
+    # What must hold. Checks may read anything, locks included, and must not wait or notify.
+
+    def check(self, hook: H) -> H:
+        """Ask `hook` at every switch; also a decorator. It raises to fail the run."""
+        self._scheduler.checks.append(hook)
+        return hook
+
+    def check_idle(self, hook: H) -> H:
+        """Ask `hook` whenever nobody can run any more, before time moves; also a decorator."""
+        self._scheduler.idle_checks.append(hook)
+        return hook
+
+    def check_end(self, hook: H) -> H:
+        """Ask `hook` when the block ends without an error; also a decorator."""
+        self._end_checks.append(hook)
+        return hook
+
+    # What can be seen.
+
+    def threads(self, host: SimulatedHost | None = None) -> list[str]:
+        """The names (`r0/worker-1`) of threads that have not ended, of one host or of all; the test's is left out."""
+        return [
+            task.name
+            for task in self._scheduler.tasks
+            if task is not self._scheduler.root and (host is None or task.machine is host.machine)
+        ]
+
+    @property
+    def digest(self) -> str:
+        """A hash over every step so far: time, thread and place."""
+        return self._scheduler.digest
+
+    @property
+    def steps(self) -> int:
+        """How many times the next thread to run was chosen."""
+        return self._scheduler.steps
+
+    def note(self, event: str) -> None:
+        """Write `event` into the trace, and so into the digest."""
+        self._scheduler.note(event)
+
+    # The block.
+
+    def __enter__(self) -> Self:
+        self._scheduler.start()
+        self._undo.enter_context(_pinned())
+        self._undo.enter_context(_uncollected())
+        self._undo.enter_context(self._stamped_logs())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        with self._undo:
+            try:
+                if error is None:
+                    self._scheduler.settle()
+                    for hook in self._end_checks:
+                        hook()
+            except BaseException as late:
+                late.add_note(self._where())
+                raise
+            finally:
+                self._scheduler.close()
+        if error is not None:
+            error.add_note(self._where())
+
+    def _where(self) -> str:
+        return f"in Simulation(seed={self.seed}) at {self.time:.9f} s of virtual time, step {self.steps}"
+
+    def _make_host(self, name: str) -> SimulatedHost:
+        return SimulatedHost(self._scheduler, Machine(name), random.Random(f"{self.seed}/host/{name}"))
+
+    def _root(self, what: str) -> Any:
+        task = self._scheduler.enter(self._scheduler.root.machine)
+        if task is not self._scheduler.root:
+            raise RuntimeError(f"only the test's thread may {what}; {task.name} waits on its host")
+        self._scheduler.refuse_locks(task, what)
+        return task
+
+    @contextlib.contextmanager
+    def _stamped_logs(self) -> Iterator[None]:
+        """Log records carry virtual time; those of dead hosts are refused like any other effect."""
+        plain = logging.getLogRecordFactory()
+
+        def stamped(*args: Any, **kwargs: Any) -> logging.LogRecord:
+            record: logging.LogRecord = plain(*args, **kwargs)
+            task = self._scheduler.current
+            if task.ident == threading.get_ident():
+                if task.machine.dead:
+                    raise Crashed(f"host {task.machine.name} is gone")
+                wall = EPOCH + timedelta(microseconds=(self._scheduler.timeline.now + task.machine.offset) // 1000)
+                record.created = wall.timestamp()
+                record.msecs = wall.microsecond // 1000
+            return record
+
+        logging.setLogRecordFactory(stamped)
+        try:
+            yield
+        finally:
+            logging.setLogRecordFactory(plain)
+
+
+@contextlib.contextmanager
+def _pinned() -> Iterator[None]:
+    """Keep this thread, and those it starts, on one CPU: handing over the baton is then three times cheaper."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {sorted(before)[os.getpid() % len(before)]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the cycle collector out: when it runs differs between versions of Python, and so would finalisers."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

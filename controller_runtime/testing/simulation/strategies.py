@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who runs next: two ways to choose, both driven by the seed.
+
+A uniform choice finds most races; priorities that seldom change find the orders in
+which one thread is held back for long. Neither starves anybody for ever.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+from collections.abc import Callable, Sequence
+
+from controller_runtime.testing.simulation.tasks import Task
+
+Choose = Callable[[Sequence[Task]], int]
+"""The index of the task to run, of those that can."""
+
+
+class Strategy(enum.Enum):
+    """A way to choose who runs next."""
+
+    UNIFORM = "uniform"
+    PRIORITIES = "priorities"
+
+
+def strategy_of(chance: random.Random) -> Strategy:
+    """One seed in four goes by priorities."""
+    return Strategy.PRIORITIES if chance.random() < 0.25 else Strategy.UNIFORM
+
+
+def chooser(strategy: Strategy, chance: random.Random) -> Choose:
+    """The function that chooses by `strategy`."""
+    match strategy:
+        case Strategy.UNIFORM:
+            return lambda ready: int(chance.random() * len(ready))
+        case Strategy.PRIORITIES:
+            return _Priorities(chance).choose
+
+
+class _Priorities:
+    """The highest priority runs; now and then it becomes the lowest (probabilistic concurrency testing)."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._rate = chance.choice((0.01, 0.05, 0.2))
+        self._lowest = 0.0
+
+    def choose(self, ready: Sequence[Task]) -> int:
+        first = self._first(ready)
+        if self._chance.random() >= self._rate:
+            return first
+        self._lowest -= 1.0
+        ready[first].priority = self._lowest
+        return self._first(ready)
+
+    @staticmethod
+    def _first(ready: Sequence[Task]) -> int:
+        return max(range(len(ready)), key=lambda index: ready[index].priority)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual time: an integer of nanoseconds that moves from timer to timer.
+
+Actions run on whatever thread happens to move time: they may touch the scheduler's
+records and wake tasks, and call nothing that owns a lock.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+from controller_runtime.testing.simulation.tasks import Timer
+
+SECOND = 1_000_000_000
+
+
+def nanoseconds(seconds: float) -> int:
+    """The whole nanoseconds nearest to `seconds`."""
+    return round(seconds * SECOND)
+
+
+class Timeline:
+    """The instant, and what is to happen later."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._heap: list[tuple[int, int, Timer]] = []
+        self._made = 0  # breaks ties in the heap: timers are not ordered themselves
+
+    def at(self, when: int, action: Callable[[], None]) -> Timer:
+        """Do `action` when time reaches `when` (nanoseconds)."""
+        timer = Timer(action)
+        self._made += 1
+        heapq.heappush(self._heap, (when, self._made, timer))
+        return timer
+
+    def move(self) -> bool:
+        """Go to the earliest timer and fire all of that instant; False if there is none."""
+        while self._heap and self._heap[0][2].action is None:
+            heapq.heappop(self._heap)
+        if not self._heap:
+            return False
+        self.now = max(self.now, self._heap[0][0])
+        while self._heap and self._heap[0][0] <= self.now:
+            action = heapq.heappop(self._heap)[2].action
+            if action is not None:
+                action()
+        return True

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures and guards of every test."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from controller_runtime.testing.simulation import Simulation
+
+
+@pytest.fixture(autouse=True)
+def no_thread_outlives_its_test() -> Iterator[None]:
+    """Whoever starts a thread ends it."""
+    before = set(threading.enumerate())
+
+    yield
+
+    left = [thread.name for thread in threading.enumerate() if thread not in before and thread.is_alive()]
+    assert not left, f"threads left running: {left}"
+
+
+@pytest.fixture(autouse=True)
+def no_thread_dies_unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An exception that leaves a thread fails the test that started it."""
+    died: list[str] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: died.append(f"{args.thread}: {args.exc_value!r}"))
+
+    yield
+
+    assert not died, f"threads died: {died}"
+
+
+@pytest.fixture
+def sim() -> Iterator[Simulation]:
+    """A simulation with seed 0; tests that hunt for races walk over seeds of their own."""
+    with Simulation(seed=0) as simulation:
+        yield simulation
