@@ -17,11 +17,13 @@ from types import TracebackType
 from typing import Self
 
 from controller_runtime.testing.simulation.scheduler import Scheduler
-from controller_runtime.testing.simulation.tasks import Crashed, Machine, State, Task
+from controller_runtime.testing.simulation.tasks import Machine, State, Task
 from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-"""What the wall clock of every host says when a simulation begins."""
+"""What every wall clock says when a simulation begins."""
+
+_MILLION = 1_000_000
 
 
 class SimulatedHost:
@@ -30,11 +32,13 @@ class SimulatedHost:
     Threads: those of the simulation, one at a time.
     """
 
-    def __init__(self, scheduler: Scheduler, machine: Machine, chance: random.Random) -> None:
-        self.name = machine.name
+    def __init__(self, scheduler: Scheduler, name: str, chance: random.Random, drift: int) -> None:
+        self.name = name
         self.random = chance
-        self.machine = machine
+        self.machine = Machine(name)
         self.scheduler = scheduler
+        self.offset = 0  # nanoseconds by which the wall clock is ahead
+        self.drift = drift  # microseconds a second by which the monotonic clock is fast
         # Nobody may rely on zero or compare two hosts.
         self._origin = chance.randrange(10_000, 100_000) * SECOND + chance.randrange(SECOND)
         self._reached = 0.0
@@ -51,17 +55,18 @@ class SimulatedHost:
 
     def now(self) -> datetime:
         """What the wall clock says; see `Simulation.jump`."""
-        self._alive()
-        return EPOCH + timedelta(microseconds=(self.scheduler.timeline.now + self.machine.offset) // 1000)
+        self._be_alive()
+        return EPOCH + timedelta(microseconds=(self.scheduler.timeline.now + self.offset) // 1000)
 
     def monotonic(self) -> float:
         """Virtual seconds from this host's own origin."""
-        self._alive()
-        return max((self._origin + self.scheduler.timeline.now) / SECOND, self._reached)
+        self._be_alive()
+        elapsed = self.scheduler.timeline.now * (_MILLION + self.drift) // _MILLION
+        return max((self._origin + elapsed) / SECOND, self._reached)
 
     def uuid(self) -> str:
         """A version 4 UUID that follows from the seed."""
-        self._alive()
+        self._be_alive()
         return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
 
     def lock(self, label: str) -> SimulatedLock:
@@ -87,34 +92,40 @@ class SimulatedHost:
         self.scheduler.refuse_locks(task, label)
         self.scheduler.step(task, label)
 
-    def instant(self, deadline: float | None) -> int | None:
-        """When `deadline` (monotonic seconds of this host) is, in nanoseconds of the simulation."""
+    def has_reached(self, deadline: float | None) -> bool:
+        """True if `deadline` (monotonic seconds of this host) is past; from then on `monotonic` says so too."""
+        due = self.instant_of(deadline)
+        if deadline is None or due is None or due > self.scheduler.timeline.now:
+            return False
+        # Sums of floats are off by a fraction of a nanosecond. Without this a caller that loops until
+        # `deadline` could find itself just short of it, at an instant that does not move while it loops.
+        self._reached = max(self._reached, deadline)
+        return True
+
+    def instant_of(self, deadline: float | None) -> int | None:
+        """When `deadline` is, in nanoseconds of the simulation; None: never."""
         if deadline is None or deadline == math.inf:
             return None
-        due = nanoseconds(deadline) - self._origin
-        if due <= self.scheduler.timeline.now:
-            # Sums of floats are off by less than a nanosecond. A deadline that rounds to this instant is
-            # reached, and `monotonic` must say so, or a caller that loops until then would spin for ever.
-            self._reached = max(self._reached, min(deadline, (self._origin + self.scheduler.timeline.now + 1) / SECOND))
-        return due
+        elapsed = nanoseconds(deadline) - self._origin
+        return -(-elapsed * _MILLION // (_MILLION + self.drift))  # rounded up: the first instant that is not before it
 
-    def _alive(self) -> None:
+    def _be_alive(self) -> None:
         if not self.scheduler.observing:
             self.scheduler.enter(self.machine)
 
 
 class SimulatedLock:
-    """A lock that lets others run before it is taken, and knows who holds it."""
+    """A lock that may let others run before it is taken, and knows who holds it."""
 
     def __init__(self, host: SimulatedHost, label: str) -> None:
         self._host = host
         self._scheduler = host.scheduler
-        self.label = label
+        self._label = label
         self._owner: Task | None = None
         self._contenders: list[Task] = []
 
     def __str__(self) -> str:
-        return f"{self._host.name}:{self.label}"
+        return f"{self._host.name}:{self._label}"
 
     def __enter__(self) -> Self:
         scheduler = self._scheduler
@@ -124,7 +135,7 @@ class SimulatedLock:
         if self._owner is task:
             raise RuntimeError(f"{task.name} holds {self} already, and it is not re-entrant")
         if scheduler.chance.random() < scheduler.switch_chance:
-            scheduler.step(task, f"take {self.label}")
+            scheduler.step(task, f"take {self._label}")
         self._take(task)
         return self
 
@@ -137,7 +148,11 @@ class SimulatedLock:
 
     def _take(self, task: Task) -> None:
         while self._owner is not None:
-            self._scheduler.park(task, f"lock {self.label}", self._contenders)
+            task.wants = self
+            try:
+                self._scheduler.park(task, f"contended {self._label}", self._contenders)
+            finally:
+                task.wants = None
         self._owner = task
         task.held.append(self)
 
@@ -159,14 +174,13 @@ class SimulatedCondition(SimulatedLock):
         """Give the lock back, sleep until notified or `deadline`, take it again; another lock held is `LockHeld`."""
         scheduler = self._scheduler
         task = self._holder("wait on")
-        scheduler.refuse_locks(task, f"a wait on {self.label}", but=self)
-        due = self._host.instant(deadline)
+        scheduler.refuse_locks(task, f"a wait on {self._label}", but=self)
         self._give_back(task)
-        if (due is not None and due <= scheduler.timeline.now) or self._returns_early():
-            scheduler.step(task, self.label)
+        if self._host.has_reached(deadline) or self._returns_early():
+            scheduler.step(task, self._label)
         else:
-            scheduler.park(task, self.label, self._waiters, due)
-            self._host.instant(deadline)
+            scheduler.park(task, self._label, self._waiters, self._host.instant_of(deadline))
+            self._host.has_reached(deadline)
         self._take(task)
 
     def notify(self) -> None:
@@ -207,13 +221,9 @@ class SimulatedThread:
         scheduler.refuse_locks(task, f"a join of {self.name}")
         if task is self.task:
             raise RuntimeError("cannot join current thread")
-        due = self._host.instant(deadline)
-        if self.task.state is State.ENDED or (due is not None and due <= scheduler.timeline.now):
+        if self.task.state is State.ENDED or self._host.has_reached(deadline):
             scheduler.step(task, f"join {self.name}")
         else:
-            scheduler.park(task, f"join {self.name}", self.task.joiners, due)
-            self._host.instant(deadline)
+            scheduler.park(task, f"join {self.name}", self.task.joiners, self._host.instant_of(deadline))
+            self._host.has_reached(deadline)
         return self.task.state is State.ENDED
-
-
-__all__ = ["EPOCH", "Crashed", "SimulatedCondition", "SimulatedHost", "SimulatedLock", "SimulatedThread"]

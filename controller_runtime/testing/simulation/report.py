@@ -15,26 +15,26 @@ def hang_report(what: str, now: int, tasks: Iterable[Task], steps: Iterable[str]
     """A page for a person: `what`, one line a task, then the last steps."""
     lines = [f"{what} at {now / SECOND:.9f} s of virtual time"]
     lines += [f"  {_standing(task, now)}" for task in tasks]
-    lines += ["last steps (time, thread, where it goes on):", *(f"  {step}" for step in steps)]
+    lines += ["last steps (nanosecond, thread, where it goes on):", *(f"  {step.rstrip()}" for step in steps)]
     return "\n".join(lines)
 
 
 def stack_of(task: Task) -> str:
     """Where the thread of `task` is at this moment, innermost last."""
-    frame = sys._current_frames().get(task.ident)
+    frame = sys._current_frames().get(task.thread.ident or 0)
     return "".join(traceback.format_stack(frame)) if frame is not None else "(its thread has ended)\n"
 
 
 def _standing(task: Task, now: int) -> str:
-    match task.state:
-        case State.PARKED:
-            until = "for ever" if task.due is None else f"for {(task.due - now) / SECOND:.9f} s more"
-            text = f"{task.name} waits on {task.label!r} {until}"
-        case state:
-            text = f"{task.name} is {state.value}, at {task.label!r}"
+    if task.wants is not None:
+        text = f"{task.name} waits for the lock {task.wants}"
+    elif task.state is State.PARKED:
+        until = f"for {(task.timer.when - now) / SECOND:.9f} s more" if task.timer is not None else "for ever"
+        text = f"{task.name} waits on {task.label!r} {until}"
+    else:
+        text = f"{task.name} is {task.state.value} at {task.label!r}"
+    if task.held:
+        text += f", holds {', '.join(str(lock) for lock in task.held)}"
     if task.machine.dead:
-        text += ", dead"
-    elif max(task.frozen_until, task.machine.frozen_until) > now:
-        text += ", paused"
-    held = ", ".join(str(lock) for lock in task.held)
-    return f"{text}, holds {held}" if held else text
+        return f"{text}, dead"
+    return f"{text}, paused" if max(task.frozen_until, task.machine.frozen_until) > now else text

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 from controller_runtime.testing.simulation.host import EPOCH, SimulatedHost, SimulatedThread
 from controller_runtime.testing.simulation.scheduler import Scheduler
 from controller_runtime.testing.simulation.strategies import Strategy
-from controller_runtime.testing.simulation.tasks import Crashed, Machine
+from controller_runtime.testing.simulation.tasks import Machine, Task
 from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
 
 H = TypeVar("H", bound=Callable[[], None])
@@ -56,24 +56,27 @@ class Simulation:
         keep_trace: bool = False,
     ) -> None:
         self.seed = seed
-        self.trace: list[str] = []
         self._scheduler = Scheduler(
             seed,
             switch_chance=switch_chance,
             strategy=strategy,
             livelock_after=livelock_after,
             stuck_after=stuck_after,
+            keep_trace=keep_trace,
         )
-        if keep_trace:
-            self._scheduler.trace = self.trace
         self._incarnations: dict[str, int] = {}
+        self._hosts: dict[Machine, SimulatedHost] = {}
         self._end_checks: list[Callable[[], None]] = []
         self._undo = ExitStack()
 
     # Hosts, and what befalls them.
 
-    def host(self, name: str) -> SimulatedHost:
+    def host(self, name: str, *, drift: int = 0) -> SimulatedHost:
         """A new host.
+
+        Args:
+            name: Unique in the simulation, without a `#`.
+            drift: Microseconds a second by which its monotonic clock runs fast (or slow, if negative).
 
         Raises:
             ValueError: The name is taken.
@@ -81,7 +84,7 @@ class Simulation:
         if name in self._incarnations:
             raise ValueError(f"host {name} exists already; restart gives it a successor")
         self._incarnations[name] = 1
-        return self._make_host(name)
+        return self._make_host(name, drift)
 
     def crash(self, host: SimulatedHost) -> None:
         """Kill `host`: its threads unwind with `Crashed`, and every later call on it raises that. Idempotent."""
@@ -93,7 +96,7 @@ class Simulation:
         self.crash(host)
         name = host.name.partition("#")[0]
         self._incarnations[name] += 1
-        return self._make_host(f"{name}#{self._incarnations[name]}")
+        return self._make_host(f"{name}#{self._incarnations[name]}", host.drift)
 
     def pause(self, host: SimulatedHost, seconds: float) -> None:
         """Stop `host` as SIGSTOP does: none of its threads runs, but time and its deadlines go on."""
@@ -108,7 +111,7 @@ class Simulation:
     def jump(self, host: SimulatedHost, seconds: float) -> None:
         """Move the wall clock of `host`, either way; its monotonic clock does not notice."""
         self._scheduler.note(f"jump {host.name}")
-        host.machine.offset += nanoseconds(seconds)
+        host.offset += nanoseconds(seconds)
 
     # Time.
 
@@ -119,6 +122,8 @@ class Simulation:
 
     def advance(self, seconds: float) -> None:
         """Let `seconds` of virtual time pass, then let everybody run dry."""
+        if seconds < 0:
+            raise ValueError(f"time cannot go back by {-seconds} s")
         root = self._root("advance")
         self._scheduler.park(root, "advance", due=self._scheduler.timeline.now + nanoseconds(seconds))
         self._scheduler.settle()
@@ -158,7 +163,12 @@ class Simulation:
     @property
     def digest(self) -> str:
         """A hash over every step so far: time, thread and place."""
-        return self._scheduler.digest
+        return self._scheduler.trace.digest
+
+    @property
+    def trace(self) -> list[str]:
+        """Every step so far, if they are kept."""
+        return self._scheduler.trace.lines
 
     @property
     def steps(self) -> int:
@@ -198,10 +208,12 @@ class Simulation:
     def _where(self) -> str:
         return f"in Simulation(seed={self.seed}) at {self.time:.9f} s of virtual time, step {self.steps}"
 
-    def _make_host(self, name: str) -> SimulatedHost:
-        return SimulatedHost(self._scheduler, Machine(name), random.Random(f"{self.seed}/host/{name}"))
+    def _make_host(self, name: str, drift: int) -> SimulatedHost:
+        host = SimulatedHost(self._scheduler, name, random.Random(f"{self.seed}/host/{name}"), drift)
+        self._hosts[host.machine] = host
+        return host
 
-    def _root(self, what: str) -> Any:
+    def _root(self, what: str) -> Task:
         task = self._scheduler.enter(self._scheduler.root.machine)
         if task is not self._scheduler.root:
             raise RuntimeError(f"only the test's thread may {what}; {task.name} waits on its host")
@@ -216,12 +228,10 @@ class Simulation:
         def stamped(*args: Any, **kwargs: Any) -> logging.LogRecord:
             record: logging.LogRecord = plain(*args, **kwargs)
             task = self._scheduler.current
-            if task.ident == threading.get_ident():
-                if task.machine.dead:
-                    raise Crashed(f"host {task.machine.name} is gone")
-                wall = EPOCH + timedelta(microseconds=(self._scheduler.timeline.now + task.machine.offset) // 1000)
-                record.created = wall.timestamp()
-                record.msecs = wall.microsecond // 1000
+            if task.thread is threading.current_thread():
+                host = self._hosts.get(task.machine)
+                wall = host.now() if host is not None else EPOCH + timedelta(seconds=self.time)
+                record.created, record.msecs = wall.timestamp(), wall.microsecond // 1000
             return record
 
         logging.setLogRecordFactory(stamped)

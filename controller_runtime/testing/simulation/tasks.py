@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Callable
+
+from controller_runtime.testing.simulation.timeline import Timer
 
 
 class Crashed(BaseException):
@@ -37,49 +38,19 @@ class State(enum.Enum):
     ENDED = "ended"
 
 
-class Timer:
-    """Something to do at an instant, until it is cancelled."""
-
-    __slots__ = ("action",)
-
-    def __init__(self, action: Callable[[], None]) -> None:
-        self.action: Callable[[], None] | None = action
-
-    def cancel(self) -> None:
-        """Do nothing at that instant. Idempotent."""
-        self.action = None
-
-
 class Machine:
-    """What the tasks of one host share: a name, a fate and a wall clock."""
+    """What the tasks of one host share: a name and a fate."""
 
-    __slots__ = ("dead", "frozen_until", "name", "offset")
+    __slots__ = ("dead", "frozen_until", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.dead = False
         self.frozen_until = 0  # nanoseconds of the simulation
-        self.offset = 0  # nanoseconds by which its wall clock is wrong
 
 
 class Task:
     """One thread of the simulation."""
-
-    __slots__ = (
-        "baton",
-        "due",
-        "frozen_until",
-        "held",
-        "ident",
-        "joiners",
-        "label",
-        "machine",
-        "name",
-        "priority",
-        "queue",
-        "state",
-        "timer",
-    )
 
     def __init__(self, machine: Machine, name: str, priority: float) -> None:
         self.machine = machine
@@ -88,13 +59,14 @@ class Task:
         # Locked unless the task may run: to give up the baton is to acquire this again.
         self.baton = threading.Lock()
         self.baton.acquire()
+        self.thread = threading.current_thread()
         self.state = State.READY
-        self.ident = 0
-        self.frozen_until = 0
+        self.frozen_until = 0  # nanoseconds of the simulation
         self.held: list[object] = []  # locks, in the order in which they were taken
-        # Where it stands while it does not run: why, among whom, until when.
+        self.joiners: list[Task] = []
+        # Where it stands while it does not run: at what, among whom, until when.
         self.label = "start"
         self.queue: list[Task] | None = None
-        self.due: int | None = None
         self.timer: Timer | None = None
-        self.joiners: list[Task] = []
+        # The lock whose holder keeps it from going on. Locks are never held across a wait for anything else.
+        self.wants: object = None

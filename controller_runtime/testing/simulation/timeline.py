@@ -10,14 +10,26 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from controller_runtime.testing.simulation.tasks import Timer
-
 SECOND = 1_000_000_000
 
 
 def nanoseconds(seconds: float) -> int:
     """The whole nanoseconds nearest to `seconds`."""
     return round(seconds * SECOND)
+
+
+class Timer:
+    """Something to do at an instant, until it is cancelled."""
+
+    __slots__ = ("action", "when")
+
+    def __init__(self, when: int, action: Callable[[], None]) -> None:
+        self.when = when
+        self.action: Callable[[], None] | None = action
+
+    def cancel(self) -> None:
+        """Do nothing at that instant. Idempotent."""
+        self.action = None
 
 
 class Timeline:
@@ -30,7 +42,7 @@ class Timeline:
 
     def at(self, when: int, action: Callable[[], None]) -> Timer:
         """Do `action` when time reaches `when` (nanoseconds)."""
-        timer = Timer(action)
+        timer = Timer(when, action)
         self._made += 1
         heapq.heappush(self._heap, (when, self._made, timer))
         return timer
