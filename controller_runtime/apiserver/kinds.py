@@ -16,7 +16,7 @@ from controller_runtime.api.schema import Schema, schema_for
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False)  # one object for each kind: compared and hashed by identity, which is cheap
 class Kind:
     """One kind of object and how the API treats it.
 

@@ -41,7 +41,7 @@ def check_name(obj: Mapping[str, Any], *, namespace: str, name: str) -> None:
 def prepare_update(
     kind: Kind, old: Mapping[str, Any], new: Mapping[str, Any], *, subresource: str = ""
 ) -> dict[str, Any]:
-    """The object as it will be stored, still with `old`'s resourceVersion; equal to `old` when there is nothing to write.
+    """The object as it will be stored, with `old`'s resourceVersion; equal to `old` when there is nothing to write.
 
     Args:
         kind: What it is.

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single values as the API reads them: each function answers the stored form, or says what is wrong.
+
+The types are the schema's, the strictness is a real server's: no number for a text, no
+fraction for an integer, six digits for a MicroTime. Nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from controller_runtime.api.objects import microtime, timestamp
+from controller_runtime.api.schema import Schema
+
+Reader = Callable[[Any], Any]
+"""Takes a value that is not null; raises ValueError with what is wrong."""
+
+_SECONDS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+_ZONE = r"(?:Z|[+-]\d\d:\d\d)"
+_TIME = re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}", re.ASCII)
+_MICRO_TIME = re.compile(rf"{_SECONDS}\.\d{{6}}{_ZONE}", re.ASCII)
+_QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?", re.ASCII)
+_JSON_NAMES = {
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def json_name(value: Any) -> str:
+    """What JSON calls the type of a value, for messages."""
+    return _JSON_NAMES.get(type(value), "something else")
+
+
+def _wrong(expected: str, value: Any) -> ValueError:
+    return ValueError(f"expected {expected}, got {json_name(value)}")
+
+
+def string(value: Any) -> str:
+    """A text."""
+    if type(value) is not str:
+        raise _wrong("a string", value)
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """True or false."""
+    if type(value) is not bool:
+        raise _wrong("a boolean", value)
+    return value
+
+
+def _integer(name: str, bits: int) -> Reader:
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+
+    def integer(value: Any) -> int:
+        if type(value) is not int:
+            raise _wrong(f"an integer ({name})", value)
+        if not low <= value <= high:
+            raise ValueError(f"{value} does not fit into {name}")
+        return value
+
+    return integer
+
+
+int32 = _integer("int32", 32)
+int64 = _integer("int64", 64)
+
+
+def number(value: Any) -> int | float:
+    """A number, with or without a fraction."""
+    if type(value) is not float and type(value) is not int:
+        raise _wrong("a number", value)
+    return value
+
+
+def base64_text(value: Any) -> str:
+    """Bytes in base64."""
+    try:
+        binascii.a2b_base64(string(value), strict_mode=True)
+    except binascii.Error as error:
+        raise ValueError(f"not base64: {error}") from error
+    return value  # type: ignore[no-any-return]  # a string, as `string` has seen
+
+
+def _instant(pattern: re.Pattern[str], value: Any, expected: str) -> datetime:
+    if pattern.fullmatch(string(value)) is None:
+        raise ValueError(f"{value!r} is not {expected}")
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{value!r} is no instant: {error}") from error
+
+
+def time(value: Any) -> str:
+    """RFC 3339, stored as whole seconds of UTC."""
+    return timestamp(_instant(_TIME, value, "a time of RFC 3339"))
+
+
+def micro_time(value: Any) -> str:
+    """RFC 3339 with exactly six digits of fraction, stored in UTC."""
+    return microtime(_instant(_MICRO_TIME, value, "a time of RFC 3339 with six digits of fraction"))
+
+
+def quantity(value: Any) -> str:
+    """An amount such as `500m` or `8Gi`; a plain number becomes its text."""
+    text = str(value) if type(value) is int or type(value) is float else string(value)
+    if _QUANTITY.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is not a quantity such as 2, 500m or 8Gi")
+    return text
+
+
+def int_or_string(value: Any) -> int | str:
+    """A number or a text, such as a port or its name."""
+    return value if type(value) is str else int32(value)
+
+
+def anything(value: Any) -> Any:
+    """Whatever JSON there is."""
+    return value
+
+
+def mapping(value: Any) -> Any:
+    """An object whose fields are nobody's business here."""
+    if type(value) is not dict:
+        raise _wrong("an object", value)
+    return value
+
+
+_BY_NAME: Mapping[str, Reader] = {
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": time,
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": micro_time,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": quantity,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": int_or_string,
+}
+_BY_TYPE: Mapping[tuple[str, str], Reader] = {
+    ("string", "byte"): base64_text,
+    ("integer", "int32"): int32,
+}
+_BY_PLAIN_TYPE: Mapping[str, Reader] = {
+    "string": string,
+    "boolean": boolean,
+    "integer": int64,
+    "number": number,
+    "object": mapping,
+    "": anything,
+}
+_ZEROS: Mapping[Reader, Any] = {string: "", boolean: False, int32: 0, int64: 0, number: 0, quantity: "0", mapping: {}}
+
+
+def reader_for(schema: Schema) -> Reader | None:
+    """What reads the single values of a schema; None for lists, maps and objects with fields."""
+    if schema.name in _BY_NAME:
+        return _BY_NAME[schema.name]
+    if schema.properties or schema.items is not None or schema.additional is not None:
+        return None
+    return _BY_TYPE.get((schema.type, schema.format)) or _BY_PLAIN_TYPE[schema.type]
+
+
+def zero_of(reader: Reader) -> Any:
+    """What a null is read as where it cannot be left out: inside lists and maps."""
+    return _ZEROS.get(reader)
