@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The heart of the queue: once, never twice at a time, in order, in two bands, counted."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from controller_runtime.queue.workqueue import LOW_SHARE, MAX_CAUSES, WorkQueue
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+
+@pytest.fixture
+def host(sim: Simulation) -> SimulatedHost:
+    return sim.host("r0")
+
+
+@pytest.fixture
+def queue(host: SimulatedHost) -> WorkQueue[str]:
+    return WorkQueue(host, name="things")
+
+
+def take(queue: WorkQueue[str]) -> str:
+    """One whole cycle."""
+    item = queue.get()
+    queue.done(item)
+    return item
+
+
+@pytest.mark.scenario("WQ-04")
+def test_item_added_while_held_is_handed_out_again_after_done(queue: WorkQueue[str]) -> None:
+    """An item that is added while it is held comes once more, and then no more."""
+    queue.add("foo")
+    assert queue.get() == "foo"
+    queue.add("foo")
+    assert len(queue) == 0
+
+    queue.done("foo")
+
+    assert len(queue) == 1
+    assert take(queue) == "foo"
+    assert len(queue) == 0
+
+
+@pytest.mark.scenario("WQ-06")
+def test_nobody_gets_an_item_that_is_held(sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]) -> None:
+    """A second consumer waits until the holder is done, and then gets the item once."""
+    got: list[str] = []
+    queue.add("foo")
+    queue.get()
+    queue.add("foo")
+    queue.add("foo")
+
+    host.spawn("second", lambda: got.append(queue.get()))
+    sim.advance(1.0)
+    assert got == []
+
+    queue.done("foo")
+    sim.settle()
+
+    assert got == ["foo"]
+    assert len(queue) == 0
+
+
+def test_done_without_get_is_refused(queue: WorkQueue[str]) -> None:
+    queue.add("foo")
+
+    with pytest.raises(ValueError, match="foo is not held"):
+        queue.done("foo")
+
+
+@pytest.mark.scenario("WQ-12")
+def test_the_queue_keeps_nothing_of_what_is_done(sim: Simulation, host: SimulatedHost) -> None:
+    """Once an item is done and forgotten, nothing in the queue refers to it, however it came."""
+
+    class Item:
+        pass
+
+    queue: WorkQueue[Item] = WorkQueue(host)
+    item = Item()
+    queue.add(item, low=True, cause="listed")
+    queue.add(item)
+    queue.get()
+    queue.add_rate_limited(item)
+    queue.done(item)
+    sim.advance(1.0)
+    queue.done(queue.get())
+    queue.forget(item)
+    reference = weakref.ref(item)
+
+    del item
+    gc.collect()
+
+    queue.add_after(other := Item(), 1.0)  # the next look at the queue sweeps what was raised or superseded
+    assert reference() is None
+    del other
+
+
+@pytest.mark.scenario("WQ-13")
+def test_counters_tell_how_long_items_waited_and_worked(sim: Simulation, queue: WorkQueue[str]) -> None:
+    """Additions, depth, waiting time, working time and unfinished work, as upstream counts them."""
+    queue.add("foo")
+    assert (queue.counters().adds, queue.counters().depth) == (1, 1)
+    sim.advance(50e-6)
+    queue.get()
+    for _ in range(5):
+        queue.add("foo")
+    assert (queue.counters().adds, queue.counters().depth) == (2, 1)
+    sim.advance(25e-6)
+    queue.done("foo")
+    queue.get()
+    sim.advance(1e-3)
+
+    during = queue.counters()
+    queue.done("foo")
+    after = queue.counters()
+
+    assert (during.unfinished_work, during.longest_running) == (pytest.approx(1e-3), pytest.approx(1e-3))
+    assert (after.unfinished_work, after.longest_running, after.depth) == (0.0, 0.0, 0)
+    assert (after.queue_duration.count, after.queue_duration.total) == (2, pytest.approx(75e-6))
+    assert (after.work_duration.count, after.work_duration.total) == (2, pytest.approx(1025e-6))
+
+
+def test_counters_are_a_value_that_does_not_change_afterwards(queue: WorkQueue[str]) -> None:
+    before = queue.counters()
+
+    queue.add("foo")
+    take(queue)
+
+    assert (before.adds, before.queue_duration.count) == (0, 0)
+
+
+@pytest.mark.scenario("PQ-01")
+def test_items_of_one_band_come_in_the_order_of_their_coming(queue: WorkQueue[str]) -> None:
+    """First come, first served; two additions, nothing left."""
+    queue.add("foo")
+    queue.add("bar")
+
+    assert [take(queue), take(queue)] == ["foo", "bar"]
+    assert (queue.counters().adds, queue.counters().depth) == (2, 0)
+
+
+@pytest.mark.scenario("PQ-02")
+def test_an_item_added_again_while_held_does_not_overtake(queue: WorkQueue[str]) -> None:
+    """The held item counts as one addition and one of depth, and comes after the others."""
+    queue.add("foo")
+    queue.get()
+    queue.add("foo")
+    queue.add("bar")
+
+    assert queue.get() == "bar"
+    assert (queue.counters().adds, queue.counters().depth) == (3, 1)
+
+
+@pytest.mark.scenario("PQ-04")
+def test_an_item_added_twice_is_one_item(queue: WorkQueue[str]) -> None:
+    """A duplicate changes neither length nor additions nor depth."""
+    queue.add("foo")
+    queue.add("foo")
+
+    assert len(queue) == 1
+    assert (queue.counters().adds, queue.counters().depth) == (1, 1)
+
+
+@pytest.mark.scenario("PQ-06")
+def test_the_better_band_wins_when_it_comes_later(queue: WorkQueue[str]) -> None:
+    """A low item that is added as a normal one is one normal item."""
+    queue.add("foo", low=True)
+    queue.add("foo")
+    queue.add("bar", low=True)
+    counters = queue.counters()
+
+    assert (counters.adds, counters.depth, counters.low_depth) == (2, 1, 1)
+    assert [take(queue), take(queue)] == ["foo", "bar"]
+    assert (len(queue), queue.counters().depth, queue.counters().low_depth) == (0, 0, 0)
+
+
+@pytest.mark.scenario("PQ-07")
+def test_the_better_band_wins_when_it_came_first(queue: WorkQueue[str]) -> None:
+    """A normal item that is added as a low one stays normal."""
+    queue.add("low", low=True)
+    queue.add("foo")
+    queue.add("foo", low=True)
+
+    assert take(queue) == "foo"
+
+
+@pytest.mark.scenario("PQ-08")
+def test_a_raised_item_passes_the_low_ones(queue: WorkQueue[str]) -> None:
+    """The last of three low items comes first once it is added as a normal one."""
+    for item in ("foo", "bar", "baz"):
+        queue.add(item, low=True)
+    queue.add("baz")
+
+    assert queue.get() == "baz"
+    assert (queue.counters().depth, queue.counters().low_depth) == (0, 2)
+
+
+@pytest.mark.scenario("PQ-09")
+def test_a_raised_item_joins_the_end_of_its_new_band(queue: WorkQueue[str]) -> None:
+    """Who was normal all along comes first."""
+    queue.add("foo", low=True)
+    queue.add("bar")
+    queue.add("foo")
+
+    assert [take(queue), take(queue)] == ["bar", "foo"]
+
+
+def test_an_item_raised_while_held_is_normal_when_it_comes_again(queue: WorkQueue[str]) -> None:
+    queue.add("foo", low=True)
+    queue.get()
+    queue.add("foo", low=True)
+    queue.add("foo")
+    assert (queue.counters().depth, queue.counters().low_depth) == (1, 0)
+
+    queue.done("foo")
+    queue.add("bar", low=True)
+
+    assert take(queue) == "foo"
+
+
+@pytest.mark.scenario("PQ-30")
+def test_the_low_band_gets_its_share_of_a_busy_queue(queue: WorkQueue[str]) -> None:
+    """While normal items never end, a low one is handed out every eighth time."""
+    queue.add("low 1", low=True)
+    queue.add("low 2", low=True)
+    order = []
+
+    for n in range(2 * LOW_SHARE):
+        queue.add(f"normal {n}")
+        queue.add(f"also {n}")
+        order.append(take(queue))
+
+    assert [n for n, item in enumerate(order) if item.startswith("low")] == [LOW_SHARE - 1, 2 * LOW_SHARE - 1]
+
+
+def test_an_item_that_comes_back_keeps_its_band(sim: Simulation, queue: WorkQueue[str]) -> None:
+    queue.add("low", low=True)
+    queue.get()
+    queue.add_rate_limited("low")
+    queue.done("low")
+    queue.add_after("normal", 0.005)
+
+    sim.advance(0.01)
+
+    assert (queue.counters().depth, queue.counters().low_depth) == (1, 1)
+
+
+@pytest.mark.scenario("PQ-20")
+def test_a_sleeping_consumer_wakes_for_a_new_item(sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]) -> None:
+    """No time passes between the addition and the hand-out."""
+    got: list[str] = []
+    host.spawn("consumer", lambda: got.append(queue.get()))
+    sim.advance(5.0)
+
+    queue.add("foo")
+    sim.settle()
+
+    assert got == ["foo"]
+
+
+def test_causes_ride_along_until_the_item_is_done(queue: WorkQueue[str]) -> None:
+    queue.add("foo", cause="nodes listed")
+    queue.add("foo", cause="nodes changed")
+    queue.add("foo", cause="nodes changed")
+    queue.get()
+    queue.add("foo", cause="nodes deleted")
+
+    assert queue.causes("foo") == ("nodes listed", "nodes changed")
+
+    queue.done("foo")
+    assert queue.causes("foo") == ()
+    queue.get()
+
+    assert queue.causes("foo") == ("nodes deleted",)
+
+
+def test_causes_are_bounded(queue: WorkQueue[str]) -> None:
+    for n in range(10 * MAX_CAUSES):
+        queue.add("foo", cause=f"cause {n}")
+
+    queue.get()
+
+    assert queue.causes("foo") == tuple(f"cause {n}" for n in range(MAX_CAUSES))

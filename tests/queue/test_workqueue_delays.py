@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Later and slower: delays, retries, and who sleeps until when."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.queue.rate_limiters import ItemExponential
+from controller_runtime.queue.workqueue import WorkQueue
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+
+@pytest.fixture
+def host(sim: Simulation) -> SimulatedHost:
+    return sim.host("r0")
+
+
+@pytest.fixture
+def queue(host: SimulatedHost) -> WorkQueue[str]:
+    return WorkQueue(host)
+
+
+def take(queue: WorkQueue[str]) -> str:
+    """One whole cycle."""
+    item = queue.get()
+    queue.done(item)
+    return item
+
+
+def consume(sim: Simulation, host: SimulatedHost, queue: WorkQueue[str], seen: list[tuple[float, str]]) -> None:
+    """A consumer that notes one item and when it came."""
+    host.spawn("consumer", lambda: seen.append((queue.get(), sim.time)[::-1]))
+    sim.settle()
+
+
+@pytest.mark.scenario("WD-01")
+def test_a_delayed_item_comes_once_when_it_is_due(sim: Simulation, queue: WorkQueue[str]) -> None:
+    """Nothing before its time, the item at its time, and nothing afterwards."""
+    queue.add_after("foo", 0.05)
+    assert len(queue) == 0
+
+    sim.advance(0.06)
+    assert len(queue) == 1
+    assert take(queue) == "foo"
+
+    sim.advance(10.0)
+    assert len(queue) == 0
+
+
+@pytest.mark.scenario("WD-02")
+@pytest.mark.parametrize(
+    "delays", [pytest.param((0.05, 0.07), id="sooner first"), pytest.param((0.07, 0.05), id="later first")]
+)
+def test_the_sooner_of_two_delays_wins(sim: Simulation, queue: WorkQueue[str], delays: tuple[float, float]) -> None:
+    """Two delays of one item make one hand-out, at the sooner time."""
+    for delay in delays:
+        queue.add_after("foo", delay)
+
+    sim.advance(0.06)
+    assert len(queue) == 1
+    take(queue)
+    sim.advance(0.02)
+
+    assert len(queue) == 0
+
+
+@pytest.mark.scenario("WD-04")
+def test_items_come_in_the_order_of_their_times(sim: Simulation, queue: WorkQueue[str]) -> None:
+    """B is due before A, and C, which came later, after both."""
+    queue.add_after("a", 1.0)
+    queue.add_after("b", 0.05)
+    sim.advance(0.06)
+    order = [take(queue)]
+    queue.add_after("c", 2.0)
+
+    for seconds in (1.0, 2.0):
+        sim.advance(seconds)
+        assert len(queue) == 1
+        order.append(take(queue))
+
+    assert order == ["b", "a", "c"]
+
+
+@pytest.mark.scenario("WD-05")
+def test_items_that_fell_due_together_come_by_due_time(sim: Simulation, queue: WorkQueue[str]) -> None:
+    """One step of time over three due times keeps their order."""
+    for item, delay in (("a", 1.0), ("b", 0.5), ("c", 0.25)):
+        queue.add_after(item, delay)
+
+    sim.advance(2.0)
+
+    assert [take(queue) for _ in range(3)] == ["c", "b", "a"]
+
+
+@pytest.mark.scenario("WD-06")
+@pytest.mark.parametrize("delay", [0.0, -1.0])
+def test_no_delay_is_an_ordinary_addition(queue: WorkQueue[str], delay: float) -> None:
+    """Zero and less add at once, and count as no retry."""
+    queue.add_after("foo", delay)
+
+    assert len(queue) == 1
+    assert queue.counters().retries == 0
+
+
+@pytest.mark.scenario("WD-08")
+def test_each_failed_retry_is_counted_and_waited_for_until_forgotten(sim: Simulation, queue: WorkQueue[str]) -> None:
+    """The count grows by one per failure, the delay doubles, and forget ends both."""
+    for failures, delay in enumerate((0.005, 0.010, 0.020), start=1):
+        queue.add_rate_limited("foo")
+        assert queue.num_requeues("foo") == failures
+        sim.advance(delay - 0.001)
+        assert len(queue) == 0
+        sim.advance(0.001)
+        assert take(queue) == "foo"
+
+    queue.forget("foo")
+
+    assert queue.num_requeues("foo") == 0
+
+
+@pytest.mark.scenario("RL-08")
+def test_a_failure_before_the_scheduled_retry_does_not_burn_the_exponent(sim: Simulation, host: SimulatedHost) -> None:
+    """An event triggers a failed item early; when it fails again, it is retried when it would have been."""
+    queue: WorkQueue[str] = WorkQueue(host, limiter=ItemExponential(5.0, 1000.0))
+    queue.add_rate_limited("foo")
+    sim.advance(1.0)
+    queue.add("foo")
+    queue.get()
+
+    queue.add_rate_limited("foo")
+    queue.done("foo")
+
+    assert queue.num_requeues("foo") == 1
+    sim.advance(3.9)
+    assert len(queue) == 0
+    sim.advance(0.1)
+    assert len(queue) == 1
+
+
+def test_the_server_may_ask_for_more_than_the_limiter(sim: Simulation, queue: WorkQueue[str]) -> None:
+    queue.add_rate_limited("foo", at_least=3.0)
+
+    sim.advance(2.9)
+    assert len(queue) == 0
+    sim.advance(0.1)
+
+    assert len(queue) == 1
+
+
+@pytest.mark.scenario("PQ-11")
+def test_length_counts_what_is_ready(queue: WorkQueue[str]) -> None:
+    """What waits for its time is neither length nor depth."""
+    for item in ("a", "b"):
+        queue.add_after(item, 60.0)
+        queue.add(f"{item} now")
+
+    assert (len(queue), queue.counters().depth) == (2, 2)
+
+
+@pytest.mark.scenario("PQ-14")
+def test_an_addition_brings_a_waiting_item_forward(sim: Simulation, queue: WorkQueue[str]) -> None:
+    """Delayed by an hour, then added: ready now, counted once, and not again in an hour."""
+    queue.add_after("foo", 3600.0)
+    assert (queue.counters().depth, queue.counters().adds) == (0, 0)
+
+    queue.add("foo")
+    assert (queue.counters().depth, queue.counters().adds) == (1, 1)
+    take(queue)
+    sim.advance(3600.0)
+
+    assert (len(queue), queue.counters().depth, queue.counters().adds) == (0, 0, 1)
+
+
+@pytest.mark.scenario("PQ-15")
+def test_a_waiting_low_item_is_raised_by_an_ordinary_addition(queue: WorkQueue[str]) -> None:
+    """Delayed in the low band, then added in the normal one: normal, and now."""
+    queue.add("foo", low=True)
+    queue.get()
+    queue.add_after("foo", 3600.0)
+    queue.done("foo")
+
+    queue.add("foo")
+
+    assert (queue.counters().depth, queue.counters().low_depth) == (1, 0)
+    assert take(queue) == "foo"
+    assert (queue.counters().depth, queue.counters().low_depth) == (0, 0)
+
+
+@pytest.mark.scenario("PQ-16")
+def test_an_item_that_fell_due_and_is_added_is_one_item(sim: Simulation, queue: WorkQueue[str]) -> None:
+    """Length and depth stay one, then are zero."""
+    queue.add_after("foo", 0.05)
+    sim.advance(0.05)
+    queue.add("foo")
+
+    assert (len(queue), queue.counters().depth) == (1, 1)
+    take(queue)
+    assert (len(queue), queue.counters().depth) == (0, 0)
+
+
+@pytest.mark.scenario("PQ-18")
+def test_a_sleeping_consumer_wakes_exactly_when_an_item_is_due(
+    sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]
+) -> None:
+    """One consumer, one delay of a second: it wakes at one second; one retry is counted."""
+    seen: list[tuple[float, str]] = []
+    consume(sim, host, queue, seen)
+
+    queue.add_after("foo", 1.0)
+    sim.advance(5.0)
+
+    assert seen == [(pytest.approx(1.0), "foo")]
+    assert queue.counters().retries == 1
+
+
+@pytest.mark.scenario("PQ-19")
+def test_what_falls_due_in_the_normal_band_passes_what_is_ready_in_the_low_one(
+    sim: Simulation, queue: WorkQueue[str]
+) -> None:
+    """A normal item that is due now comes before a low one that was ready all along."""
+    queue.add("low", low=True)
+    queue.add_after("high", 1.0)
+    sim.advance(1.0)
+
+    assert take(queue) == "high"
+    assert (queue.counters().low_depth, queue.counters().depth) == (1, 0)
+
+
+@pytest.mark.scenario("PQ-21")
+def test_an_addition_wakes_the_consumer_of_a_delayed_item(
+    sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]
+) -> None:
+    """The consumer that waits for a minute gets the item at once when it is added."""
+    seen: list[tuple[float, str]] = []
+    consume(sim, host, queue, seen)
+    queue.add_after("foo", 60.0)
+    sim.advance(1.0)
+
+    queue.add("foo")
+    sim.settle()
+
+    assert seen == [(pytest.approx(1.0), "foo")]
+
+
+@pytest.mark.scenario("PQ-22")
+def test_a_shorter_delay_added_later_comes_first(sim: Simulation, queue: WorkQueue[str]) -> None:
+    """Foo in a second, bar in 200 ms: bar, then foo."""
+    queue.add_after("foo", 1.0)
+    queue.add_after("bar", 0.2)
+
+    sim.advance(1.0)
+
+    assert [take(queue), take(queue)] == ["bar", "foo"]
+
+
+@pytest.mark.scenario("PQ-25")
+def test_the_limiter_tells_items_apart(sim: Simulation, host: SimulatedHost) -> None:
+    """A first failure waits 5 ms, an eighth one 640 ms; both are retries."""
+    limiter = ItemExponential(0.005, 1000.0)
+    for _ in range(7):
+        limiter.when("bar", 0.0)
+    queue: WorkQueue[str] = WorkQueue(host, limiter=limiter)
+    queue.add_rate_limited("foo")
+    queue.add_rate_limited("bar")
+
+    sim.advance(0.005)
+    assert (take(queue), len(queue)) == ("foo", 0)
+    sim.advance(0.634)
+    assert len(queue) == 0
+    sim.advance(0.001)
+
+    assert take(queue) == "bar"
+    assert queue.counters().retries == 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_consumer_sleeps_past_a_due_time_because_another_went_to_work(seed: int) -> None:
+    with Simulation(seed) as sim:
+        host, held = sim.host("r0"), []
+        queue: WorkQueue[str] = WorkQueue(host)
+        for n in range(2):
+            host.spawn(f"worker-{n}", lambda: held.append(queue.get()))
+        sim.settle()
+
+        queue.add_after("in ten", 10.0)
+        queue.add_after("in five", 5.0)
+        queue.add("now")
+        sim.advance(5.0)
+
+        assert sorted(held) == ["in five", "now"]
+
+
+def test_superseded_times_do_not_pile_up(queue: WorkQueue[str]) -> None:
+    for _ in range(5000):
+        queue.add_after("foo", 3600.0)
+        queue.add("foo")
+        take(queue)
+
+    # The one look inside: memory has no other witness.
+    assert len(queue._heap) < 200
