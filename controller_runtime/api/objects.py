@@ -146,7 +146,8 @@ class HasMetadata(Protocol):
     """A typed model or a view of one's own that declares `metadata`."""
 
     @property
-    def metadata(self) -> Any: ...
+    def metadata(self) -> Any:
+        """The metadata, in whatever form its own class gives it."""
 
 
 AnyObject = Cached | Mapping[str, Any] | HasMetadata

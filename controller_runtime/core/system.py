@@ -56,22 +56,27 @@ class SystemHost:
 
     @staticmethod
     def now() -> datetime:
+        """The system's wall clock."""
         return datetime.now(UTC)
 
     @staticmethod
     def uuid() -> str:
+        """A random UUID of the system's entropy."""
         return str(uuid.uuid4())
 
     @staticmethod
     def lock(label: str) -> threading.Lock:
+        """A bare lock; nobody here prints `label`."""
         return threading.Lock()
 
     @staticmethod
     def condition(label: str) -> _Condition:
+        """A condition over a bare lock; nobody here prints `label`."""
         return _Condition()
 
     @staticmethod
     def spawn(name: str, target: Callable[[], None]) -> _Thread:
+        """A started thread; what leaves `target` reaches `threading.excepthook`."""
         context = contextvars.copy_context()
         thread = _Thread(target=lambda: context.run(target), name=name)
         thread.start()
@@ -79,4 +84,4 @@ class SystemHost:
 
     @staticmethod
     def leaving(label: str) -> None:
-        return
+        """Nothing: the system switches threads whenever it likes."""

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
-import os
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from controller_runtime.testing.simulation.host import EPOCH, SimulatedHost, SimulatedThread
+from controller_runtime.testing.simulation.process import pinned, uncollected
 from controller_runtime.testing.simulation.scheduler import Scheduler
 from controller_runtime.testing.simulation.strategies import Strategy
 from controller_runtime.testing.simulation.tasks import Machine, Task
@@ -30,7 +29,7 @@ class Simulation:
     The thread that enters the block is one of the simulation's: it may call whatever the
     others may, and time passes in it by `advance`. A failure of any thread, of a check, or a
     hang is raised in it at once; leaving the block lets everybody run dry, asks the
-    end checks, then unwinds and joins every thread.
+    end checks (which may do whatever a test may), then unwinds and joins every thread.
 
     The same seed gives the same `digest`, in any process, as long as the code is the same.
 
@@ -42,7 +41,7 @@ class Simulation:
         stuck_after: Real seconds without a step after which a thread counts as stuck.
         keep_trace: Keep every step in `trace`, to see where two runs part.
 
-    Threads: everything here but `note` and the properties is for the thread that entered the block.
+    Threads: `advance` and `settle` are for the thread that entered the block; all else for any of the simulation.
     """
 
     def __init__(
@@ -183,8 +182,8 @@ class Simulation:
 
     def __enter__(self) -> Self:
         self._scheduler.start()
-        self._undo.enter_context(_pinned())
-        self._undo.enter_context(_uncollected())
+        self._undo.enter_context(pinned())
+        self._undo.enter_context(uncollected())
         self._undo.enter_context(self._stamped_logs())
         return self
 
@@ -239,30 +238,3 @@ class Simulation:
             yield
         finally:
             logging.setLogRecordFactory(plain)
-
-
-@contextlib.contextmanager
-def _pinned() -> Iterator[None]:
-    """Keep this thread, and those it starts, on one CPU: handing over the baton is then three times cheaper."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {sorted(before)[os.getpid() % len(before)]})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the cycle collector out: when it runs differs between versions of Python, and so would finalisers."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the house that only the source itself can tell, read from its syntax trees.
+
+The packages are inspected where they are imported from, so that the rules hold for the
+installed wheel; examples, benchmarks and tests beside this file, where they are.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+import controller_runtime
+import controllers
+
+BESIDE = Path(__file__).resolve().parent.parent
+ROOTS = {
+    "controller_runtime": Path(controller_runtime.__file__).parent,
+    "controllers": Path(controllers.__file__).parent,
+    "examples": BESIDE / "examples",
+    "benchmarks": BESIDE / "benchmarks",
+    "tests": BESIDE / "tests",
+}
+PACKAGES = ("controller_runtime", "controllers")
+PROGRAMS = (*PACKAGES, "examples")
+SHIPPED = (*PROGRAMS, "benchmarks")
+
+CHANCE_AND_TIME = {
+    "asyncio", "concurrent.futures", "queue", "sched", "secrets", "threading", "time", "uuid",
+}  # fmt: skip
+MAY_TOUCH_THE_SYSTEM = (
+    "controller_runtime/core/system.py",
+    "controller_runtime/testing/simulation/*.py",
+    "controller_runtime/apiserver/shell*.py",
+    "controller_runtime/apiserver/__main__.py",
+    "controller_runtime/apiserver/tls.py",
+    "controller_runtime/client/http*.py",
+    "controllers/__main__.py",
+    "controllers/cli*.py",
+)
+MAY_MAKE_THREADS = ("controller_runtime/core/system.py", "controller_runtime/testing/simulation/*.py")
+
+Tree = tuple[str, ast.Module]
+
+
+def sources(*roots: str) -> Iterator[tuple[str, str]]:
+    """Name (`package/room/file.py`) and text of every Python file below `roots` that exists."""
+    for root in roots:
+        for path in sorted(ROOTS[root].rglob("*.py")):
+            yield f"{root}/{path.relative_to(ROOTS[root]).as_posix()}", path.read_text(encoding="utf-8")
+
+
+def trees(*roots: str, but: tuple[str, ...] = ()) -> Iterator[Tree]:
+    for name, text in sources(*roots):
+        if not any(fnmatch(name, pattern) for pattern in but):
+            yield name, ast.parse(text, name)
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` for an attribute or a name, else the empty string."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            return f"{dotted(value)}.{attr}"
+    return ""
+
+
+def imported(node: ast.AST) -> list[str]:
+    """Every name that an import statement could bind, dotted."""
+    match node:
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+        case ast.ImportFrom(module=str(module), names=names, level=0):
+            return [module, *(f"{module}.{alias.name}" for alias in names)]
+    return []
+
+
+def reaches_for_the_system(node: ast.AST) -> bool:
+    """True for what only a `Host` may know: a clock, a thread, chance."""
+    name = dotted(node) if isinstance(node, ast.Attribute) else ""
+    if isinstance(node, ast.Call) and dotted(node.func) in ("random.Random", "Random"):
+        return True
+    return (
+        any(module in CHANCE_AND_TIME for module in imported(node))
+        or any(each.startswith("random.") and each != "random.Random" for each in [name, *imported(node)])
+        or name in ("os.urandom", "os.getrandom")
+        or any(each in ("os.urandom", "os.getrandom") for each in imported(node))
+        or name.endswith(("datetime.now", "datetime.utcnow", "datetime.today", "date.today"))
+    )
+
+
+def offenders(found: Iterator[tuple[str, ast.AST]]) -> list[str]:
+    return [f"{name}:{getattr(node, 'lineno', 1)}: {ast.unparse(node).splitlines()[0][:80]}" for name, node in found]
+
+
+def test_only_the_edges_touch_clocks_threads_and_chance() -> None:
+    found = offenders(
+        (name, node)
+        for name, tree in trees(*PROGRAMS, but=MAY_TOUCH_THE_SYSTEM)
+        for node in ast.walk(tree)
+        if reaches_for_the_system(node)
+    )
+
+    assert not found, "take it from the host:\n" + "\n".join(found)
+
+
+def test_nothing_sleeps() -> None:
+    found = offenders(
+        (name, node)
+        for name, tree in trees(*ROOTS)
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Attribute) and dotted(node) == "time.sleep") or "time.sleep" in imported(node)
+    )
+
+    assert not found, "wait with a condition and a deadline:\n" + "\n".join(found)
+
+
+def test_threads_are_made_in_two_places() -> None:
+    found = offenders(
+        (name, node)
+        for name, tree in trees(*SHIPPED, but=MAY_MAKE_THREADS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] == "Thread"
+    )
+
+    assert not found, "spawn it on a host:\n" + "\n".join(found)
+
+
+def test_every_file_names_its_licence_first() -> None:
+    found = [name for name, text in sources(*ROOTS) if not text.startswith("# SPDX-License-Identifier: Apache-2.0\n")]
+
+    assert not found, "\n".join(found)
+
+
+def public_definitions(tree: ast.Module) -> Iterator[ast.AST]:
+    """What a reader may use: the module, its functions and classes, and methods that override nothing."""
+    yield tree
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name.startswith("_"):
+            continue
+        yield node
+        if isinstance(node, ast.ClassDef) and all(is_plain_base(base) for base in node.bases):
+            yield from (method for method in node.body if is_public_method(method))
+
+
+def is_plain_base(base: ast.expr) -> bool:
+    """True for bases whose methods nobody overrides, so that a method of the class is its own."""
+    name = dotted(base.value if isinstance(base, ast.Subscript) else base)
+    return name.split(".")[-1] in ("Protocol", "Generic", "ABC", "NamedTuple", "Enum", "IntEnum", "StrEnum")
+
+
+def is_public_method(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+        return False
+    decorators = [dotted(decorator) for decorator in node.decorator_list]
+    return not any(name.endswith((".setter", "overload")) for name in decorators)
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    found = [
+        f"{name}:{getattr(node, 'lineno', 1)}: {getattr(node, 'name', 'the module')}"
+        for name, tree in trees(*PACKAGES)
+        for node in public_definitions(tree)
+        if ast.get_docstring(node) is None
+    ]
+
+    assert not found, "\n".join(found)
+
+
+def test_no_file_is_longer_than_300_lines() -> None:
+    found = [f"{name}: {len(text.splitlines())}" for name, text in sources(*SHIPPED) if len(text.splitlines()) > 300]
+
+    assert not found, "\n".join(found)
+
+
+def test_no_function_is_longer_than_50_lines() -> None:
+    found = [
+        f"{name}:{node.lineno}: {node.name}, {length}"
+        for name, tree in trees(*SHIPPED)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > 50
+    ]
+
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_refused"),
+    [
+        pytest.param("import time", True, id="import"),
+        pytest.param("from threading import Lock", True, id="from import"),
+        pytest.param("from concurrent import futures", True, id="submodule from its package"),
+        pytest.param("from controller_runtime.queue import workqueue", False, id="our own queue"),
+        pytest.param("x: random.Random", False, id="chance as a type"),
+        pytest.param("random.Random(3)", True, id="chance of one's own"),
+        pytest.param("random.choice([1])", True, id="chance of the module"),
+        pytest.param("from random import shuffle", True, id="chance by name"),
+        pytest.param("datetime.now(UTC)", True, id="wall clock"),
+        pytest.param("datetime.datetime.utcnow()", True, id="wall clock, dotted"),
+        pytest.param("host.now()", False, id="the host's clock"),
+        pytest.param("os.urandom(8)", True, id="entropy"),
+    ],
+)
+def test_the_rule_sees_what_it_should(line: str, is_refused: bool) -> None:
+    assert any(reaches_for_the_system(node) for node in ast.walk(ast.parse(line))) is is_refused
