@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m controller_runtime.apiserver`: the bare embedded API server, on loopback, until it is stopped."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.shell_process import ProcessOptions, run
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.system import SystemHost
+
+
+@click.command(help="Serve an embedded Kubernetes API on loopback until interrupted. Prints one line when it is ready.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; by default the system picks one.")
+@click.option(
+    "--kubeconfig-out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write the kubeconfig; by default into a private folder, removed at the end.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the objects in this folder; by default they are gone at the end.",
+)
+@click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
+def command(port: int, kubeconfig_out: Path | None, data_dir: Path | None, exit_with_parent: bool) -> None:
+    options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
+    host = SystemHost()
+    token = secrets.token_urlsafe(32)
+    server = APIServer(host, token=token, data_dir=data_dir)
+    try:
+        run(server, token, options, host, click.echo)
+    finally:
+        server.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code: 0 stopped as asked, 2 called wrongly."""
+    try:
+        code = command.main(arguments, prog_name="python -m controller_runtime.apiserver", standalone_mode=False)
+    except click.ClickException as error:
+        click.echo(f"error: {error.format_message()}", err=True)
+        return error.exit_code
+    except UsageError as error:
+        click.echo(f"error: {error}", err=True)
+        return 2
+    return int(code or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

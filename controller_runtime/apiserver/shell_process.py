@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that serves until it is told to stop: signals, its parent's end, the kubeconfig, the one line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import attrs
+
+from controller_runtime.api.wire import Handler
+from controller_runtime.apiserver.kubeconfig import kubeconfig, write_kubeconfig
+from controller_runtime.apiserver.shell import LOOPBACK, serve
+from controller_runtime.apiserver.tls import make_certificates
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Clock
+
+
+@attrs.frozen(kw_only=True)
+class ProcessOptions:
+    """How a server process serves.
+
+    Attributes:
+        port: On loopback; the system picks one for 0.
+        kubeconfig_out: Where the kubeconfig goes; None is a private folder that is gone after the process.
+        exit_with_parent: Stop when standard input ends, which it does however the process at its other end ends.
+    """
+
+    port: int = 0
+    kubeconfig_out: Path | None = None
+    exit_with_parent: bool = False
+
+
+def run(handler: Handler, token: str, options: ProcessOptions, clock: Clock, announce: Callable[[str], None]) -> None:
+    """Serve `handler` over TLS until SIGINT, SIGTERM or the parent's end.
+
+    Args:
+        handler: Answers; called on this thread.
+        token: What it takes as a bearer token; written into the kubeconfig.
+        options: Port and files.
+        clock: Dates the certificates.
+        announce: Told one line once the server answers.
+
+    Raises:
+        UsageError: The port is taken or the kubeconfig cannot be written.
+
+    Threads: the main one, for the signals' sake.
+    """
+    with _kubeconfig_path(options.kubeconfig_out) as path:
+        asyncio.run(_serve(handler, token, options, path, clock, announce))
+
+
+async def _serve(
+    handler: Handler, token: str, options: ProcessOptions, path: Path, clock: Clock, announce: Callable[[str], None]
+) -> None:
+    until = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, until.set)
+    if options.exit_with_parent:
+        _watch_parent(loop, until)
+    certificates = make_certificates(clock.now())
+
+    def tell(port: int) -> None:
+        url = f"https://{LOOPBACK}:{port}"
+        with _told_about(path):
+            write_kubeconfig(path, kubeconfig(url, certificates.authority, token))
+        announce(f"ready url={url} kubeconfig={path}")
+
+    try:
+        await serve(handler, until, tell, port=options.port, context=certificates.server_context())
+    except OSError as error:
+        reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+        raise UsageError(f"port {options.port} of {LOOPBACK} {reason}: choose another with --port") from error
+
+
+@contextlib.contextmanager
+def _kubeconfig_path(asked: Path | None) -> Iterator[Path]:
+    if asked is not None:
+        yield asked.absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="controller-runtime-") as folder:
+        yield Path(folder) / "kubeconfig"
+
+
+@contextlib.contextmanager
+def _told_about(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError as error:
+        raise UsageError(f"kubeconfig {error}: choose another file with --kubeconfig-out") from error
+    except OSError as error:
+        remedy = "choose a file in a folder of yours with --kubeconfig-out"
+        raise UsageError(f"kubeconfig {path} cannot be written ({error.strerror}): {remedy}") from error
+
+
+def _watch_parent(loop: asyncio.AbstractEventLoop, until: asyncio.Event) -> None:
+    def read() -> None:
+        if not os.read(source, 4096):
+            loop.remove_reader(source)
+            until.set()
+
+    try:
+        source = sys.stdin.fileno()
+        loop.add_reader(source, read)
+    except (AttributeError, ValueError, OSError) as error:  # none, closed, or a plain file, which never ends
+        raise UsageError("--exit-with-parent needs a pipe or a terminal as standard input, held open") from error

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the API server is, and the way there: address, proxy, TLS; from the official configuration."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
+
+import attrs
+
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client.http_wire import Wire
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Clock
+
+if TYPE_CHECKING:
+    from kubernetes.client import Configuration
+
+# What client-go asks of the kernel: probe after 30 s of silence, every 15 s, nine times.
+_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 9))
+
+
+@attrs.frozen
+class Proxy:
+    """An HTTP proxy that is asked to CONNECT."""
+
+    address: tuple[str, int]
+    headers: Mapping[str, str]
+
+
+@attrs.frozen
+class Endpoint:
+    """One API server and the way to it.
+
+    Attributes:
+        address: Host and port.
+        base_path: What stands before every path, empty or starting with a slash.
+        server_name: Whom the certificate must name.
+        configuration: Names the files for TLS; they are read again for each connection, so rotated ones are noticed.
+        encrypted: Whether to use TLS.
+        proxy: The proxy, if there is one on the way.
+        user_agent: What is said where a request says nothing itself.
+    """
+
+    address: tuple[str, int]
+    base_path: str
+    server_name: str
+    configuration: Configuration
+    encrypted: bool
+    proxy: Proxy | None
+    user_agent: str
+
+    def __str__(self) -> str:
+        return _joined(self.address)
+
+    def connect(self, clock: Clock, deadline: float) -> Wire:
+        """A new connection, ready for requests.
+
+        The look-up of a host name is the system's and is not bounded by `deadline`.
+
+        Raises:
+            OSError: Refused, unreachable, not trusted, or not done by `deadline`.
+        """
+        with contextlib.ExitStack() as undo:
+            wire = _dial(self.proxy.address if self.proxy else self.address, clock, deadline)
+            undo.callback(wire.close)
+            if self.proxy:
+                self._tunnel(wire, self.proxy)
+            if self.encrypted:
+                wire.start_tls(self._context(), self.server_name)
+            undo.pop_all()
+        return wire
+
+    def _context(self) -> ssl.SSLContext:
+        try:
+            return tls_context(self.configuration)
+        except UsageError as error:  # they were usable once: most likely they are being replaced just now
+            raise ConnectionError(str(error)) from error
+
+    def _tunnel(self, wire: Wire, proxy: Proxy) -> None:
+        lines = [f"CONNECT {self} HTTP/1.1", f"host: {self}", *(f"{k}: {v}" for k, v in proxy.headers.items())]
+        wire.send("\r\n".join((*lines, "", "")).encode("latin-1"))
+        answer = wire.answer("CONNECT")
+        if answer.status != 200:
+            raise ConnectionError(f"proxy {_joined(proxy.address)} answered {answer.status} {answer.reason}")
+
+    def head(self, request: HTTPRequest, authorization: str | None) -> bytes:
+        """The head of a request, ready to send.
+
+        Raises:
+            ValueError: A header holds a line break or what is not Latin-1.
+        """
+        target = self.base_path + quote(request.path)
+        if request.query:
+            target += "?" + urlencode(request.query)
+        lines = [f"{request.method} {target} HTTP/1.1", f"host: {self}"]
+        lines += [f"{name}: {value}" for name, value in request.headers.items()]
+        if "user-agent" not in request.headers:
+            lines.append(f"user-agent: {self.user_agent}")
+        if authorization and "authorization" not in request.headers:
+            lines.append(f"authorization: {authorization}")
+        if request.body or request.method in ("POST", "PUT", "PATCH"):
+            lines.append(f"content-length: {len(request.body)}")
+        text = "\r\n".join(lines)
+        if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
+            raise ValueError(f"{request.method} {request.path}: a header holds a line break")
+        return f"{text}\r\n\r\n".encode("latin-1")
+
+
+def endpoint_of(configuration: Configuration, user_agent: str) -> Endpoint:
+    """The endpoint that the official configuration describes.
+
+    Raises:
+        UsageError: A server or proxy address, or a file for TLS, that cannot be used.
+    """
+    server = _split(configuration.host, "API server", ("http", "https"))
+    encrypted = server.scheme == "https"
+    if encrypted:
+        tls_context(configuration)  # unusable files are told now, not at the first request
+    return Endpoint(
+        address=(str(server.hostname), server.port or (443 if encrypted else 80)),
+        base_path=unquote(server.path).rstrip("/"),
+        server_name=configuration.tls_server_name or str(server.hostname),
+        configuration=configuration,
+        encrypted=encrypted,
+        proxy=_proxy_of(configuration),
+        user_agent=user_agent,
+    )
+
+
+def tls_context(configuration: Configuration) -> ssl.SSLContext:
+    """How to trust the server and to be trusted by it, from the files as they are now.
+
+    Raises:
+        UsageError: A file is missing, unreadable, or not what it should be.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate may be the anchor, as for client-go
+    context.set_alpn_protocols(["http/1.1"])
+    context.check_hostname = bool(configuration.verify_ssl) and configuration.assert_hostname is not False
+    if not configuration.verify_ssl:
+        context.verify_mode = ssl.CERT_NONE
+    elif configuration.ssl_ca_cert or configuration.ca_cert_data:
+        with _told("certificate authority", configuration.ssl_ca_cert or "in memory"):
+            context.load_verify_locations(configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
+    else:
+        context.load_default_certs()
+    if configuration.cert_file:
+        with _told("client certificate", f"{configuration.cert_file}, {configuration.key_file}"):
+            # A password would be asked for on the terminal otherwise.
+            context.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
+    return context
+
+
+@contextlib.contextmanager
+def _told(what: str, files: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the {what} ({files}) cannot be used: {error}; check the kubeconfig") from error
+
+
+def _proxy_of(configuration: Configuration) -> Proxy | None:
+    from kubernetes.client.rest import should_bypass_proxies
+
+    if not configuration.proxy or should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
+        return None
+    url = _split(configuration.proxy, "proxy", ("http",))
+    headers = dict(configuration.proxy_headers or {})
+    if url.username:
+        login = f"{unquote(url.username)}:{unquote(url.password or '')}"
+        headers["proxy-authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+    return Proxy((str(url.hostname), url.port or 80), headers)
+
+
+def _split(url: str, what: str, schemes: tuple[str, ...]) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in schemes and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(f"{what} {url!r} cannot be used: it must be {'://… or '.join(schemes)}://host[:port]")
+    return parts
+
+
+def _joined(address: tuple[str, int]) -> str:
+    name, port = address
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+
+def _dial(address: tuple[str, int], clock: Clock, deadline: float) -> Wire:
+    failure: OSError | None = None
+    for family, kind, protocol, _, where in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+        left = deadline - clock.monotonic()
+        if left <= 0:
+            break
+        sock = socket.socket(family, kind, protocol)
+        try:
+            _tune(sock)
+            sock.settimeout(left)
+            sock.connect(where)
+        except OSError as error:
+            failure = error
+            sock.close()
+        else:
+            return Wire(sock, clock, deadline)
+    raise failure or TimeoutError("timed out before it was connected")
+
+
+def _tune(sock: socket.socket) -> None:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        if hasattr(socket, name):  # each system has its own subset
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

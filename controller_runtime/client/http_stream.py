@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A streamed answer over HTTP: complete lines, an idle bound, and an end that any thread can make."""
+
+from __future__ import annotations
+
+from http.client import HTTPResponse
+from types import TracebackType
+from typing import Self
+
+from controller_runtime.api import wire
+from controller_runtime.client.http_wire import FAILURES, Wire
+from controller_runtime.core.errors import ConnectionLost, StreamIdle
+from controller_runtime.core.host import Host
+
+_CHUNK = 64 * 1024
+
+
+class HTTPStream:
+    """A `transport.Stream` over a connection of its own.
+
+    Threads: one reads, any closes.
+    """
+
+    def __init__(
+        self, host: Host, connection: Wire, answer: HTTPResponse, response: wire.HTTPResponse, what: str
+    ) -> None:
+        self.response = response
+        self._host = host
+        self._wire = connection
+        self._answer = answer
+        self._what = what
+        self._rest: list[bytes] = []  # of a line that is not complete yet; the reader's own
+        # Guards the two below, which decide who gives the descriptor back: never while somebody reads from it.
+        self._lock = host.lock("http stream")
+        self._reading = False
+        self._closed = False
+
+    def read(self, deadline: float) -> list[bytes] | None:
+        """See `transport.Stream.read`."""
+        self._host.leaving("http stream")
+        with self._lock:
+            if self._closed:
+                return None
+            self._reading = True
+        lines: list[bytes] | None = None
+        try:
+            lines = self._read_lines(deadline)
+        except FAILURES as error:
+            if not self._closed:  # otherwise the failure is our own doing, and the end
+                raise self._lost(error) from error
+        finally:
+            self._leave(over=lines is None)
+        return lines
+
+    def _read_lines(self, deadline: float) -> list[bytes] | None:
+        self._wire.deadline = deadline
+        while data := self._answer.read1(_CHUNK):
+            head, newline, tail = data.rpartition(b"\n")
+            if not newline:
+                self._rest.append(tail)
+                continue
+            lines = [line for line in b"".join((*self._rest, head)).split(b"\n") if line]
+            self._rest = [tail] if tail else []
+            if lines:
+                return lines
+        if self._closed:
+            return None
+        if self._rest or self._answer.length:
+            raise ConnectionError("cut inside a line")
+        return None
+
+    def _lost(self, error: BaseException) -> ConnectionLost:
+        if isinstance(error, TimeoutError):
+            return StreamIdle(f"{self._what}: no complete line in time")
+        return ConnectionLost(f"{self._what}: {error}")
+
+    def _leave(self, *, over: bool) -> None:
+        with self._lock:
+            self._reading = False
+            self._closed = self._closed or over
+            closed = self._closed
+        if closed:
+            self._wire.close()
+
+    def close(self) -> None:
+        """See `transport.Stream.close`."""
+        with self._lock:
+            self._closed = True
+            reading = self._reading
+        self._wire.shut_down()
+        if not reading:
+            self._wire.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self.close()

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The transport without a network: straight into the synchronous core of a server in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.core.errors import ConnectionLost, StreamIdle
+from controller_runtime.core.host import Host
+
+
+class InProcessTransport:
+    """A `transport.Transport` into a `wire.Handler`; what the caller sees is what it would see over HTTP.
+
+    Args:
+        host: The client's; the server may run on another.
+        handler: The server.
+
+    Threads: any; the handler runs on the caller's.
+    """
+
+    def __init__(self, host: Host, handler: Handler) -> None:
+        self._host = host
+        self._handler = handler
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        """See `transport.Transport.request`."""
+        self._leave(request, deadline)
+        answer = self._handler.handle(request)
+        assert isinstance(answer, HTTPResponse), "a watch without a reader is refused by the handler's contract"
+        return answer
+
+    def stream(self, request: HTTPRequest, deadline: float) -> InProcessStream:
+        """See `transport.Transport.stream`."""
+        self._leave(request, deadline)
+        reader = _Reader(self._host)
+        answer = self._handler.handle(request, reader.wake)
+        if not isinstance(answer, HTTPResponse):
+            return InProcessStream(self._host, reader, answer, HTTPResponse(200, answer.headers), request)
+        if answer.status == 200:
+            return InProcessStream(self._host, reader, _Whole(answer), HTTPResponse(200, answer.headers), request)
+        return InProcessStream(self._host, reader, _Whole(HTTPResponse(200)), answer, request)
+
+    def close(self) -> None:
+        """See `transport.Transport.close`; there is nothing to close."""
+
+    def _leave(self, request: HTTPRequest, deadline: float) -> None:
+        self._host.leaving("transport")
+        if self._host.monotonic() >= deadline:
+            raise ConnectionLost(f"{request.method} {request.path}: no answer in time")
+
+
+class _Reader:
+    """What a blocked reader waits on. Threads: any."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        # Guards the two below.
+        self._condition = host.condition("in-process stream")
+        self._ready = False
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def wake(self) -> None:
+        with self._condition:
+            self._ready = True
+            self._condition.notify()
+
+    def close(self) -> None:
+        with self._condition:
+            self._closed = True
+            self._condition.notify()
+
+    def wait_until(self, deadline: float) -> None:
+        """Until woken, closed, or `deadline`; forgets that it was woken."""
+        with self._condition:
+            while not self._ready and not self._closed and self._host.monotonic() < deadline:
+                self._condition.wait_until(deadline)
+            self._ready = False
+
+
+class InProcessStream:
+    """A `transport.Stream` that reads a server's watch. Threads: one reads, any closes."""
+
+    def __init__(self, host: Host, reader: _Reader, watch: Watch, response: HTTPResponse, request: HTTPRequest) -> None:
+        self.response = response
+        self._host = host
+        self._reader = reader
+        self._watch = watch
+        self._request = request
+        self._over = False  # the reader's own: what it took last was the end
+
+    def read(self, deadline: float) -> list[bytes] | None:
+        """See `transport.Stream.read`."""
+        self._host.leaving("transport stream")
+        while not self._over and not self._reader.closed:
+            taken, self._over = self._watch.take()
+            if taken:
+                return self._lines(taken)
+            if self._over:
+                break
+            now = self._host.monotonic()
+            if now >= deadline:
+                self.close()
+                raise StreamIdle(f"{self._request.method} {self._request.path}: no complete line in time")
+            wake = self._watch.next_wake()
+            self._reader.wait_until(deadline if wake is None else min(deadline, now + wake))
+        self.close()
+        return None
+
+    def _lines(self, taken: list[bytes]) -> list[bytes]:
+        if not taken[-1].endswith(b"\n"):
+            self.close()
+            raise ConnectionLost(f"{self._request.method} {self._request.path}: cut inside a line")
+        return [line[:-1] for line in taken]
+
+    def close(self) -> None:
+        """See `transport.Stream.close`."""
+        self._reader.close()
+        self._watch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self.close()
+
+
+class _Whole:
+    """An answer that is whole already, as a watch that ends after it."""
+
+    def __init__(self, answer: HTTPResponse) -> None:
+        self.headers: Mapping[str, str] = answer.headers
+        self._lines = answer.body.splitlines(keepends=True)
+
+    def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
+        lines, self._lines = self._lines, []
+        return lines, True
+
+    def next_wake(self) -> float | None:
+        return None
+
+    def close(self) -> None:
+        return
