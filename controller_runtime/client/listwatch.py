@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One collection as a transport can list it, page by page, and watch it.
+
+Nothing here retries, waits or remembers: that is the reflector's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+from controller_runtime.api.resources import Resource
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client.answers import check
+from controller_runtime.client.decoding import Decoding, Page, Undecodable, WatchEvent
+from controller_runtime.client.transport import Stream, Transport
+from controller_runtime.core.errors import APIError
+from controller_runtime.core.host import Host
+
+ANY_VERSION = "0"
+"""Asks for any state the server has at hand, possibly old; the empty version asks for the most recent."""
+
+PAGE_SIZE = 500
+"""Objects a page, as client-go asks for them."""
+
+
+class WatchStream:
+    """A watch in progress; a context manager that closes it.
+
+    Threads: read by one; `close` from any.
+    """
+
+    def __init__(self, stream: Stream, decoding: Decoding) -> None:
+        self._stream = stream
+        self._decoding = decoding
+
+    def read(self, deadline: float) -> Iterator[WatchEvent | Undecodable] | None:
+        """The next events, at least one, to be used up before the next read; None when the stream is over.
+
+        An ERROR event is raised, as the failure it names, where it stands among the others.
+
+        Args:
+            deadline: Absolute monotonic seconds by which a whole line must come.
+
+        Raises:
+            StreamIdle: The deadline passed without a line. The stream is closed.
+            ConnectionLost: The stream was cut.
+            APIError: Out of the iterator: what the server's ERROR event says.
+        """
+        lines = self._stream.read(deadline)
+        return None if lines is None else map(self._decoding.event, lines)
+
+    def close(self) -> None:
+        """End the stream; a blocked `read` returns None. Idempotent."""
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self._stream.close()
+
+
+class ListWatch:
+    """One collection, possibly narrowed, as it can be listed and watched. Threads: any.
+
+    Args:
+        host: For deadlines.
+        transport: Carries the requests.
+        resource: The collection.
+        namespace: Only this namespace; empty for all.
+        label_selector: Only objects with such labels.
+        field_selector: Only objects with such fields.
+        request_timeout: Seconds for a page, and for a watch to begin.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        transport: Transport,
+        resource: Resource[Any],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        request_timeout: float = 30.0,
+    ) -> None:
+        self.resource = resource
+        self._host = host
+        self._transport = transport
+        self._path = resource.path(namespace)
+        self._selectors = [("labelSelector", label_selector), ("fieldSelector", field_selector)]
+        self._namespace = namespace
+        self._request_timeout = request_timeout
+        self._decoding = Decoding(resource)
+
+    def __str__(self) -> str:
+        where = f" in {self._namespace}" if self._namespace else ""
+        return f"{self.resource}{where}" + "".join(f" with {value}" for _, value in self._selectors if value)
+
+    def list(self, version: str = "", *, continue_token: str = "", limit: int = PAGE_SIZE) -> Page:
+        """One page.
+
+        Args:
+            version: The list is at least as new as this; `ANY_VERSION`, or empty for the
+                most recent. Ignored with a `continue_token`, which has its own.
+            continue_token: Of the page before; empty for the first page.
+            limit: Most objects on the page; a server may ignore it at `ANY_VERSION`.
+
+        Raises:
+            APIError: The server refused.
+            ConnectionLost: No whole answer came in time.
+            DecodeError: The answer is not a list of this kind, such as a Table.
+        """
+        query = [("limit", str(limit))]
+        if continue_token:
+            query.append(("continue", continue_token))
+        elif version:
+            query.append(("resourceVersion", version))
+            if version != ANY_VERSION:  # without it a limit would ask for exactly this version
+                query.append(("resourceVersionMatch", "NotOlderThan"))
+        answer = check(self._transport.request(self._request(query), self._deadline()))
+        return self._decoding.page(answer.body)
+
+    def watch(self, version: str, *, timeout: float, initial_events: bool = False) -> WatchStream:
+        """The changes after `version`, with bookmarks.
+
+        Args:
+            version: Where to begin.
+            timeout: Seconds after which the server is asked to end the stream.
+            initial_events: Begin with the objects that exist, in a state at least as
+                new as `version`, and a bookmark that says so: a streamed list.
+
+        Raises:
+            APIError: The server refused.
+            ConnectionLost: No answer came in time.
+        """
+        query = [("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(int(timeout)))]
+        if version:
+            query.append(("resourceVersion", version))
+        if initial_events:
+            query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
+        stream = self._transport.stream(self._request(query), self._deadline())
+        try:
+            check(stream.response)
+        except APIError:
+            stream.close()
+            raise
+        return WatchStream(stream, self._decoding)
+
+    def _request(self, query: Iterable[tuple[str, str]]) -> HTTPRequest:
+        chosen = [(name, value) for name, value in self._selectors if value]
+        return HTTPRequest("GET", self._path, (*chosen, *query), {"accept": "application/json"})
+
+    def _deadline(self) -> float:
+        return self._host.monotonic() + self._request_timeout
