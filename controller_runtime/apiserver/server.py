@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded API server's core: a request in, an answer or a watch out.
+
+It blocks for nobody and starts no thread; whoever calls it (the HTTP shell, the
+in-process transport, a simulation) brings the thread.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from pathlib import Path
+
+from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.answers import document, refusal, text
+from controller_runtime.apiserver.discovery import discovery_document, is_served
+from controller_runtime.apiserver.history import History
+from controller_runtime.apiserver.journal import SQLiteJournal
+from controller_runtime.apiserver.kinds import NAMESPACE
+from controller_runtime.apiserver.routes import find_route
+from controller_runtime.apiserver.status import StatusError, internal, no_such_resource, too_large, unauthorized
+from controller_runtime.apiserver.storage import Storage
+from controller_runtime.apiserver.verbs import Verbs
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+
+log = get_logger(__name__)
+
+_FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_HEALTH = ("/healthz", "/livez", "/readyz")
+_OPEN = (*_HEALTH, "/version")
+
+
+class APIServer:
+    """A Kubernetes API server in one object; an `api.wire.Handler`.
+
+    Args:
+        host: Its clock, chance and locks.
+        history: How much of the past it keeps for watches and exact lists.
+        data_dir: Where what it acknowledges is kept; None keeps everything in memory.
+        token: The bearer token that may do everything; None lets everybody in. Without
+            it one may still ask for health and version.
+
+    Raises:
+        UsageError: The data directory cannot be used.
+
+    Threads: any, for every method.
+    """
+
+    def __init__(
+        self, host: Host, *, history: History | None = None, data_dir: Path | None = None, token: str | None = None
+    ) -> None:
+        self._host = host
+        self._credentials = None if token is None else f"Bearer {token}".encode()
+        self.storage = Storage(host, history, SQLiteJournal(data_dir) if data_dir else None)
+        self._verbs = Verbs(host, self.storage)
+        for name in _FIRST_NAMESPACES:
+            if self.storage.get(NAMESPACE.resource, name) is None:
+                self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
+
+    def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
+        """Answer `request`; never raises.
+
+        Args:
+            request: What was asked.
+            on_ready: For a watch: called from any thread, with no lock held, when there
+                may be lines to take.
+        """
+        try:
+            return self._answer(request, on_ready)
+        except StatusError as error:
+            return refusal(error)
+        except Exception as error:  # a request ends here, the server does not
+            log.exception("request failed", method=request.method, path=request.path)
+            return refusal(internal(f"{type(error).__name__}: {error}"))
+
+    def close(self) -> None:
+        """End all watches and let go of the data directory. Idempotent."""
+        self.storage.close()
+
+    def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
+        path = request.path.rstrip("/")
+        self._authenticate(request.headers.get("authorization"), path)
+        if len(request.body) > BODY_LIMIT:
+            raise too_large(f"limit is {BODY_LIMIT}")
+        if (found := find_route(path)) is not None:
+            return self._verbs.answer(found, request, on_ready)
+        if request.method == "GET":
+            if path in _HEALTH:
+                return text(200, "ok")
+            if (content := discovery_document(path)) is not None:
+                return document(content)
+        if is_served(path):
+            raise no_such_resource()
+        return text(404, "404 page not found\n")
+
+    def _authenticate(self, given: str | None, path: str) -> None:
+        """Refuse wrong credentials anywhere, and none where they are needed."""
+        if self._credentials is None:
+            return
+        if given is None:
+            if path not in _OPEN:
+                raise unauthorized()
+        elif not hmac.compare_digest(given.encode(), self._credentials):
+            raise unauthorized()

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a method on a path to the verb, and from what the verb did to the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.answers import form_for, json_answer, removed
+from controller_runtime.apiserver.deletion import Deletion
+from controller_runtime.apiserver.discovery import part_verbs
+from controller_runtime.apiserver.forms import Form
+from controller_runtime.apiserver.listing import Page, page_of
+from controller_runtime.apiserver.options import DeleteOptions, ListOptions, Query, is_watch, query_of
+from controller_runtime.apiserver.rest import Content, Objects
+from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.selection import Selection
+from controller_runtime.apiserver.status import bad_request, method_not_allowed
+from controller_runtime.apiserver.storage import Storage
+from controller_runtime.apiserver.watch import open_watch
+from controller_runtime.core.host import Host
+
+_OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+_OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class Verbs:
+    """Answers requests on the objects of all kinds; raises `StatusError` for what is refused.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, storage: Storage) -> None:
+        self._host = host
+        self._storage = storage
+        self.objects = Objects(host, storage)
+        self._deletion = Deletion(host, storage)
+
+    def answer(
+        self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
+    ) -> HTTPResponse | Watch:
+        """Do what `request` asks of what `route` names."""
+        verb, query = verb_of(route, request.method), query_of(request.query)
+        form = form_for(route.kind, request.headers.get("accept", ""))
+        match verb:
+            case "get":
+                return json_answer(200, form.single(self.objects.get(route, query.get("resourceVersion", "")).raw))
+            case "list":
+                return self._watch(route, query, form, on_ready) if is_watch(query) else self._list(route, query, form)
+            case "delete":
+                return self._delete(route, query, request.body, form)
+            case "deletecollection":
+                options = DeleteOptions.parse(query, request.body)
+                return _listed(self._deletion.delete_collection(route, ListOptions.parse(query), options), form)
+        content = Content(request.body, request.headers.get("content-type", ""), query)
+        do = {"create": self.objects.create, "update": self.objects.update, "patch": self.objects.patch}[verb]
+        written = do(route, content)
+        return json_answer(written.status, form.single(written.raw), written.warnings)
+
+    def _list(self, route: Route, query: Query, form: Form) -> HTTPResponse:
+        options = ListOptions.parse(query)
+        selection = Selection(route.kind, route.namespace, options.labels, options.fields)
+        return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
+
+    def _watch(self, route: Route, query: Query, form: Form, on_ready: Callable[[], None] | None) -> Watch:
+        if on_ready is None:
+            raise bad_request("a watch needs a reader that can be told when there is something to take")
+        return open_watch(self._host, self._storage, route, form, ListOptions.parse(query), on_ready)
+
+    def _delete(self, route: Route, query: Query, body: bytes, form: Form) -> HTTPResponse:
+        options = DeleteOptions.parse(query, body)
+        deleted = self._deletion.delete(route, options)
+        if deleted.gone and not route.kind.deletes_with_object:
+            return removed(route.kind, route.name, deleted.uid)
+        accepted_only = options.orphan_dependents is False and not deleted.gone
+        return json_answer(202 if accepted_only else 200, form.single(deleted.raw))
+
+
+def verb_of(route: Route, method: str) -> str:
+    """The verb of a method on what `route` names.
+
+    Raises:
+        StatusError: 405.
+    """
+    verb = (_OF_OBJECTS if route.name else _OF_COLLECTIONS).get(method)
+    allowed = part_verbs(route.subresource) if route.subresource else route.kind.verbs
+    # Objects are created in a namespace, not in all of them.
+    homeless = verb == "create" and route.kind.namespaced and not route.namespace
+    if verb is None or verb not in allowed or homeless:
+        raise method_not_allowed()
+    return verb
+
+
+def _listed(page: Page, form: Form) -> HTTPResponse:
+    return json_answer(200, form.list(page.items, page.version, page.token, page.remaining))
