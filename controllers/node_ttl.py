@@ -160,5 +160,5 @@ def node_ttl(manager: Manager, *, workers: int = WORKERS, lazy: bool = False) ->
     size = ClusterSize(manager.host, manager.lister(NODES, NodeView).requests, lazy=lazy)
     reconciler = NodeTTL(manager.lister(NODES, NodeView), manager.client, size)
     # Upstream's limits for retries: each node 5 ms to 1000 s, all of them 10 a second after a burst of 100.
-    limiter = MaxOf(ItemExponential(manager.host), Bucket(manager.host))
+    limiter = MaxOf(ItemExponential(), Bucket())
     return Controller(NAME, reconciler, workers=workers, limiter=limiter).follow(NODES, size.observe)

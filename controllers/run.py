@@ -142,7 +142,8 @@ def compose(
         lines = stack.enter_context(_instead_of_the_terminal())
         view = LiveView(host, look, lines.lines, title=title)
     thread = spawn(host, stop, "view", lambda: view.run(stop))
-    stack.callback(lambda: (stop.set(), thread.join_until(None)))
+    stack.callback(thread.join_until, None)
+    stack.callback(stop.set)
 
 
 @contextlib.contextmanager

@@ -27,6 +27,7 @@ def main() -> None:
     lease = api.create_namespaced_lease("default", V1Lease(metadata=V1ObjectMeta(name="bench-official"), spec=spec))
 
     def renew(lease: V1Lease) -> V1Lease:
+        assert lease.spec is not None
         lease.spec.renew_time = whole_second_safe()
         return api.replace_namespaced_lease("bench-official", "default", lease)
 

@@ -17,7 +17,7 @@ def main() -> None:
     """Measure the median of five rounds, and print microseconds a cycle."""
     cycles, depth = int(sys.argv[1]), int(sys.argv[2])
     host = SystemHost()
-    queue = WorkQueue[Request](host, name="bench", limiter=ItemExponential(host))
+    queue = WorkQueue[Request](host, name="bench", limiter=ItemExponential())
     for index in range(depth):
         queue.add_after(Request(f"waiting-{index}", "default"), 3600.0)
     requests = [Request(f"node-{index}") for index in range(cycles)]

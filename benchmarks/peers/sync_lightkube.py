@@ -15,7 +15,7 @@ def main() -> None:
     """List once, and print the figures."""
     client, count, figures = Client(config=KubeConfig.from_file(sys.argv[1])), int(sys.argv[2]), dict[str, float]()
     with metered(figures):
-        nodes = {node.metadata.name: node for node in client.list(Node)}
+        nodes = {node.metadata.name: node for node in client.list(Node) if node.metadata}
     assert len(nodes) == count, len(nodes)
     report(figures)
 
