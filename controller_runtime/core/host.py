@@ -61,6 +61,9 @@ class Thread(Protocol):
     def join_until(self, deadline: float | None) -> bool:
         """Wait for the thread to end; True if it has by `deadline` (absolute monotonic seconds, None: for ever)."""
 
+    def stack(self) -> str:
+        """Where the thread stands now, the innermost call last; empty once it has ended."""
+
 
 class Clock(Protocol):
     """All that a reconciler may hold."""

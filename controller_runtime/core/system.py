@@ -6,8 +6,10 @@ from __future__ import annotations
 import contextvars
 import random
 import socket
+import sys
 import threading
 import time
+import traceback
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -36,6 +38,10 @@ class _Thread(threading.Thread):
         else:
             self.join(min(max(deadline - time.monotonic(), 0.0), threading.TIMEOUT_MAX))
         return not self.is_alive()
+
+    def stack(self) -> str:
+        frame = sys._current_frames().get(self.ident or 0) if self.is_alive() else None
+        return "".join(traceback.format_stack(frame)) if frame is not None else ""
 
 
 class SystemHost:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
 
+from controller_runtime.testing.simulation.report import stack_of
 from controller_runtime.testing.simulation.scheduler import Scheduler
 from controller_runtime.testing.simulation.tasks import Machine, State, Task
 from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
@@ -227,3 +228,7 @@ class SimulatedThread:
             scheduler.park(task, f"join {self.name}", self.task.joiners, self._host.instant_of(deadline))
             self._host.has_reached(deadline)
         return self.task.state is State.ENDED
+
+    def stack(self) -> str:
+        """Where the thread stands now; empty once it has ended."""
+        return "" if self.task.state is State.ENDED else stack_of(self.task)
