@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a controller counts, with the meanings and the buckets of upstream's `controller_runtime_*` metrics."""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from controller_runtime.core.counters import Histogram
+from controller_runtime.core.host import Host
+
+# fmt: off
+_BOUNDS = (
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
+    1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0,
+    40.0, 50.0, 60.0,
+)
+# fmt: on
+
+
+class Outcome(enum.Enum):
+    """How one reconcile ended."""
+
+    SUCCESS = enum.auto()
+    REQUEUE_AFTER = enum.auto()
+    ERROR = enum.auto()
+    TERMINAL_ERROR = enum.auto()
+    PANIC = enum.auto()
+    CANCELLED = enum.auto()
+
+
+@attrs.frozen(kw_only=True)
+class ReconcileCounters:
+    """The counters of one controller at one instant.
+
+    Attributes:
+        outcomes: Reconciles by how they ended.
+        durations: Seconds that each reconcile took.
+        active_workers: Workers inside a reconcile now.
+    """
+
+    outcomes: dict[Outcome, int]
+    durations: Histogram
+    active_workers: int
+
+    @property
+    def reconciles(self) -> int:
+        """How many reconciles have ended, however they did."""
+        return sum(self.outcomes.values())
+
+    @property
+    def success(self) -> int:
+        """Reconciles that left nothing to do."""
+        return self.outcomes[Outcome.SUCCESS]
+
+    @property
+    def requeue_after(self) -> int:
+        """Reconciles that asked to come back."""
+        return self.outcomes[Outcome.REQUEUE_AFTER]
+
+    @property
+    def errors(self) -> int:
+        """Reconciles that failed: to be retried, for good, or of what nobody raised on purpose."""
+        failed = (Outcome.ERROR, Outcome.TERMINAL_ERROR, Outcome.PANIC)
+        return sum(self.outcomes[outcome] for outcome in failed)
+
+    @property
+    def terminal_errors(self) -> int:
+        """Those of the errors that are not retried."""
+        return self.outcomes[Outcome.TERMINAL_ERROR]
+
+    @property
+    def panics(self) -> int:
+        """Those of the errors that are no error of this package: bugs, most likely."""
+        return self.outcomes[Outcome.PANIC]
+
+
+class Tally:
+    """The counts while they are made. Threads: any."""
+
+    def __init__(self, host: Host, name: str) -> None:
+        # Guards everything below.
+        self._lock = host.lock(f"{name} counters")
+        self._outcomes = dict.fromkeys(Outcome, 0)
+        self._durations = Histogram(_BOUNDS)
+        self._active = 0
+
+    def begin(self) -> None:
+        """A worker enters a reconcile."""
+        with self._lock:
+            self._active += 1
+
+    def end(self, outcome: Outcome, took: float) -> None:
+        """A worker leaves a reconcile that took that many seconds."""
+        with self._lock:
+            self._active -= 1
+            self._outcomes[outcome] += 1
+            self._durations.observe(took)
+
+    def snapshot(self) -> ReconcileCounters:
+        """What has been counted so far, at one instant."""
+        with self._lock:
+            return ReconcileCounters(
+                outcomes=self._outcomes.copy(), durations=self._durations.copy(), active_workers=self._active
+            )

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a controller's requests come from: collections, and what to make of their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
+
+import attrs
+
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import Resource
+from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.store import Delta
+from controller_runtime.controller.handlers import Handler
+from controller_runtime.controller.predicates import Predicate
+from controller_runtime.queue.workqueue import WorkQueue
+
+
+@attrs.frozen
+class Collection:
+    """What to list and watch; equal ones share one informer."""
+
+    resource: Resource[Any]
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+    def informer(self, informers: Informers) -> Informer:
+        """Its informer; made, and started if the others are, when asked for first."""
+        return informers.of(
+            self.resource,
+            namespace=self.namespace,
+            label_selector=self.label_selector,
+            field_selector=self.field_selector,
+        )
+
+
+class Attached(NamedTuple):
+    """A source at work: whether the queue has all of the initial list, and how to end it."""
+
+    has_synced: Callable[[], bool]
+    detach: Callable[[], None]
+
+
+class Source(Protocol):
+    """Feeds one queue from one collection."""
+
+    @property
+    def collection(self) -> Collection:
+        """Which one."""
+
+    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Attached:
+        """Start to feed `queue`; `name` is the controller's."""
+
+
+@attrs.frozen
+class Watch:
+    """Requests by a pure mapping of the changes that a predicate lets pass."""
+
+    collection: Collection
+    when: Predicate | None
+    map: Handler
+
+    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Attached:
+        """Add a handler; it runs as the informer delivers."""
+        feed, when = _feed(queue, self.collection, self.map), self.when
+
+        def handle(delta: Delta) -> None:
+            if when is None or when(delta.old, delta.new):
+                feed(delta)
+
+        registration = informer.add_handler(handle)
+        return Attached(registration.has_synced, registration.remove)
+
+
+@attrs.frozen
+class Follow:
+    """Requests by a callback that may remember and act, on a thread of its own."""
+
+    collection: Collection
+    callback: Handler
+
+    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Attached:
+        """Subscribe; the callback sees every change once, in order."""
+        feed = _feed(queue, self.collection, self.callback)
+        subscription = informer.subscribe(feed, name=f"{name}/follow-{self.collection.resource.plural}")
+        return Attached(subscription.has_synced, subscription.close)
+
+
+def _feed(queue: WorkQueue[Request], collection: Collection, handler: Handler) -> Callable[[Delta], None]:
+    """A function that adds what a delta causes; what was there from the beginning goes to the low band."""
+    plural = collection.resource.plural
+    listed, added, changed, deleted = (f"{plural} {how}" for how in ("listed", "added", "changed", "deleted"))
+
+    def feed(delta: Delta) -> None:
+        if delta.initial:
+            cause = listed
+        elif delta.old is None:
+            cause = added
+        else:
+            cause = changed if delta.new is not None else deleted
+        requests: Iterable[Request] = handler(delta)
+        for request in requests:
+            queue.add(request, low=delta.initial, cause=cause)
+
+    return feed
