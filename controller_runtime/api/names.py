@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The grammar of names: what the API takes for names, label keys and label values.
+
+Every function answers what is wrong, as a real server words it; an empty list is a good name.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE = f"({_QUALIFIED})?"
+_ALPHANUMERIC = "and must start and end with an alphanumeric character"
+_SUBDOMAIN_TEXT = (
+    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_ALPHANUMERIC} "
+    f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_LABEL_TEXT = (
+    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ALPHANUMERIC} "
+    f"(e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+_QUALIFIED_TEXT = (
+    f"must consist of alphanumeric characters, '-', '_' or '.', {_ALPHANUMERIC} "
+    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_QUALIFIED}')"
+)
+_VALUE_TEXT = (
+    f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', {_ALPHANUMERIC} "
+    f"(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_VALUE}')"
+)
+_is_label = re.compile(_LABEL).fullmatch
+_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_is_qualified = re.compile(_QUALIFIED).fullmatch
+_is_value = re.compile(_VALUE).fullmatch
+
+
+def _problems(text: str, limit: int, good: object, rule: str) -> list[str]:
+    problems = [] if len(text.encode()) <= limit else [f"must be no more than {limit} bytes"]
+    return problems if good else [*problems, rule]
+
+
+def label_problems(name: str) -> list[str]:
+    """Of a DNS label, such as the name of a namespace."""
+    return _problems(name, 63, _is_label(name), _LABEL_TEXT)
+
+
+def subdomain_problems(name: str) -> list[str]:
+    """Of a DNS subdomain, such as the name of a node."""
+    return _problems(name, 253, _is_subdomain(name), _SUBDOMAIN_TEXT)
+
+
+def path_segment_problems(name: str) -> list[str]:
+    """Of a name that only has to fit into a path."""
+    if name in (".", ".."):
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{character}'" for character in "/%" if character in name]
+
+
+def label_value_problems(value: str) -> list[str]:
+    """Of the value of a label; the empty one is good."""
+    return _problems(value, 63, _is_value(value), _VALUE_TEXT)
+
+
+@functools.lru_cache(maxsize=4096)
+def _qualified_problems(name: str) -> tuple[str, ...]:
+    prefix, slash, local = name.rpartition("/")
+    if "/" in prefix:
+        optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return (f"a qualified name {_QUALIFIED_TEXT} {optional}",)
+    problems = [f"prefix part {text}" for text in subdomain_problems(prefix)] if prefix else []
+    if slash and not prefix:
+        problems.append("prefix part must be non-empty")
+    if not local:
+        problems.append("name part must be non-empty")
+    problems += [f"name part {text}" for text in _problems(local, 63, _is_qualified(local), _QUALIFIED_TEXT)]
+    return tuple(problems)
+
+
+def qualified_name_problems(name: str) -> list[str]:
+    """Of a name with an optional DNS prefix, such as the key of a label or a finalizer."""
+    return list(_qualified_problems(name))
