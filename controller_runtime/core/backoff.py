@@ -36,8 +36,10 @@ class Backoff:
 
     def delay(self, failures: int, chance: random.Random) -> float:
         """Seconds to wait after `failures` failures in a row (1 is the first)."""
-        # 2.0 ** 1024 overflows; by then every sensible backoff has reached its cap.
-        base = min(self.cap, self.initial * self.factor ** min(failures - 1, 512))
+        try:
+            base = min(self.cap, self.initial * self.factor ** (failures - 1))
+        except OverflowError:  # grown past what a float holds, so past the cap
+            base = self.cap
         return base * (1.0 + chance.random() * self.jitter)
 
 

@@ -83,7 +83,7 @@ def _time_of(record: logging.LogRecord) -> str:
 
 def _quoted(value: Any) -> str:
     text = value if isinstance(value, str) else str(value)
-    plain = text and not any(c.isspace() or c in '"=' for c in text)
+    plain = text and text.isprintable() and not any(c in ' "=' for c in text)
     return text if plain else json.dumps(text, ensure_ascii=False)
 
 
@@ -105,8 +105,8 @@ class JSONFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **fields_of(record),
         }
+        entry = {**entry, **fields_of(record), **entry}  # in this order, and no field can pass for the message
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str, ensure_ascii=False)

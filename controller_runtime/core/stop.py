@@ -7,6 +7,7 @@ the callbacks, after the lock is released, so that a callback may take locks of 
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Callable
 
@@ -29,7 +30,8 @@ class Stop:
     """A request to stop, made once, seen by everybody.
 
     Threads: any, for every method. Callbacks run on the thread that makes the request,
-    in the order in which they were added, or at once if it has been made already.
+    in the order in which they were added, or at once if it has been made already. One that
+    raises keeps none of the others from running.
     """
 
     def __init__(self, host: Host, label: str = "stop") -> None:
@@ -121,8 +123,10 @@ class Stop:
                     due += self._callbacks[passed].values()
                     self._callbacks[passed].clear()
             self._condition.notify_all()
-        for callback in due:
-            callback()
+        # Every one runs, even if another raises; what was raised comes out at the end.
+        with contextlib.ExitStack() as stack:
+            for callback in reversed(due):
+                stack.callback(callback)
 
 
 def spawn(host: Host, stop: Stop, name: str, target: Callable[[], None]) -> Thread:

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Log lines: a constant message, then fields, as text or JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from controller_runtime.core.log import bound, configure, fields_of, get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.simulation import Simulation
+
+log = get_logger("test.log")
+
+
+@pytest.fixture(autouse=True)
+def stream() -> Iterator[io.StringIO]:
+    """The root logger as it was, after a test that configured it; what it wrote meanwhile."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield io.StringIO()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def without_time(text: str) -> str:
+    return text.partition("Z ")[2]
+
+
+def test_text_is_one_line_of_time_level_message_and_fields(stream: io.StringIO) -> None:
+    configure(stream=stream)
+
+    log.info("became leader", lease="kube-system/x", after=1.5)
+
+    time, rest = stream.getvalue().split("Z ", 1)
+    assert rest == "INFO    became leader lease=kube-system/x after=1.5\n"
+    assert len(time) == len("2026-01-01T00:00:00.000")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        pytest.param("plain/x-1", "plain/x-1", id="plain"),
+        pytest.param("", '""', id="empty"),
+        pytest.param("two words", '"two words"', id="space"),
+        pytest.param('a"b', r'"a\"b"', id="quote"),
+        pytest.param("a=b", '"a=b"', id="equals"),
+        pytest.param("a\nINFO forged", r'"a\nINFO forged"', id="newline"),
+        pytest.param("\x1b[31m", r'"\u001b[31m"', id="escape sequence"),
+        pytest.param("blå", "blå", id="not ASCII"),
+        pytest.param(None, "None", id="not a string"),
+    ],
+)
+def test_text_quotes_what_could_be_misread(stream: io.StringIO, value: object, shown: str) -> None:
+    configure(stream=stream)
+
+    log.info("m", key=value)
+
+    assert without_time(stream.getvalue()) == f"INFO    m key={shown}\n"
+
+
+def test_json_is_one_object_a_line(stream: io.StringIO) -> None:
+    configure(style="json", stream=stream)
+
+    log.warning("will retry", seconds=0.5, error=ValueError("no"))
+
+    entry = json.loads(stream.getvalue())
+    assert entry.pop("time").endswith("Z")
+    assert entry == {
+        "level": "warning",
+        "logger": "test.log",
+        "message": "will retry",
+        "seconds": 0.5,
+        "error": "no",
+    }
+
+
+def test_no_field_can_pass_for_the_message(stream: io.StringIO) -> None:
+    configure(style="json", stream=stream)
+
+    log.info("true", message="forged", level="forged")
+
+    entry = json.loads(stream.getvalue())
+    assert (entry["message"], entry["level"]) == ("true", "info")
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_an_exception_brings_its_traceback(stream: io.StringIO, style: str) -> None:
+    configure(style=style, stream=stream)
+
+    try:
+        raise KeyError("lost")
+    except KeyError:
+        log.exception("failed", request="n")
+
+    assert "Traceback" in stream.getvalue()
+    assert "KeyError: 'lost'" in stream.getvalue()
+
+
+def test_what_is_bound_is_on_every_line_inside_and_none_after(stream: io.StringIO) -> None:
+    configure(stream=stream)
+
+    with bound(controller="ttl", request="a"):
+        with bound(request="b"):
+            log.info("inner", outcome="done")
+        log.info("outer")
+    log.info("after")
+
+    assert [without_time(line) for line in stream.getvalue().splitlines()] == [
+        "INFO    inner controller=ttl request=b outcome=done",
+        "INFO    outer controller=ttl request=a",
+        "INFO    after",
+    ]
+
+
+def test_what_is_bound_reaches_threads_spawned_inside(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    host = sim.host("r0")
+
+    with bound(controller="ttl"):
+        host.spawn("worker", lambda: log.info("hello"))
+    sim.settle()
+
+    assert dict(fields_of(caplog.records[0])) == {"controller": "ttl"}
+
+
+def test_a_level_that_is_off_costs_nothing_and_shows_nothing(stream: io.StringIO) -> None:
+    configure(stream=stream, level=logging.WARNING)
+
+    log.debug("event")
+    log.info("lifecycle")
+    log.error("unexpected")
+
+    assert without_time(stream.getvalue()) == "ERROR   unexpected\n"
+
+
+def test_a_record_names_the_line_that_logged_it(caplog: pytest.LogCaptureFixture) -> None:
+    log.error("here")
+
+    assert caplog.records[0].funcName == "test_a_record_names_the_line_that_logged_it"
+
+
+def test_records_of_others_have_no_fields(caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("other").error("plain %s", "text")
+
+    assert dict(fields_of(caplog.records[0])) == {}
+
+
+def test_records_carry_the_time_and_the_thread_of_a_simulation(
+    sim: Simulation, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    host = sim.host("r0")
+    stop = Stop(host)
+
+    def late() -> None:
+        stop.wait(90.25)
+        log.info("late")
+
+    host.spawn("worker", late)
+    sim.advance(100.0)
+
+    assert caplog.records[0].created == host.now().timestamp() - 9.75
+    assert caplog.records[0].threadName == "r0/worker"
