@@ -30,6 +30,7 @@ from controller_runtime.core.system import SystemHost
 )
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(port: int, kubeconfig_out: Path | None, data_dir: Path | None, exit_with_parent: bool) -> None:
+    """Serve until stopped; see the command's help."""
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     token = secrets.token_urlsafe(32)

@@ -62,7 +62,7 @@ class Client:
         Raises:
             NotFound: There is none of that name.
         """
-        decode = decoder_for(view or resource.default_view(), resource)
+        decode = decoder_for(view, resource)
         answer = self._call("GET", resource.path(request.namespace, request.name))
         return decode(answer.body)
 
@@ -97,7 +97,7 @@ class Client:
             Expired: The pages took so long that the server forgot the version: list again.
             DecodeError: One of the objects cannot be read.
         """
-        decode = decoder_for(view or resource.default_view(), resource)
+        decode = decoder_for(view, resource)
         pages = ListWatch(
             self._host,
             self.transport,

@@ -74,6 +74,7 @@ class ListWatch:
         namespace: Only this namespace; empty for all.
         label_selector: Only objects with such labels.
         field_selector: Only objects with such fields.
+        page_size: Most objects on one page; a server may ignore it at `ANY_VERSION`.
         request_timeout: Seconds for a page, and for a watch to begin.
     """
 
@@ -86,6 +87,7 @@ class ListWatch:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
+        page_size: int = PAGE_SIZE,
         request_timeout: float = 30.0,
     ) -> None:
         self.resource = resource
@@ -94,6 +96,7 @@ class ListWatch:
         self._path = resource.path(namespace)
         self._selectors = [("labelSelector", label_selector), ("fieldSelector", field_selector)]
         self._namespace = namespace
+        self._page_size = page_size
         self._request_timeout = request_timeout
         self._decoding = Decoding(resource)
 
@@ -101,21 +104,35 @@ class ListWatch:
         where = f" in {self._namespace}" if self._namespace else ""
         return f"{self.resource}{where}" + "".join(f" with {value}" for _, value in self._selectors if value)
 
-    def list(self, version: str = "", *, continue_token: str = "", limit: int = PAGE_SIZE) -> Page:
+    def pages(self, version: str = "") -> Iterator[Page]:
+        """The whole list, a page at a time; the next one is asked for when the last is used up.
+
+        Raises:
+            Expired: Out of the iterator: the list began too long ago to be continued.
+            Exception: Whatever `list` raises.
+        """
+        token = ""
+        while True:
+            page = self.list(version, continue_token=token)
+            yield page
+            token = page.continue_token
+            if not token:
+                return
+
+    def list(self, version: str = "", *, continue_token: str = "") -> Page:
         """One page.
 
         Args:
             version: The list is at least as new as this; `ANY_VERSION`, or empty for the
                 most recent. Ignored with a `continue_token`, which has its own.
             continue_token: Of the page before; empty for the first page.
-            limit: Most objects on the page; a server may ignore it at `ANY_VERSION`.
 
         Raises:
             APIError: The server refused.
             ConnectionLost: No whole answer came in time.
             DecodeError: The answer is not a list of this kind, such as a Table.
         """
-        query = [("limit", str(limit))]
+        query = [("limit", str(self._page_size))]
         if continue_token:
             query.append(("continue", continue_token))
         elif version:
