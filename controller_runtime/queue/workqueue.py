@@ -8,8 +8,6 @@ due time, and whoever looks moves what has fallen due. What a key means, it does
 from __future__ import annotations
 
 import enum
-import heapq
-from collections import deque
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
@@ -17,11 +15,9 @@ from controller_runtime.core.errors import ShutDown
 from controller_runtime.core.host import Host
 from controller_runtime.queue.counters import QueueCounters, Tally
 from controller_runtime.queue.rate_limiters import ItemExponential, RateLimiter
+from controller_runtime.queue.turns import Bands, Place, Timetable, Turn
 
 T = TypeVar("T", bound=Hashable)
-
-LOW_SHARE = 8
-"""While both bands wait, one hand-out in this many goes to the low one."""
 
 MAX_CAUSES = 4
 """How many different causes are kept for one hand-out; the first ones."""
@@ -31,26 +27,6 @@ class _Stage(enum.Enum):
     OPEN = enum.auto()
     DRAINING = enum.auto()  # shut, and somebody waits until all work is done
     SHUT = enum.auto()
-
-
-class _Place(enum.Enum):
-    WAITING = enum.auto()  # for its due time
-    READY = enum.auto()  # to be handed out
-    AGAIN = enum.auto()  # to be ready once the item is done, for it is held
-    HELD = enum.auto()  # handed out
-
-
-class _Turn(Generic[T]):
-    """One hand-out of one item, on its way from WAITING or AGAIN over READY to HELD."""
-
-    __slots__ = ("at", "causes", "item", "low", "place")
-
-    def __init__(self, item: T, low: bool) -> None:
-        self.item = item
-        self.low = low  # may turn False, never back: that is how a stale entry of the low band is known
-        self.place = _Place.WAITING
-        self.at = float("inf")  # when it falls due, while it waits; else since when it is ready, or held
-        self.causes: tuple[str, ...] = ()
 
 
 class WorkQueue(Generic[T]):
@@ -77,15 +53,11 @@ class WorkQueue(Generic[T]):
         self._stage = _Stage.OPEN
         self._limiter: RateLimiter = limiter if limiter is not None else ItemExponential()
         # The next turn of every item that has one: WAITING, READY or AGAIN.
-        self._turns: dict[T, _Turn[T]] = {}
+        self._turns: dict[T, Turn[T]] = {}
         # The current turn of every item that is out.
-        self._held: dict[T, _Turn[T]] = {}
-        # READY turns in order, normal band and low band; a raised turn leaves a stale entry in the latter.
-        self._ready: tuple[deque[_Turn[T]], deque[_Turn[T]]] = (deque(), deque())
-        self._passed_over = 0  # hand-outs since the low band waits
-        # WAITING turns by due time; an entry whose turn has moved on or forward is stale.
-        self._heap: list[tuple[float, int, _Turn[T]]] = []
-        self._sequence = 0
+        self._held: dict[T, Turn[T]] = {}
+        self._ready: Bands[T] = Bands()
+        self._waiting: Timetable[T] = Timetable()
         # When the retry of a failed item is (or was) due, until it is forgotten.
         self._retry_at: dict[T, float] = {}
         self._tally = Tally()
@@ -155,13 +127,13 @@ class WorkQueue(Generic[T]):
             while True:
                 now = self._now()
                 next_due = self._promote_due(now)
-                turn = self._next_ready()
+                turn = self._ready.take()
                 if turn is not None:
                     self._hold(turn, now)
                     return turn.item
                 if self._stage is not _Stage.OPEN:
                     raise ShutDown
-                # No sleeper's deadline is ever later than the earliest due time: see `_schedule`.
+                # No sleeper's deadline is ever later than the earliest due time: see `_plan`.
                 self._condition.wait_until(next_due)
 
     def done(self, item: T) -> None:
@@ -176,7 +148,7 @@ class WorkQueue(Generic[T]):
                 raise ValueError(f"{item} is not held: done without get")
             self._tally.work_duration.observe(self._now() - held.at)
             turn = self._turns.get(item)
-            if turn is not None and turn.place is _Place.AGAIN:
+            if turn is not None and turn.place is Place.AGAIN:
                 self._tally.again -= 1
                 self._line_up(turn)
             if self._stage is not _Stage.OPEN:
@@ -210,8 +182,8 @@ class WorkQueue(Generic[T]):
         """
         with self._condition:
             self._promote_due(self._now())
-            self._turns = {item: turn for item, turn in self._turns.items() if turn.place is not _Place.WAITING}
-            self._heap.clear()
+            self._turns = {item: turn for item, turn in self._turns.items() if turn.place is not Place.WAITING}
+            self._waiting.clear()
             self._stage = _Stage.DRAINING if drain else _Stage.SHUT
             self._condition.notify_all()
             while self._stage is _Stage.DRAINING and (self._turns or self._held):
@@ -233,85 +205,52 @@ class WorkQueue(Generic[T]):
         """Give the item a turn, or bring the one it has forward to `due` and up to its band."""
         turn = self._turns.get(item)
         if turn is None:
-            turn = self._turns[item] = _Turn(item, low)
+            turn = self._turns[item] = Turn(item, low)
         if cause and len(turn.causes) < MAX_CAUSES and cause not in turn.causes:
             turn.causes += (cause,)
         if turn.low and not low:
             self._raise(turn)
-        if turn.place is _Place.WAITING and due < turn.at:
+        if turn.place is Place.WAITING and due < turn.at:
             if due <= now:
                 self._make_ready(turn, now)
-            else:
-                self._schedule(turn, due)
+            elif self._waiting.put(turn, due, len(self._turns) - sum(self._tally.depth)):
+                # All of them: the one woken may go off to work, and the others would sleep past the due time.
+                self._condition.notify_all()
 
-    def _raise(self, turn: _Turn[T]) -> None:
+    def _raise(self, turn: Turn[T]) -> None:
         """From the low band to the end of the normal one."""
         turn.low = False
-        if turn.place is not _Place.WAITING:
+        if turn.place is not Place.WAITING:
             self._tally.depth[True] -= 1
             self._tally.depth[False] += 1
-        if turn.place is _Place.READY:
-            self._ready[False].append(turn)
-
-    def _schedule(self, turn: _Turn[T], due: float) -> None:
-        turn.at = due
-        if len(self._heap) > 64 + 2 * (len(self._turns) - sum(self._tally.depth)):  # mostly stale
-            self._heap = [entry for entry in self._heap if self._is_live(entry)]
-            heapq.heapify(self._heap)
-        heapq.heappush(self._heap, (due, self._sequence, turn))
-        self._sequence += 1
-        if self._heap[0][2] is turn:
-            # All of them: the one woken may go off to work, and the others would sleep past the due time.
-            self._condition.notify_all()
-
-    def _is_live(self, entry: tuple[float, int, _Turn[T]]) -> bool:
-        due, _, turn = entry
-        return turn.place is _Place.WAITING and turn.at == due
+        if turn.place is Place.READY:
+            self._ready.append(turn)
 
     def _promote_due(self, now: float) -> float | None:
-        """Make ready what has fallen due; when the next will, if any."""
-        while self._heap:
-            due, _, turn = entry = self._heap[0]
-            live = self._is_live(entry)
-            if live and due > now:
-                return due
-            heapq.heappop(self._heap)
-            if live:
-                self._make_ready(turn, due)
-        return None
+        """Make ready what has fallen due; when to look again, if ever."""
+        while (turn := self._waiting.take_due(now)) is not None:
+            self._make_ready(turn, turn.at)
+        return self._waiting.first
 
-    def _make_ready(self, turn: _Turn[T], at: float) -> None:
+    def _make_ready(self, turn: Turn[T], at: float) -> None:
         turn.at = at
         self._tally.adds += 1
         self._tally.depth[turn.low] += 1
         if turn.item in self._held:
-            turn.place = _Place.AGAIN
+            turn.place = Place.AGAIN
             self._tally.again += 1
         else:
             self._line_up(turn)
 
-    def _line_up(self, turn: _Turn[T]) -> None:
-        turn.place = _Place.READY
-        self._ready[turn.low].append(turn)
+    def _line_up(self, turn: Turn[T]) -> None:
+        turn.place = Place.READY
+        self._ready.append(turn)
         self._condition.notify()
 
-    def _next_ready(self) -> _Turn[T] | None:
-        """Take the next turn off its band, if there is one."""
-        normal, low = self._ready
-        while low and not low[0].low:
-            low.popleft()
-        if low and (not normal or self._passed_over >= LOW_SHARE - 1):
-            self._passed_over = 0
-            return low.popleft()
-        if not normal:
-            return None
-        self._passed_over = self._passed_over + 1 if low else 0
-        return normal.popleft()
-
-    def _hold(self, turn: _Turn[T], now: float) -> None:
+    def _hold(self, turn: Turn[T], now: float) -> None:
         del self._turns[turn.item]
         self._held[turn.item] = turn
         self._tally.depth[turn.low] -= 1
         self._tally.queue_duration.observe(max(0.0, now - turn.at))
-        turn.place = _Place.HELD
+        turn.place = Place.HELD
         turn.at = now

@@ -8,7 +8,8 @@ import weakref
 
 import pytest
 
-from controller_runtime.queue.workqueue import LOW_SHARE, MAX_CAUSES, WorkQueue
+from controller_runtime.queue.turns import LOW_SHARE
+from controller_runtime.queue.workqueue import MAX_CAUSES, WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 

@@ -297,4 +297,4 @@ def test_superseded_times_do_not_pile_up(queue: WorkQueue[str]) -> None:
         take(queue)
 
     # The one look inside: memory has no other witness.
-    assert len(queue._heap) < 200
+    assert len(queue._waiting) < 200

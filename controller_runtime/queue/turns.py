@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts that a work queue is made of: turns, the two bands of ready ones, the timetable of waiting ones.
+
+All are guarded by the queue's lock. Neither band nor timetable removes a turn that leaves
+early; its entry stays behind, stale, and is passed over when its time comes.
+"""
+
+from __future__ import annotations
+
+import enum
+import heapq
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+T = TypeVar("T", bound=Hashable)
+
+LOW_SHARE = 8
+"""While both bands wait, one hand-out in this many goes to the low one."""
+
+
+class Place(enum.Enum):
+    """Where a turn is."""
+
+    WAITING = enum.auto()  # for its due time
+    READY = enum.auto()  # to be handed out
+    AGAIN = enum.auto()  # to be ready once the item is done, for it is held
+    HELD = enum.auto()  # handed out
+
+
+class Turn(Generic[T]):
+    """One hand-out of one item, on its way from WAITING or AGAIN over READY to HELD.
+
+    Attributes:
+        low: Its band; may turn False, never back.
+        at: When it falls due, while it waits; else since when it is ready, or held.
+        causes: Why it is handed out.
+    """
+
+    __slots__ = ("at", "causes", "item", "low", "place")
+
+    def __init__(self, item: T, low: bool) -> None:
+        self.item = item
+        self.low = low
+        self.place = Place.WAITING
+        self.at = float("inf")
+        self.causes: tuple[str, ...] = ()
+
+
+class Bands(Generic[T]):
+    """READY turns: first come, first served in each of two bands, the low one with a bounded share."""
+
+    __slots__ = ("_low", "_normal", "_passed_over")
+
+    def __init__(self) -> None:
+        self._normal: deque[Turn[T]] = deque()
+        # A turn that was raised is in the other band too, and no longer `low`: its entry here is stale.
+        self._low: deque[Turn[T]] = deque()
+        # Hand-outs since the low band waits.
+        self._passed_over = 0
+
+    def append(self, turn: Turn[T]) -> None:
+        """Put a turn at the end of its band."""
+        (self._low if turn.low else self._normal).append(turn)
+
+    def take(self) -> Turn[T] | None:
+        """Take the next turn, if there is one."""
+        while self._low and not self._low[0].low:
+            self._low.popleft()
+        if self._low and (not self._normal or self._passed_over >= LOW_SHARE - 1):
+            self._passed_over = 0
+            return self._low.popleft()
+        if not self._normal:
+            return None
+        self._passed_over = self._passed_over + 1 if self._low else 0
+        return self._normal.popleft()
+
+
+class Timetable(Generic[T]):
+    """WAITING turns by due time; an entry whose turn has moved on, or forward, is stale."""
+
+    __slots__ = ("_entries", "_sequence")
+
+    def __init__(self) -> None:
+        # A heap; the number settles ties in the order of coming.
+        self._entries: list[tuple[float, int, Turn[T]]] = []
+        self._sequence = 0
+
+    def __len__(self) -> int:
+        """How many entries it has, stale ones included."""
+        return len(self._entries)
+
+    @property
+    def first(self) -> float | None:
+        """When to look next: the earliest due time (or that of a stale entry), if any."""
+        return self._entries[0][0] if self._entries else None
+
+    def put(self, turn: Turn[T], due: float, waiting: int) -> bool:
+        """Let a turn wait until `due`; True if it is the first now.
+
+        Args:
+            turn: A new one, or one whose time comes forward.
+            due: Absolute monotonic seconds.
+            waiting: How many turns wait in all, to know when most entries are stale.
+        """
+        turn.at = due
+        if len(self._entries) > 64 + 2 * waiting:
+            self._entries = [entry for entry in self._entries if _is_live(entry)]
+            heapq.heapify(self._entries)
+        heapq.heappush(self._entries, (due, self._sequence, turn))
+        self._sequence += 1
+        return self._entries[0][2] is turn
+
+    def take_due(self, now: float) -> Turn[T] | None:
+        """Take the first turn that is due by `now`, if there is one."""
+        while self._entries and self._entries[0][0] <= now:
+            entry = heapq.heappop(self._entries)
+            if _is_live(entry):
+                return entry[2]
+        return None
+
+    def clear(self) -> None:
+        """Forget every turn."""
+        self._entries.clear()
+
+
+def _is_live(entry: tuple[float, int, Turn[T]]) -> bool:
+    due, _, turn = entry
+    return turn.place is Place.WAITING and turn.at == due
