@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of pods, as far as pods are data here: defaults, what may change, and how long they may take to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller_runtime.api.names import label_problems
+from controller_runtime.apiserver.kinds import Kind
+from controller_runtime.apiserver.rules import Object, Rules, part, with_status_of
+from controller_runtime.apiserver.status import Cause
+from controller_runtime.apiserver.validation import duplicate, forbidden, invalid, required
+
+DEFAULT_GRACE = 30
+_TOLERATED_SECONDS = 300  # how long a pod stays on a node that is lost, unless it says otherwise
+_TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_SPEC_DEFAULTS: Mapping[str, Any] = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": DEFAULT_GRACE,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+    "priority": 0,
+    "enableServiceLinks": True,
+    "preemptionPolicy": "PreemptLowerPriority",
+}
+_CONTAINER_DEFAULTS = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
+_CONTAINERS = ("initContainers", "containers")
+_LIVE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
+_CHANGEABLE = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+class PodRules(Rules):
+    """A pod starts as Pending, and hardly anything of its spec changes after that."""
+
+    def on_create(self, obj: Object) -> Object:
+        spec = _defaulted(part(obj, "spec"))
+        metadata = {**obj["metadata"], "generation": 1}
+        return {**obj, "metadata": metadata, "spec": spec, "status": {"phase": "Pending", "qosClass": _quality(spec)}}
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        if subresource == "status":
+            owners = {"ownerReferences": old["metadata"].get("ownerReferences")}
+            metadata = {name: value for name, value in {**new["metadata"], **owners}.items() if value is not None}
+            return {**old, "metadata": metadata, "status": new.get("status", {})}
+        new = with_status_of(old, new)
+        spec = _defaulted(part(new, "spec")) if new.get("spec") is not old.get("spec") else old["spec"]
+        if spec == old.get("spec"):
+            return {**new, "spec": spec}
+        metadata = {**new["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
+        return {**new, "metadata": metadata, "spec": spec}
+
+    def causes(self, obj: Object) -> list[Cause]:
+        spec = part(obj, "spec")
+        if not spec.get("containers"):
+            return [required("spec.containers")]
+        return _container_causes(spec)
+
+    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        return [] if _may_become(old["spec"], new["spec"]) else [forbidden("spec", _CHANGEABLE)]
+
+
+def grace_of(obj: Object, asked: int | None) -> int:
+    """Seconds a pod may take to end when it is deleted; none if it does not run anywhere."""
+    spec = part(obj, "spec")
+    if not spec.get("nodeName") or part(obj, "status").get("phase") in ("Succeeded", "Failed"):
+        return 0
+    grace: int = spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE) if asked is None else asked
+    return 1 if grace < 0 else grace
+
+
+def _defaulted(spec: Object) -> dict[str, Any]:
+    defaulted = {**spec, **{name: value for name, value in _SPEC_DEFAULTS.items() if name not in spec}}
+    for name in _CONTAINERS:
+        if name in spec:
+            defaulted[name] = [_container(container) for container in spec[name]]
+    tolerations = spec.get("tolerations", [])
+    missing = [taint for taint in _TOLERATED_TAINTS if not any(_tolerates(one, taint) for one in tolerations)]
+    if missing:
+        defaulted["tolerations"] = [*tolerations, *map(_toleration, missing)]
+    return defaulted
+
+
+def _container(container: Object) -> Object:
+    defaults = {**_CONTAINER_DEFAULTS, "imagePullPolicy": _pull_policy(container.get("image", ""))}
+    missing = {name: value for name, value in defaults.items() if name not in container}
+    return {**container, **missing} if missing else container
+
+
+def _pull_policy(image: str) -> str:
+    """An image that may change behind its name is pulled each time: one with the tag latest, or without any."""
+    name, _, digest = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    return "Always" if not digest and tag in ("", "latest") else "IfNotPresent"
+
+
+def _tolerates(toleration: Object, taint: str) -> bool:
+    if toleration.get("effect", "") not in ("", "NoExecute"):
+        return False
+    key = toleration.get("key", "")
+    return key == taint or (not key and toleration.get("operator") == "Exists")
+
+
+def _toleration(taint: str) -> dict[str, Any]:
+    return {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
+
+
+def _quality(spec: Object) -> str:
+    """The quality of service class: what the containers ask for against what they are limited to."""
+    resources = [part(container, "resources") for container in _containers(spec)]
+    wants = [{**part(one, "limits"), **part(one, "requests")} for one in resources]
+    if not any(wants):
+        return "BestEffort"
+    limits = [part(one, "limits") for one in resources]
+    guaranteed = all(
+        {"cpu", "memory"} <= limit.keys() and all(want.get(name) == limit[name] for name in ("cpu", "memory"))
+        for want, limit in zip(wants, limits, strict=True)
+    )
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def _containers(spec: Object) -> Iterator[Object]:
+    for name in _CONTAINERS:
+        yield from spec.get(name, ())
+
+
+def _container_causes(spec: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for group in _CONTAINERS:
+        for index, container in enumerate(spec.get(group, ())):
+            field, name = f"spec.{group}[{index}]", container["name"]
+            if not name:
+                causes.append(required(f"{field}.name"))
+            elif name in seen:
+                causes.append(duplicate(f"{field}.name", name))
+            else:
+                causes += [invalid(f"{field}.name", name, text) for text in label_problems(name)]
+            if not container.get("image"):
+                causes.append(required(f"{field}.image"))
+            seen.add(name)
+    return causes
+
+
+def _may_become(old: Object, new: Object) -> bool:
+    """Whether a running pod's spec may change in this way."""
+    tolerations, grace = new.get("tolerations", ()), new.get("terminationGracePeriodSeconds")
+    before = old.get("terminationGracePeriodSeconds", DEFAULT_GRACE)
+    kept = all(toleration in tolerations for toleration in old.get("tolerations", ()))
+    return kept and (grace == before or (before < 0 and grace == 1)) and _fixed(old) == _fixed(new)
+
+
+def _fixed(spec: Object) -> dict[str, Any]:
+    fixed = {name: value for name, value in spec.items() if name not in _LIVE}
+    for group in _CONTAINERS:
+        if group in spec:
+            fixed[group] = [{**container, "image": ""} for container in spec[group]]
+    return fixed
