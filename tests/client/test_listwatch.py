@@ -81,7 +81,6 @@ WATCH = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": "300"}
             id="at least this new",
         ),
         pytest.param({"version": "10", "continue_token": "t"}, {**PAGED, "continue": "t"}, id="next page"),
-        pytest.param({"limit": 4}, {"limit": "4"}, id="smaller pages"),
     ],
 )
 def test_list_asks_for_a_page_by_the_rules_of_versions(asked: dict[str, Any], query: dict[str, str]) -> None:

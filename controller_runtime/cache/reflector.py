@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps a copy of one collection in step with the server: list, watch, recover.
+
+Three states and one table of recoveries, `recovery`. A list begins at any state the
+server has at hand, later ones at the version last seen, so that the copy does not go
+back in time; the most recent state is asked for only once a version was refused.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from controller_runtime.api.objects import Cached, Request
+from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
+from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
+from controller_runtime.core.backoff import Backoff, Retrying
+from controller_runtime.core.errors import (
+    APIError,
+    ConnectionLost,
+    ControllerRuntimeError,
+    Expired,
+    ServerError,
+    StreamIdle,
+    TooManyRequests,
+)
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+
+log = get_logger(__name__)
+
+WATCH_TIMEOUT = (300.0, 600.0)
+"""The server is asked to end a watch after so many seconds: at random, so that watches spread."""
+
+SLACK = 10.0
+"""Seconds after that when a stream that did not end counts as dead."""
+
+BOOKMARK_SILENCE = 150.0
+"""Seconds without a line after which a watch counts as dead; on healthy quiet kinds the first bookmark took 121 s."""
+
+INITIAL_SILENCE = 30.0
+"""The same for a streamed list, where the server has no reason to pause."""
+
+TOO_SHORT = 1.0
+"""A watch that ends sooner, in seconds, without having said anything has failed."""
+
+
+class State(enum.Enum):
+    """What the reflector is doing."""
+
+    STREAMING = "streaming the list"
+    LISTING = "listing by pages"
+    WATCHING = "watching"
+
+
+class Failure(enum.Enum):
+    """What a failure says about what was asked."""
+
+    VERSION = "the version asked for is not to be had"
+    BUSY = "nothing: the server, or the way to it, is down or overloaded"
+    OTHER = "something else is wrong, perhaps with the question"
+
+
+class Recovery(NamedTuple):
+    """What to do about a failure.
+
+    Attributes:
+        state: Where to go on.
+        wait: Whether to back off first.
+        most_recent: Whether the version last seen is of no use to the next list.
+    """
+
+    state: State
+    wait: bool = True
+    most_recent: bool = False
+
+
+def recovery(state: State, failure: Failure, *, relist: State, fruitless: int, most_recent: bool) -> Recovery:
+    """What follows from a failure in `state`: the whole policy, pure.
+
+    Args:
+        state: Where it happened.
+        failure: What happened.
+        relist: The state in which a list begins.
+        fruitless: Tries that failed in a row without a single line, this one included.
+        most_recent: Whether the most recent state had been asked for.
+    """
+    match state, failure:
+        case State.WATCHING, Failure.VERSION:
+            return Recovery(relist)
+        case _, Failure.VERSION:  # the first time without waiting: nothing is wrong with the server
+            return Recovery(state, wait=most_recent, most_recent=True)
+        case (State.LISTING, _) | (_, Failure.BUSY):
+            return Recovery(state)
+        case State.STREAMING, _:  # a server that cannot stream lists, or does not say when they end
+            return Recovery(State.LISTING, wait=False)
+        case _:
+            # Twice in a row it may be the version's fault: a server whose data went back is silent until it gets there.
+            return Recovery(relist if fruitless > 1 else state)
+
+
+def classify(error: ControllerRuntimeError) -> Failure:
+    """What `error` says about what was asked."""
+    match error:
+        case Expired():
+            return Failure.VERSION
+        case APIError() if _is_too_large(error):
+            return Failure.VERSION
+        case TooManyRequests() | ServerError(code=502 | 503 | 504):
+            return Failure.BUSY
+        case ConnectionLost() if not isinstance(error, StreamIdle):
+            return Failure.BUSY
+        case _:
+            return Failure.OTHER
+
+
+def _is_too_large(error: APIError) -> bool:
+    """Whether the server has yet to reach the version asked for; it has said so in three ways over time."""
+    causes = error.details.get("causes") or ()
+    return "Too large resource version" in str(error) or any(
+        cause.get("reason") == "ResourceVersionTooLarge" or cause.get("message") == "Too large resource version"
+        for cause in causes
+    )
+
+
+class Sink(Protocol):
+    """Where a reflector puts what it learns; called by its thread alone."""
+
+    def kept(self, cached: Cached) -> Cached:
+        """The object already there in place of an equal one."""
+
+    def replace(self, objects: dict[Request, Cached], version: str) -> object:
+        """This is the whole collection now."""
+
+    def apply(self, event: WatchEvent) -> object:
+        """This changed."""
+
+
+class Reflector:
+    """Feeds one collection to a sink until it is stopped.
+
+    It never gives up: whatever fails is tried again, after a growing delay or the one
+    the server asked for. A stream cannot hang: silence ends it. An object that cannot
+    be read is logged and skipped.
+
+    Threads: `run` on one; the attributes are read from any.
+
+    Args:
+        host: Time and chance.
+        source: The collection.
+        sink: Where it goes.
+        streaming: Try a streamed list before one by pages.
+        backoff: Delays between tries.
+
+    Attributes:
+        state: What it is doing.
+        last_error: Why the last try failed; empty once one has succeeded.
+        lists: Lists begun, streamed or paged.
+        watches: Watches begun, streamed lists included.
+        idle: Streams given up because they were silent.
+        skipped: Objects and lines that could not be read.
+    """
+
+    def __init__(
+        self, host: Host, source: ListWatch, sink: Sink, *, streaming: bool = True, backoff: Backoff | None = None
+    ) -> None:
+        self._host = host
+        self._source = source
+        self._sink = sink
+        self._relist = State.STREAMING if streaming else State.LISTING
+        self._retrying = Retrying(backoff or Backoff(), host.random)
+        self._version = ""  # that of the last event, whatever it was: the server's order counts
+        self._most_recent = False  # until a list succeeds
+        self._fruitless = 0
+        self._initial: dict[Request, Cached] = {}  # a streamed list, as far as it has come
+        self.state = self._relist
+        self.last_error = ""
+        self.lists = self.watches = self.idle = self.skipped = 0
+
+    def run(self, stop: Stop) -> None:
+        """Keep the sink in step until `stop` is set.
+
+        Raises:
+            Exception: What the sink raises: a bug of its owner's.
+        """
+        while not stop.is_set():
+            try:
+                match self.state:
+                    case State.LISTING:
+                        self._list(stop)
+                    case State.STREAMING | State.WATCHING:
+                        self._watch(stop)
+            except ControllerRuntimeError as error:
+                if not stop.is_set():
+                    self._recover(error, stop)
+
+    def _list(self, stop: Stop) -> None:
+        self.lists += 1
+        objects: dict[Request, Cached] = {}
+        version = ""
+        for page in self._source.pages(self._wanted()):
+            if stop.is_set():
+                return
+            version = version or page.version
+            objects.update((cached.request, self._sink.kept(cached)) for cached in page.items)
+            for undecodable in page.undecodable:
+                self._skip(undecodable)
+        self._complete(objects, version)
+
+    def _watch(self, stop: Stop) -> None:
+        self._initial = {}
+        self.watches += 1
+        self.lists += self.state is State.STREAMING
+        began = self._host.monotonic()
+        timeout = self._host.random.uniform(*WATCH_TIMEOUT)
+        initial = self.state is State.STREAMING
+        heard = False
+        with self._source.watch(self._wanted(), timeout=timeout, initial_events=initial) as stream:
+            forget = stop.on_set(stream.close)
+            try:
+                while (events := stream.read(self._patience(began + timeout + SLACK))) is not None:
+                    heard = True
+                    self._take(events)
+            finally:
+                forget()
+        if stop.is_set():
+            return
+        if self.state is State.STREAMING:
+            raise ControllerRuntimeError(f"{self._source}: the streamed list ended before it was complete")
+        if not heard and self._host.monotonic() - began < TOO_SHORT:
+            raise ConnectionLost(f"{self._source}: the watch ended at once, without a word")
+
+    def _take(self, events: Iterator[WatchEvent | Undecodable]) -> None:
+        for event in events:
+            self._fruitless = 0
+            if isinstance(event, Undecodable):
+                self._skip(event)
+            elif self.state is State.STREAMING:
+                self._collect(event)
+            else:
+                self.last_error = ""
+                self._version = event.version
+                self._sink.apply(event)
+
+    def _collect(self, event: WatchEvent) -> None:
+        """Take in one event of a streamed list, which tells of changes too."""
+        match event:
+            case WatchEvent(type=EventType.DELETED, cached=Cached() as cached):
+                self._initial.pop(cached.request, None)
+            case WatchEvent(cached=Cached() as cached):
+                self._initial[cached.request] = self._sink.kept(cached)
+            case WatchEvent(initial_events_end=True):
+                objects, self._initial = self._initial, {}
+                self._complete(objects, event.version)
+
+    def _complete(self, objects: dict[Request, Cached], version: str) -> None:
+        self._version = version
+        self._most_recent = False
+        self._fruitless = 0
+        self.state = State.WATCHING
+        self.last_error = ""
+        self._sink.replace(objects, version)
+
+    def _recover(self, error: ControllerRuntimeError, stop: Stop) -> None:
+        self._fruitless += 1
+        self.idle += isinstance(error, StreamIdle)
+        self.last_error = str(error)
+        failed = self.state
+        self.state, wait, most_recent = recovery(
+            failed,
+            classify(error),
+            relist=self._relist,
+            fruitless=self._fruitless,
+            most_recent=self._most_recent,
+        )
+        self._most_recent = self._most_recent or most_recent
+        delay = self._delay(error) if wait else 0.0
+        log.warning("list or watch failed", collection=self._source, state=failed.value, error=error, retry_in=delay)
+        stop.wait(delay)
+
+    def _delay(self, error: ControllerRuntimeError) -> float:
+        asked = error.retry_after if isinstance(error, APIError) else None
+        return max(self._retrying.next_delay(self._host.monotonic()), asked or 0.0)
+
+    def _wanted(self) -> str:
+        """The version to ask for."""
+        return "" if self._most_recent else self._version or ANY_VERSION
+
+    def _patience(self, ends_at: float) -> float:
+        silence = INITIAL_SILENCE if self.state is State.STREAMING else BOOKMARK_SILENCE
+        return min(ends_at, self._host.monotonic() + silence)
+
+    def _skip(self, undecodable: Undecodable) -> None:
+        self.skipped += 1
+        log.warning("object skipped", collection=self._source, error=undecodable.text)
