@@ -119,9 +119,7 @@ class Objects:
                 raise already_exists(kind, name, terminating=self._is_terminating(kind, namespace, name))
         raise already_exists(kind, name, retry_after=1)
 
-    def _try_add(
-        self, kind: Kind, namespace: str, obj: Mapping[str, Any], dry_run: bool
-    ) -> tuple[str, bytes | None]:
+    def _try_add(self, kind: Kind, namespace: str, obj: Mapping[str, Any], dry_run: bool) -> tuple[str, bytes | None]:
         host = self._host
         suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
         made = prepare_create(kind, obj, namespace=namespace, now=host.now(), uid=host.uuid(), suffix=suffix)
@@ -178,4 +176,3 @@ class Objects:
     def _is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
         found = self._storage.get(kind.resource, key_of(namespace, name))
         return found is not None and "deletionTimestamp" in found.decode()["metadata"]
-

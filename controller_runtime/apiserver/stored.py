@@ -34,7 +34,6 @@ _METADATA = (
 )
 
 
-
 def key_of(namespace: str, name: str) -> str:
     """Where the storage keeps an object of a kind: `namespace/name`, or the name alone."""
     return f"{namespace}/{name}" if namespace else name

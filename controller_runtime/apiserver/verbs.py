@@ -36,9 +36,7 @@ class Verbs:
         self.objects = Objects(host, storage)
         self._deletion = Deletion(host, storage)
 
-    def answer(
-        self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
-    ) -> HTTPResponse | Watch:
+    def answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         """Do what `request` asks of what `route` names."""
         verb, query = verb_of(route, request.method), query_of(request.query)
         form = form_for(route.kind, request.headers.get("accept", ""))

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorded exchanges, replayed: status, headers of note and body, exchange by exchange."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from deviations import DEVIATIONS, Part
+from recorded import Answer, Replay, exchanges, without
+
+# Answers carry no managedFields until server-side apply keeps them.
+NOT_KEPT = ("managedFields",)
+
+
+def comparable(answer: Answer, *but: str) -> Answer:
+    return attrs.evolve(answer, body=without(answer.body, *NOT_KEPT, *but))
+
+
+@pytest.mark.parametrize("name", [exchange.id for exchange in exchanges()])
+def test_answer_is_the_recorded_one(name: str, replay: Replay, is_embedded: bool) -> None:
+    expected, actual = replay[name]
+    deviation = DEVIATIONS.get(name) if is_embedded else None
+
+    if deviation is None:
+        assert comparable(actual) == comparable(expected)
+    else:
+        assert comparable(actual) != comparable(expected), f"deviates no longer: {deviation.reason}"
+    if deviation is not None and deviation.part is Part.WORDING:
+        assert comparable(actual, "message") == comparable(expected, "message")
+
+
+def test_every_deviation_is_of_a_recorded_exchange() -> None:
+    assert DEVIATIONS.keys() <= {exchange.id for exchange in exchanges()}
+
+
+def test_managed_fields_are_not_kept_yet(replay: Replay, is_embedded: bool) -> None:
+    actual = [answer.body for _, answer in replay.values()]
+
+    assert (without(actual, *NOT_KEPT) == actual) is is_embedded
