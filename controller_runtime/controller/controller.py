@@ -19,7 +19,7 @@ from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.handlers import Handler, enqueue_object
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Reconciler
-from controller_runtime.controller.sources import Attached, Collection, Follow, Source, Watch
+from controller_runtime.controller.sources import Collection, Follow, Source, Watch
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
 from controller_runtime.core.host import Host, Thread
@@ -28,9 +28,6 @@ from controller_runtime.queue.counters import QueueCounters
 from controller_runtime.queue.rate_limiters import RateLimiter
 from controller_runtime.queue.workqueue import WorkQueue
 
-SYNC_LOOK = 0.02
-"""Seconds between looks at a callback that has not seen its initial list."""
-
 
 @attrs.frozen
 class _Running:
@@ -38,7 +35,6 @@ class _Running:
 
     queue: WorkQueue[Request]
     workers: Workers
-    sources: list[Attached]
 
 
 class Controller:
@@ -168,19 +164,16 @@ class Controller:
             raise UsageError(f"controller {self.name} was started more than once")
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter)
         workers = Workers(host, self.name, self._reconciler, queue, stop)
-        sources: list[Attached] = []
-        self._running = _Running(queue, workers, sources)
+        self._running = _Running(queue, workers)
         stop.on_set(queue.shut_down)
-        for source in self._sources:
-            sources.append(source.attach(source.collection.informer(informers), queue, self.name))
-        if self._wait_for_sources(host, stop, sync_deadline):
+        attached = [(s, s.attach(s.collection.informer(informers), queue, self.name)) for s in self._sources]
+        for source, synced in attached:
+            if not synced(stop, sync_deadline) and not stop.is_set():
+                raise CacheSyncTimeout(
+                    f"{self.name}: the initial list of {source.collection.resource} is not handled yet"
+                )
+        if not stop.is_set():
             workers.start(self.workers)
-
-    def detach(self) -> None:
-        """Take the sources off their informers. Idempotent."""
-        if self._running is not None:
-            for source in self._running.sources:
-                source.detach()
 
     def join_until(self, deadline: float | None) -> list[Thread]:
         """Wait for the workers; those that still work at `deadline` (absolute monotonic seconds)."""
@@ -191,14 +184,3 @@ class Controller:
             raise UsageError(f"controller {self.name} has been started: its sources are fixed")
         self._sources.append(source)
         return self
-
-    def _wait_for_sources(self, host: Host, stop: Stop, deadline: float) -> bool:
-        """Wait until every source is in sync; False if asked to stop meanwhile."""
-        assert self._running is not None
-        while late := [s for s, a in zip(self._sources, self._running.sources, strict=True) if not a.has_synced()]:
-            if host.monotonic() >= deadline:
-                names = ", ".join(str(source.collection.resource) for source in late)
-                raise CacheSyncTimeout(f"controller {self.name}: {names} not delivered in time")
-            if stop.wait(SYNC_LOOK):
-                return False
-        return not stop.is_set()

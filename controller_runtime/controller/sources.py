@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -15,6 +15,7 @@ from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.handlers import Handler
 from controller_runtime.controller.predicates import Predicate
+from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 
 
@@ -37,11 +38,8 @@ class Collection:
         )
 
 
-class Attached(NamedTuple):
-    """A source at work: whether the queue has all of the initial list, and how to end it."""
-
-    has_synced: Callable[[], bool]
-    detach: Callable[[], None]
+Synced = Callable[[Stop, float | None], bool]
+"""Wait until the initial list is in the queue, a deadline (absolute monotonic seconds) or a stop; whether it is."""
 
 
 class Source(Protocol):
@@ -51,7 +49,7 @@ class Source(Protocol):
     def collection(self) -> Collection:
         """Which one."""
 
-    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Attached:
+    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Synced:
         """Start to feed `queue`; `name` is the controller's."""
 
 
@@ -63,7 +61,7 @@ class Watch:
     when: Predicate | None
     map: Handler
 
-    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Attached:
+    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Synced:
         """Add a handler; it runs as the informer delivers."""
         feed, when = _feed(queue, self.collection, self.map), self.when
 
@@ -71,8 +69,7 @@ class Watch:
             if when is None or when(delta.old, delta.new):
                 feed(delta)
 
-        registration = informer.add_handler(handle)
-        return Attached(registration.has_synced, registration.remove)
+        return informer.add_handler(handle).wait_for_sync
 
 
 @attrs.frozen
@@ -82,11 +79,10 @@ class Follow:
     collection: Collection
     callback: Handler
 
-    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Attached:
+    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Synced:
         """Subscribe; the callback sees every change once, in order."""
         feed = _feed(queue, self.collection, self.callback)
-        subscription = informer.subscribe(feed, name=f"{name}/follow-{self.collection.resource.plural}")
-        return Attached(subscription.has_synced, subscription.close)
+        return informer.subscribe(feed, name=f"{name}/follow-{self.collection.resource.plural}").wait_for_sync
 
 
 def _feed(queue: WorkQueue[Request], collection: Collection, handler: Handler) -> Callable[[Delta], None]:

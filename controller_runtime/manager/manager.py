@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The face of a program: one connection, shared caches, what is added to it, and its run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, overload
+
+from controller_runtime.api.resources import Resource
+from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.lister import Lister
+from controller_runtime.client.client import Client
+from controller_runtime.client.transport import Transport
+from controller_runtime.controller.controller import Controller
+from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from controller_runtime.core.host import Host, Thread
+from controller_runtime.core.stop import Stage, Stop
+from controller_runtime.core.system import SystemHost
+from controller_runtime.manager.program import Program, Runnable
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+class Manager:
+    """Runs controllers and runnables on one API server, and stops them in order.
+
+    Collections that several ask for are listed and watched once. It runs once.
+
+    Args:
+        host: What it runs on.
+        transport: Reaches the API server.
+        grace: Seconds that work in hand has to finish once the manager stops; then it is
+            cancelled.
+        cache_sync_timeout: Seconds that caches have to fill, each time something is started.
+
+    Attributes:
+        host: As given.
+        client: Reads and writes the live state, past the caches.
+        stopping: Set when the manager stops, cancelled when its grace has run out; for
+            reconcilers that wait or take long.
+
+    Threads: `add`, `lister` and `informer` from any; `run` from one.
+    """
+
+    def __init__(
+        self, host: Host, transport: Transport, *, grace: float = 30.0, cache_sync_timeout: float = 120.0
+    ) -> None:
+        self.host = host
+        self.client = Client(host, transport)
+        self.stopping = Stop(host, "manager")
+        self._grace = grace
+        self._cache_sync_timeout = cache_sync_timeout
+        self._transport = transport
+        self._informers = Informers(host, transport)
+        self._program = Program(host, self._informers, self.stopping)
+        # Guards the three fields below; `run` waits on it.
+        self._condition = host.condition("manager")
+        self._has_run = False
+        self._names: set[str] = set()
+        self._added: list[Controller | Runnable] = []
+
+    @classmethod
+    def from_kubeconfig(cls, path: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
+        """A manager on this machine, for the cluster that a kubeconfig describes.
+
+        Args:
+            path: The file; None is the pod's own cluster where there is one, else what
+                `$KUBECONFIG` names, or `~/.kube/config`.
+            context: Which of its contexts; None is its current one.
+
+        Raises:
+            UsageError: The configuration is missing or cannot be used.
+        """
+        # Whoever brings a transport need not pay for the official client.
+        from controller_runtime.client import configuration
+        from controller_runtime.client.http import HTTPTransport
+
+        if path is None and context is None and configuration.is_in_cluster():
+            reach = configuration.in_cluster()
+        else:
+            reach = configuration.from_kubeconfig(path, context)
+        host = SystemHost()
+        return cls(host, HTTPTransport(host, reach))
+
+    @overload
+    def lister(
+        self, resource: Resource[T], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+    ) -> Lister[T]: ...
+
+    @overload
+    def lister(
+        self,
+        resource: Resource[Any],
+        view: type[V],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Lister[V]: ...
+
+    def lister(
+        self,
+        resource: Resource[Any],
+        view: type[Any] | None = None,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Lister[Any]:
+        """Reads of one collection's cache; all that ask for the same one share it.
+
+        Args:
+            resource: The collection.
+            view: The class to read objects as; None is the resource's own.
+            namespace: Only this one; empty is all of them.
+            label_selector: Only objects that it matches.
+            field_selector: The same for fields.
+
+        Raises:
+            ValueError: `view` has fields that objects of this kind cannot have.
+        """
+        informer = self.informer(
+            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+        )
+        return Lister(informer.store, resource, view)
+
+    def informer(
+        self, resource: Resource[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+    ) -> Informer:
+        """The informer of one collection, to subscribe to; it runs while the manager does."""
+        return self._informers.of(
+            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+        )
+
+    def add(self, thing: Controller | Runnable) -> None:
+        """Let a controller or a runnable run with the manager: when it starts, or at once if it has.
+
+        Raises:
+            UsageError: The name is taken, or the manager stops or has stopped.
+        """
+        with self._condition:
+            if self.stopping.is_set():
+                raise UsageError(f"{thing.name} cannot be added: the manager stops or has stopped")
+            if thing.name in self._names:
+                raise UsageError(f"{thing.name} cannot be added: the name is taken")
+            self._names.add(thing.name)
+            self._added.append(thing)
+            self._condition.notify_all()
+
+    def run(self, stop: Stop | None = None) -> None:
+        """Run until `stop` is set or something fails; then stop everything, in order.
+
+        Raises:
+            UsageError: It has run before.
+            CacheSyncTimeout: The caches did not fill in time.
+            Exception: The first failure of a thread.
+            ControllerRuntimeError: Something still runs although it was cancelled; the
+                error's notes tell where it stands.
+        """
+        with self._condition:
+            if self._has_run:
+                raise UsageError("a manager runs once, and this one has been run")
+            self._has_run = True
+        ties = self._tie(stop)
+        try:
+            self._start_whatever_is_added()
+        except ControllerRuntimeError as error:
+            self.stopping.fail(error)
+        finally:
+            self.stopping.set()
+            stuck = self._program.finish(self._grace)
+            for untie in ties:
+                untie()
+        self._raise_failure(stuck)
+
+    def _tie(self, stop: Stop | None) -> list[Callable[[], None]]:
+        """Follow the caller's stop, and wake up for our own."""
+        self.stopping.on_set(self._wake)
+        if stop is None:
+            return []
+        return [stop.on_set(self.stopping.set), stop.on_set(self.stopping.cancel, Stage.CANCELLED)]
+
+    def _start_whatever_is_added(self) -> None:
+        """Start what was added before, then what is added meanwhile, until it stops."""
+        self._program.start_caches()
+        things = self._take_added()
+        while not self.stopping.is_set():
+            self._program.start(things, self._cache_sync_timeout)
+            things = self._await_added()
+
+    def _take_added(self) -> list[Controller | Runnable]:
+        with self._condition:
+            taken, self._added = self._added, []
+            return taken
+
+    def _await_added(self) -> list[Controller | Runnable]:
+        with self._condition:
+            while not self._added and not self.stopping.is_set():
+                self._condition.wait_until(None)
+        return self._take_added()
+
+    def _wake(self) -> None:
+        with self._condition:
+            self._condition.notify_all()
+
+    def _raise_failure(self, stuck: list[Thread]) -> None:
+        failure = self.stopping.failure
+        if stuck:
+            names = ", ".join(thread.name for thread in stuck)
+            late = ControllerRuntimeError(
+                f"still running after a grace of {self._grace:g} s, though cancelled: {names}"
+            )
+            failure = failure if failure is not None else late
+            if failure is not late:
+                failure.add_note(str(late))
+            for thread in stuck:
+                failure.add_note(f"{thread.name} stands at\n{thread.stack()}")
+        if failure is not None:
+            raise failure

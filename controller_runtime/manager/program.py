@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs while a manager does: informers, runnables, controllers.
+
+The order of starting stands in `start_caches` and `start`, read top to bottom; `finish` is its mirror.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from controller_runtime.cache.informers import Informers
+from controller_runtime.controller.controller import Controller
+from controller_runtime.core.host import Host, Thread
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop, spawn
+
+log = get_logger(__name__)
+
+CANCEL_GRACE = 5.0
+"""Seconds that what was cancelled has to end before it counts as stuck."""
+
+
+class Runnable(Protocol):
+    """Something that runs beside the controllers, on a thread of its own."""
+
+    @property
+    def name(self) -> str:
+        """What logs and its thread call it; unique in its manager."""
+
+    def run(self, stop: Stop) -> None:
+        """Work until `stop` is set, or until there is nothing left to do. What it raises stops the manager."""
+
+
+class Program:
+    """Starts things in their order, and stops them in its mirror.
+
+    Caches outlive the runnables that read them, and those the controllers: each has a
+    stop of its own, and `stopping` is that of the controllers and of the whole.
+
+    Threads: one, the manager's.
+    """
+
+    def __init__(self, host: Host, informers: Informers, stopping: Stop) -> None:
+        self._host = host
+        self._informers = informers
+        self._stopping = stopping
+        self._informers_stop = Stop(host, "informers stop")
+        self._runnables_stop = Stop(host, "runnables stop")
+        self._runnables: list[Thread] = []
+        self._controllers: list[Controller] = []
+        self._informers_stop.on_set(self._pass_on_failure)
+
+    def start_caches(self) -> None:
+        """Start the informers there are; those that are asked for later start then."""
+        self._informers.start(self._informers_stop)
+
+    def start(self, things: Sequence[Controller | Runnable], cache_sync_timeout: float) -> None:
+        """Start `things` once the caches they need are filled; what `stopping` overtakes is not begun.
+
+        Args:
+            things: In the order in which they were added.
+            cache_sync_timeout: Seconds that the caches have to fill.
+
+        Raises:
+            CacheSyncTimeout: The caches did not fill in time.
+            UsageError: A controller runs with another manager.
+        """
+        deadline = self._host.monotonic() + cache_sync_timeout
+        controllers = [thing for thing in things if isinstance(thing, Controller)]
+        for controller in controllers:
+            for collection in controller.collections:
+                collection.informer(self._informers)
+        self._informers.wait_for_sync(self._stopping, cache_sync_timeout)
+        for thing in things:
+            if not isinstance(thing, Controller) and not self._stopping.is_set():
+                self._start_runnable(thing)
+        for controller in controllers:
+            if not self._stopping.is_set():
+                self._controllers.append(controller)
+                controller.start(self._host, self._informers, self._stopping, deadline)
+                log.info("controller started", controller=controller.name, workers=controller.workers)
+
+    def finish(self, grace: float) -> list[Thread]:
+        """Stop everything, once `stopping` is set; the threads that would not end.
+
+        Args:
+            grace: Seconds that work in hand has to finish; then it is cancelled.
+        """
+        deadline = self._host.monotonic() + grace
+        stuck = self._end(self._join_controllers, self._stopping, deadline)
+        self._runnables_stop.set()
+        stuck += self._end(self._join_runnables, self._runnables_stop, deadline)
+        self._informers_stop.set()
+        stuck += self._end(self._informers.join_until, self._informers_stop, deadline)
+        return stuck
+
+    def _start_runnable(self, runnable: Runnable) -> None:
+        def run() -> None:
+            runnable.run(self._runnables_stop)
+
+        # Its failure stops the whole, not at once the other runnables.
+        self._runnables.append(spawn(self._host, self._stopping, runnable.name, run))
+        log.info("runnable started", runnable=runnable.name)
+
+    def _end(self, join_until: Callable[[float], list[Thread]], stop: Stop, deadline: float) -> list[Thread]:
+        """Wait until `deadline`, then cancel and wait a little longer; the threads that are left."""
+        if not join_until(deadline):
+            return []
+        stop.cancel()
+        return join_until(self._host.monotonic() + CANCEL_GRACE)
+
+    def _join_controllers(self, deadline: float) -> list[Thread]:
+        return [thread for controller in reversed(self._controllers) for thread in controller.join_until(deadline)]
+
+    def _join_runnables(self, deadline: float) -> list[Thread]:
+        self._runnables = [thread for thread in self._runnables if not thread.join_until(deadline)]
+        return self._runnables
+
+    def _pass_on_failure(self) -> None:
+        if self._informers_stop.failure is not None:
+            self._stopping.fail(self._informers_stop.failure)
