@@ -215,7 +215,7 @@ class Simulation:
     def _root(self, what: str) -> Task:
         task = self._scheduler.enter(self._scheduler.root.machine)
         if task is not self._scheduler.root:
-            raise RuntimeError(f"only the test's thread may {what}; {task.name} waits on its host")
+            raise RuntimeError(f"only the test's thread may {what}; this is {task.name}")
         self._scheduler.refuse_locks(task, what)
         return task
 
