@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `from controller_runtime import ...` offers. A new name here is a decision; a missing one breaks users."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import typing
+
+import pytest
+
+import controller_runtime
+from controller_runtime.core import errors
+
+PUBLIC = {
+    # run
+    "Manager", "Host", "Clock", "SystemHost", "Stop", "__version__",
+    # write a controller
+    "Controller", "Reconciler", "Request", "Result", "TerminalError",
+    # map events
+    "Delta", "enqueue_object", "enqueue_owner", "enqueue_mapped",
+    # filter them
+    "changed", "all_of", "any_of", "negate", "matches",
+    # read and write
+    "Lister", "Client", "PatchType", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES",
+    # look at objects
+    "Cached", "meta", "labels_of", "annotations_of", "microtime",
+    # à la carte
+    "WorkQueue", "ShutDown", "ItemExponential", "Bucket", "MaxOf",
+    # errors
+    "ControllerRuntimeError", "UsageError", "APIError", "BadRequest", "Unauthorized", "Forbidden", "NotFound",
+    "Conflict", "AlreadyExists", "Expired", "Invalid", "TooManyRequests", "ServerError", "ConnectionLost",
+    "StreamIdle", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled",
+}  # fmt: skip
+
+
+def test_the_public_names_are_the_documented_ones() -> None:
+    assert set(controller_runtime.__all__) == PUBLIC
+    assert len(controller_runtime.__all__) == len(PUBLIC)
+    assert set(dir(controller_runtime)) == PUBLIC
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_each_public_name_can_be_imported_and_has_a_docstring(name: str) -> None:
+    value = getattr(controller_runtime, name)
+
+    assert typing.cast("str", value.__doc__).strip()
+
+
+def test_each_error_of_the_package_is_public() -> None:
+    defined = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+
+    assert defined <= PUBLIC
+
+
+def test_a_name_that_is_not_public_is_refused() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Informer'"):
+        controller_runtime.Informer  # noqa: B018  the access is the test
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        pytest.param("import controller_runtime", "kubernetes msgspec aiohttp attrs threading", id="the package alone"),
+        pytest.param("from controller_runtime import Stop, WorkQueue", "kubernetes msgspec aiohttp", id="a queue"),
+        pytest.param("from controller_runtime import Manager, NODES", "kubernetes aiohttp", id="a manager"),
+        pytest.param("import controller_runtime.apiserver.server", "kubernetes aiohttp", id="the embedded server"),
+    ],
+)
+def test_an_import_costs_only_what_it_needs(statement: str, absent: str) -> None:
+    program = f"{statement}\nimport sys\nprint(*[name for name in {absent.split()} if name in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == ""
