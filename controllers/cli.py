@@ -18,7 +18,7 @@ log = get_logger(__name__)
 FAILED, BAD_USAGE = 1, 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, no_args_is_help=False)
 @click.version_option(package_name="controller-runtime", prog_name="controllers")
 def cli() -> None:
     """Kubernetes controllers in Python, on a cluster or on the embedded API server."""
@@ -79,8 +79,10 @@ def main(arguments: list[str] | None = None) -> None:
     verbose = "-v" in argv or "--verbose" in argv
     try:
         status = cli.main(args=argv, prog_name="controllers", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "controllers"
+        message = error.format_message().rstrip(".")
+        click.echo(f"controllers: {message[:1].lower()}{message[1:]}; `{path} --help` shows what there is", err=True)
         status = BAD_USAGE
     except click.Abort:
         status = FAILED

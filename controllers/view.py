@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import attrs
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -144,7 +145,7 @@ class LiveView:
 def picture(title: str, before: Snapshot, now: Snapshot, lines: list[str]) -> RenderableType:
     """The whole view, readable at 80 columns."""
     ready = now.census.ready
-    nodes = Table(title=title, title_justify="left", title_style="bold", expand=False, pad_edge=False)
+    nodes = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     nodes.add_column("nodes", justify="right")
     nodes.add_column("ready", justify="right", style="green")
     nodes.add_column("not ready", justify="right")
@@ -152,7 +153,7 @@ def picture(title: str, before: Snapshot, now: Snapshot, lines: list[str]) -> Re
     ttl = ", ".join(f"{t or 'unset'} ({n})" for t, n in sorted(now.census.ttl.items()))
     not_ready = now.census.nodes - ready.get("True", 0)
     nodes.add_row(str(now.census.nodes), str(ready.get("True", 0)), str(not_ready), ttl or "-")
-    table = Table(expand=False, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("controller")
     for column in ("queued", "reconciles", "per second", "errors"):
         table.add_column(column, justify="right")

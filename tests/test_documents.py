@@ -21,7 +21,8 @@ def test_the_readme_shows_the_examples_as_they_are() -> None:
 
     assert [path for path, _ in shown] == ["examples/zone_labels.py", "tests/examples/test_zone_labels.py"]
     for path, text in shown:
-        assert text.strip() and text in (ROOT / path).read_text(), f"{path} has changed: show it as it is"
+        assert text.strip()
+        assert text in (ROOT / path).read_text(), f"{path} has changed: show it as it is"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

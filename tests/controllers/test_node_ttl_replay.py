@@ -43,6 +43,7 @@ class Script:
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
         self.restarts = 0
+        self.touches = 0
         self.cluster = EmbeddedCluster(sim.host("controller"))
         self.names: list[str] = []
         self._start()
@@ -68,7 +69,8 @@ class Script:
             self.patch(match.group(1), {"annotations": {ANNOTATION: json.loads(match.group(2))}})
         elif part.startswith("touch"):
             for name in re.findall(r"n-\d+", part):
-                self.patch(name, {"labels": {"touched": part[:7].strip()}})
+                self.touches += 1
+                self.patch(name, {"labels": {"touched": str(self.touches)}})
 
     def resize(self, count: int) -> None:
         while len(self.names) < count:
