@@ -62,7 +62,8 @@ class PodRules(Rules):
         return _container_causes(spec)
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        return [] if _may_become(old["spec"], new["spec"]) else [forbidden("spec", _CHANGEABLE)]
+        unchanged = old["spec"] is new["spec"]
+        return [] if unchanged or _may_become(old["spec"], new["spec"]) else [forbidden("spec", _CHANGEABLE)]
 
 
 def grace_of(obj: Object, asked: int | None) -> int:

@@ -116,10 +116,12 @@ def check_name(obj: Object, *, namespace: str, name: str) -> None:
         StatusError: 400.
     """
     metadata = obj["metadata"]
-    if metadata.get("name", "") != name:
+    if not (own := metadata.get("name")):
         raise status.bad_request(
-            f"the name of the object ({metadata.get('name', '')}) does not match the name on the URL ({name})"
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )
+    if own != name:
+        raise status.bad_request(f"the name of the object ({own}) does not match the name on the URL ({name})")
     if namespace and metadata.get("namespace", namespace) not in ("", namespace):
         raise status.bad_request(
             f"the namespace of the object ({metadata['namespace']}) "

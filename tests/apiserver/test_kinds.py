@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is served."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.apiserver.kinds import KINDS, LEASE, NODE, Kind
+
+
+def test_kinds_are_found_by_their_path() -> None:
+    assert KINDS.find("coordination.k8s.io", "v1", "leases") is LEASE
+    assert KINDS.find("", "v1", "nodes") is NODE
+    assert KINDS.find("", "v1", "leases") is None
+    assert len(list(KINDS)) == len(KINDS)
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.kind) for kind in KINDS])
+def test_every_kind_has_a_schema_with_the_parts_it_claims(kind: Kind) -> None:
+    properties = kind.schema.properties
+
+    assert {"kind", "apiVersion", "metadata"} <= properties.keys()
+    assert kind.has_status is ("status" in properties)
+    for field in kind.fields:
+        part, name = field.split(".")
+        assert name in properties[part].properties
+
+
+def test_a_kind_is_named_with_its_group_where_it_has_one() -> None:
+    assert (LEASE.resource, LEASE.api_version, LEASE.singular) == (
+        "leases.coordination.k8s.io",
+        "coordination.k8s.io/v1",
+        "lease",
+    )
+    assert (NODE.resource, NODE.api_version) == ("nodes", "v1")
+
+
+def test_a_kind_without_a_recorded_schema_cannot_be_served() -> None:
+    nothing = Kind(group="", version="v1", kind="Nothing", plural="nothings")
+
+    with pytest.raises(KeyError, match="no schema was recorded for Nothing of v1"):
+        _ = nothing.schema
