@@ -68,6 +68,19 @@ def test_a_wait_for_the_cancelling_sleeps_through_the_stopping(sim: Simulation) 
     assert seen == [True]
 
 
+def test_everybody_who_waits_is_woken(sim: Simulation) -> None:
+    host = sim.host("r0")
+    stop = Stop(host)
+    for i in range(3):
+        host.spawn(f"waiter-{i}", lambda: stop.wait_until(None))
+    sim.settle()
+
+    stop.set()
+    sim.settle()
+
+    assert sim.threads() == []
+
+
 def test_a_wait_on_a_stop_already_set_returns_at_once(sim: Simulation) -> None:
     stop = Stop(sim.host("r0"))
     stop.set()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import gc
 import os
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 
 from controller_runtime.core.host import Host, Lock, Thread
 from controller_runtime.core.stop import Stop
-from controller_runtime.testing.simulation import EPOCH, Crashed, Hang, LockHeld, SimulatedHost, Simulation
+from controller_runtime.testing.simulation import EPOCH, Crashed, Hang, LockHeld, SimulatedHost, Simulation, Strategy
 
 
 def every(host: Host, seconds: float, act: Callable[[], object]) -> Callable[[], None]:
@@ -173,6 +174,22 @@ def test_a_host_that_crashes_itself_does_not_go_on(sim: Simulation) -> None:
 
     assert story == ["before"]
     assert host.crashed
+
+
+def test_a_crashed_thread_does_not_go_on_from_where_it_stood(sim: Simulation) -> None:
+    host, story = sim.host("r0"), []
+
+    def work() -> None:
+        sim.pause(host, 1.0)
+        host.leaving("a call")
+        story.append("went on")
+
+    host.spawn("worker", work)
+    sim.settle()
+    sim.crash(host)
+    sim.advance(2.0)
+
+    assert story == []
 
 
 def test_nothing_that_catches_errors_survives_a_crash(sim: Simulation) -> None:
@@ -344,6 +361,38 @@ def test_only_the_tests_thread_moves_time(sim: Simulation) -> None:
     sim.settle()
 
     assert errors == ["only the test's thread may advance; this is r0/worker"]
+
+
+# Choice.
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("seed", range(20))
+def test_nobody_is_starved_by_a_thread_that_always_could_run(seed: int, strategy: Strategy) -> None:
+    with Simulation(seed, strategy=strategy, livelock_after=2_000) as sim:
+        host, arrived = sim.host("r0"), []
+
+        def spin() -> None:
+            while len(arrived) < 3:
+                host.leaving("a call")
+
+        for i in range(3):
+            host.spawn(f"spinner-{i}", spin)
+            host.spawn(f"arrives-{i}", lambda: arrived.append(1))
+        sim.settle()
+
+        assert sim.threads() == []
+
+
+def test_a_switch_chance_of_zero_makes_locks_invisible() -> None:
+    with Simulation(switch_chance=0.0) as sim:
+        lock, before = sim.host("r0").lock("l"), sim.steps
+
+        for _ in range(100):
+            with lock:
+                pass
+
+        assert sim.steps == before
 
 
 # Checks.
@@ -544,11 +593,14 @@ def test_no_thread_outlives_the_block_and_what_is_left_can_be_looked_at() -> Non
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no CPU affinity here")
-def test_the_process_gets_its_cpus_back() -> None:
+def test_the_process_gets_its_cpus_and_its_collector_back() -> None:
     before = os.sched_getaffinity(0)
 
     with Simulation():
         inside = os.sched_getaffinity(0)
 
+        assert not gc.isenabled()
+
+    assert gc.isenabled()
     assert len(inside) == 1
     assert os.sched_getaffinity(0) == before
