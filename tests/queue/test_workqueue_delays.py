@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from controller_runtime.queue.rate_limiters import ItemExponential
@@ -290,11 +292,38 @@ def test_no_consumer_sleeps_past_a_due_time_because_another_went_to_work(seed: i
         assert sorted(held) == ["in five", "now"]
 
 
-def test_superseded_times_do_not_pile_up(queue: WorkQueue[str]) -> None:
-    for _ in range(5000):
-        queue.add_after("foo", 3600.0)
-        queue.add("foo")
-        take(queue)
+def test_a_failure_after_success_starts_anew(sim: Simulation, host: SimulatedHost) -> None:
+    queue: WorkQueue[str] = WorkQueue(host, limiter=ItemExponential(5.0, 1000.0))
+    queue.add_rate_limited("foo")
+    sim.advance(5.0)
+    queue.get()
+    queue.add_rate_limited("foo")
+    queue.forget("foo")
+    queue.add("foo")
+    queue.done("foo")
+    take(queue)
+
+    queue.add_rate_limited("foo")
+
+    assert queue.num_requeues("foo") == 1
+    sim.advance(5.0)
+    assert len(queue) == 1
+
+
+def _added_in_between(queue: WorkQueue[str], n: int) -> None:
+    queue.add_after("foo", 3600.0)
+    queue.add("foo")
+    take(queue)
+
+
+def _brought_forward(queue: WorkQueue[str], n: int) -> None:
+    queue.add_after("foo", 3600.0 - n / 10)
+
+
+@pytest.mark.parametrize("plan", [_added_in_between, _brought_forward])
+def test_superseded_times_do_not_pile_up(queue: WorkQueue[str], plan: Callable[[WorkQueue[str], int], None]) -> None:
+    for n in range(5000):
+        plan(queue, n)
 
     # The one look inside: memory has no other witness.
     assert len(queue._waiting) < 200

@@ -84,6 +84,16 @@ class QueueModel(RuleBasedStateMachine):
         assert self.passed_over < LOW_SHARE, "the low band starves"
         self.held[item] = low
 
+    @rule(hand_outs=st.integers(1, 2 * LOW_SHARE))
+    def be_busy(self, hand_outs: int) -> None:
+        for n in range(hand_outs):
+            self.add(100 + n, False)
+            if self.ready():
+                self.get()
+        for item in [item for item in self.held if item >= 100]:
+            self.queue.done(item)
+            del self.held[item]
+
     @precondition(lambda self: self.held)
     @rule(data=st.data())
     def done(self, data: st.DataObject) -> None:
