@@ -25,7 +25,7 @@ def table(rows: list[Row]) -> Table:
     shown.add_column("figures")
     shown.add_column("note")
     for row in rows:
-        shown.add_row(row.work, row.who, ", ".join(f"{k} {v:.4g}" for k, v in row.figures.items()), row.note)
+        shown.add_row(row.work, row.who, "\n".join(f"{k} {v:.4g}" for k, v in row.figures.items()), row.note)
     return shown
 
 

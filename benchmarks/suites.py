@@ -43,7 +43,7 @@ def _noted(rows: list[Row], figure: str, ours: str, budgets: Mapping[str, float]
         found = ratio(rows, figure, ours, peer)
         if found is not None:
             notes.append(f"{figure} {found:.2f}x of {peer} (budget {budget:g}x)")
-    return [attrs.evolve(row, note="; ".join(notes)) if row.who == ours else row for row in rows]
+    return [attrs.evolve(row, note=row.note or "; ".join(notes)) if row.who == ours else row for row in rows]
 
 
 def sync(host: Host, sizes: Sizes) -> list[Row]:
@@ -51,11 +51,12 @@ def sync(host: Host, sizes: Sizes) -> list[Row]:
     with filled_server(host, sizes.nodes) as server:
         arguments = (str(server.kubeconfig), str(sizes.nodes))
 
-        def peer(name: str, runs: int) -> Callable[[], Mapping[str, float]]:
-            return lambda: repeated(runs, lambda: run_peer(f"benchmarks.peers.sync_{name}", *arguments))
+        def peer(name: str, runs: int, *more: str) -> Callable[[], Mapping[str, float]]:
+            return lambda: repeated(runs, lambda: run_peer(f"benchmarks.peers.sync_{name}", *arguments, *more))
 
         peers = {
-            "controller-runtime": peer("ours", sizes.runs),
+            "controller-runtime": peer("ours", sizes.runs, "streamed"),
+            "controller-runtime, paged": peer("ours", sizes.runs, "paged"),
             "lightkube (list only)": peer("lightkube", sizes.runs),
             "official informer": peer("official", 1),
         }

@@ -92,12 +92,12 @@ class LastLines(logging.Handler):
 
     def __init__(self, size: int = 6) -> None:
         super().__init__()
-        self.setFormatter(TextFormatter())
+        self._format = TextFormatter().format
         self._lines: collections.deque[str] = collections.deque(maxlen=size)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one record; the first line of it."""
-        self._lines.append(self.format(record).splitlines()[0])
+        """Keep one record: the first line of it, with the time of day alone."""
+        self._lines.append(self._format(record).splitlines()[0].partition("T")[2])
 
     def lines(self) -> list[str]:
         """The lines kept, oldest first."""

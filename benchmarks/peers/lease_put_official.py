@@ -24,12 +24,13 @@ def main() -> None:
     kubernetes.config.load_kube_config(sys.argv[1])
     api, count = kubernetes.client.CoordinationV1Api(), int(sys.argv[2])
     spec = V1LeaseSpec(holder_identity="bench", lease_duration_seconds=40, renew_time=whole_second_safe())
-    lease = api.create_namespaced_lease("default", V1Lease(metadata=V1ObjectMeta(name="bench-official"), spec=spec))
+    lease = api.create_namespaced_lease("default", V1Lease(metadata=V1ObjectMeta(generate_name="official-"), spec=spec))
 
     def renew(lease: V1Lease) -> V1Lease:
         assert lease.spec is not None
         lease.spec.renew_time = whole_second_safe()
-        return api.replace_namespaced_lease("bench-official", "default", lease)
+        assert lease.metadata is not None
+        return api.replace_namespaced_lease(lease.metadata.name, "default", lease)
 
     for _ in range(50):
         lease = renew(lease)

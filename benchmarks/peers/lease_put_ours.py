@@ -21,7 +21,7 @@ def main() -> None:
     manager, count = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2])
     client, host = manager.client, manager.host
     spec = {"holderIdentity": "bench", "leaseDurationSeconds": 40, "renewTime": microtime(host.now())}
-    written = client.create(LEASES, {"metadata": {"name": "bench-ours", "namespace": "default"}, "spec": spec})
+    written = client.create(LEASES, {"metadata": {"generateName": "ours-", "namespace": "default"}, "spec": spec})
     lease: dict[str, Any] = msgspec.json.decode(written.raw)
 
     def renew() -> None:

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initial sync of the nodes into our informer: KUBECONFIG COUNT."""
+"""Initial sync of the nodes into our informer: KUBECONFIG COUNT streamed|paged."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from benchmarks.harness import metered, report
 from controller_runtime.api.resources import NODES
+from controller_runtime.cache.informers import Informers
+from controller_runtime.client.configuration import from_kubeconfig
+from controller_runtime.client.http import HTTPTransport
 from controller_runtime.core.stop import Stop
-from controller_runtime.manager.manager import Manager
+from controller_runtime.core.system import SystemHost
 
 
 def main() -> None:
     """Sync once, and print the figures."""
-    manager, count, figures = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2]), dict[str, float]()
-    informer, stop = manager.informer(NODES), Stop(manager.host)
+    count, streaming, figures = int(sys.argv[2]), sys.argv[3] == "streamed", dict[str, float]()
+    host = SystemHost()
     with metered(figures):
-        manager.informers.start(stop)
-        manager.informers.wait_for_sync(stop, 120.0)
+        informers = Informers(host, HTTPTransport(host, from_kubeconfig(sys.argv[1])), streaming=streaming)
+        informer, stop = informers.of(NODES), Stop(host)
+        informers.start(stop)
+        informers.wait_for_sync(stop, 120.0)
     assert len(informer.store) == count, len(informer.store)
     stop.set()
     report(figures)
