@@ -22,8 +22,8 @@ def json_answer(status: int, body: bytes, warnings: Sequence[str] = ()) -> HTTPR
     """JSON as it is, with a `Warning` header for each warning (folded into one, as HTTP allows)."""
     if not warnings:
         return HTTPResponse(status, _JSON, body)
-    quoted = ['299 - "%s"' % text.replace("\\", "\\\\").replace('"', '\\"') for text in warnings]
-    return HTTPResponse(status, {**_JSON, "warning": ", ".join(quoted)}, body)
+    escaped = [warning.replace("\\", "\\\\").replace('"', '\\"') for warning in warnings]
+    return HTTPResponse(status, {**_JSON, "warning": ", ".join(f'299 - "{one}"' for one in escaped)}, body)
 
 
 def document(content: Mapping[str, Any]) -> HTTPResponse:

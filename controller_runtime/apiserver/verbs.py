@@ -61,9 +61,10 @@ class Verbs:
         return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
 
     def _watch(self, route: Route, query: Query, form: Form, on_ready: Callable[[], None] | None) -> Watch:
+        options = ListOptions.parse(query)
         if on_ready is None:
             raise bad_request("a watch needs a reader that can be told when there is something to take")
-        return open_watch(self._host, self._storage, route, form, ListOptions.parse(query), on_ready)
+        return open_watch(self._host, self._storage, route, form, options, on_ready)
 
     def _delete(self, route: Route, query: Query, body: bytes, form: Form) -> HTTPResponse:
         options = DeleteOptions.parse(query, body)

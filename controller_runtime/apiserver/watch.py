@@ -82,16 +82,16 @@ class ObjectWatch:
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
         """The next lines, and whether the stream is over after them."""
-        match self._phase:
-            case _Phase.OVER:
-                return [], True
-            case _Phase.INITIAL:
-                return self._take_initial(limit), False
-            case _Phase.LIVE:
-                lines = self._take_live(limit)
-                if self._clock.monotonic() >= self._ends_at:
-                    self.close()
-                return lines, self._is_over()
+        if self._is_over():
+            return [], True
+        lines: list[bytes] = []
+        if self._phase is _Phase.INITIAL:
+            lines += self._take_initial(limit)
+        if self._phase is _Phase.LIVE:
+            lines += self._take_live(limit - len(lines))
+            if self._clock.monotonic() >= self._ends_at:
+                self.close()
+        return lines, self._is_over()
 
     def next_wake(self) -> float | None:
         """Seconds until a bookmark is due or the time is up."""

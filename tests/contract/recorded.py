@@ -58,31 +58,25 @@ def exchanges() -> Iterator[Exchange]:
     seen: Counter[str] = Counter()
     for line in RECORDINGS.read_text(encoding="utf-8").splitlines():
         content = json.loads(line)
-        request, response = content["request"], content["response"]
         name = f"{content['group']}: {content['note']}"
         seen[name] += 1
-        headers = {"content-type": request.get("contentType"), "accept": request.get("accept")}
-        body = request.get("rawBody", json.dumps(request["body"]) if "body" in request else "")
-        answer = Answer(
-            response["status"],
-            {k: response["headers"][k] for k in HEADERS if k in response["headers"]},
-            _body(response, "watch=1" in request["path"]),
-        )
-        yield Exchange(
-            name if seen[name] == 1 else f"{name} ({seen[name]})",
-            request["method"],
-            request["path"],
-            {name: value for name, value in headers.items() if value},
-            body.encode(),
-            answer,
-        )
+        yield _exchange(name if seen[name] == 1 else f"{name} ({seen[name]})", content["request"], content["response"])
 
 
-def _body(response: dict[str, Any], watched: bool) -> Any:
-    body = response["body"]
-    if watched and response["status"] == 200 and not isinstance(body, list):
-        return [] if body is None else [body]
-    return body
+def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> Exchange:
+    headers = {"content-type": request.get("contentType"), "accept": request.get("accept")}
+    body = request.get("rawBody", json.dumps(request["body"]) if "body" in request else "")
+    recorded = response["body"]
+    if "watch=1" in request["path"] and response["status"] == 200 and not isinstance(recorded, list):
+        recorded = [] if recorded is None else [recorded]  # a watch that told nothing, or one thing
+    return Exchange(
+        name,
+        request["method"],
+        request["path"],
+        {name: value for name, value in headers.items() if value},
+        body.encode(),
+        Answer(response["status"], {k: v for k, v in response["headers"].items() if k in HEADERS}, recorded),
+    )
 
 
 class Translation:

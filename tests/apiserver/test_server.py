@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server as a whole: who may ask, what it says of itself, how it fails and comes back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from asking import LEASES, NODES, Asking, lease, version
+
+from controller_runtime.api.wire import BODY_LIMIT
+from controller_runtime.apiserver.history import History
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.stored import Draft
+from controller_runtime.core.errors import UsageError
+from controller_runtime.testing.simulation import Simulation
+
+
+@pytest.fixture
+def guarded(sim: Simulation) -> Asking:
+    """A server with a token."""
+    return Asking(APIServer(sim.host("guarded"), token="secret"))
+
+
+@pytest.mark.scenario("H-69")
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({}, 401, id="nothing"),
+        pytest.param({"authorization": "Bearer wrong"}, 401, id="another token"),
+        pytest.param({"authorization": "Basic secret"}, 401, id="another scheme"),
+        pytest.param({"authorization": "Bearer \N{SNOWMAN}"}, 401, id="no ASCII"),
+        pytest.param({"authorization": "Bearer secret"}, 200, id="the token"),
+    ],
+)
+def test_objects_are_for_who_shows(headers: dict[str, str], status: int, guarded: Asking) -> None:
+    """Without the token a Status says 401; there are no other users, so nobody is 403."""
+    answered, body = guarded("GET", LEASES, headers=headers)
+
+    assert answered == status
+    assert status == 200 or (body["kind"], body["reason"]) == ("Status", "Unauthorized")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version", "/version/"])
+def test_health_and_version_are_for_everybody_but_who_shows_a_wrong_token(path: str, guarded: Asking) -> None:
+    assert guarded.response("GET", path).status == 200
+    assert guarded.response("GET", path, headers={"authorization": "Bearer wrong"}).status == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        pytest.param("/api", "APIVersions", id="core"),
+        pytest.param("/apis", "APIGroupList", id="groups"),
+        pytest.param("/api/v1", "APIResourceList", id="core resources"),
+        pytest.param("/apis/coordination.k8s.io", "APIGroup", id="group"),
+        pytest.param("/apis/coordination.k8s.io/v1", "APIResourceList", id="resources of a group"),
+    ],
+)
+def test_what_is_served_can_be_discovered(path: str, kind: str, ask: Asking) -> None:
+    assert ask.ok("GET", path)["kind"] == kind
+
+
+def test_resources_tell_their_verbs_and_parts(ask: Asking) -> None:
+    found = {entry["name"]: entry for entry in ask.ok("GET", "/api/v1")["resources"]}
+
+    assert found["nodes"]["shortNames"] == ["no"]
+    assert found["nodes/status"]["verbs"] == ["get", "patch", "update"]
+    assert found["namespaces/finalize"]["verbs"] == ["update"]
+    assert "deletecollection" not in found["namespaces"]["verbs"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        pytest.param("GET", "/", 404, id="root"),
+        pytest.param("GET", "/nope", 404, id="unknown"),
+        pytest.param("GET", "/apis/nope.example.com/v1/things", 404, id="unknown group"),
+        pytest.param("GET", "/api/v1/nopes", 404, id="unknown kind"),
+        pytest.param("GET", "/api/v1/nodes/n/nope", 404, id="unknown part"),
+        pytest.param("GET", "/api/v1/nodes/n/status/more", 404, id="too long"),
+        pytest.param("GET", "/api/v1/namespaces/default/nodes", 404, id="cluster-scoped kind in a namespace"),
+        pytest.param("GET", "/api/v1/pods/p", 404, id="namespaced object without namespace"),
+        pytest.param("GET", "/api/v1//nodes", 404, id="empty segment"),
+        pytest.param("POST", "/api/v1/nodes/n", 405, id="post of an object"),
+        pytest.param("PUT", "/api/v1/nodes", 405, id="put of a collection"),
+        pytest.param("POST", "/api/v1/pods", 405, id="post in all namespaces"),
+        pytest.param("DELETE", "/api/v1/nodes/n/status", 405, id="deletion of a part"),
+        pytest.param("GET", "/api/v1/namespaces/default/finalize", 405, id="reading what can only be put"),
+        pytest.param("BREW", "/api/v1/nodes", 405, id="unknown method"),
+    ],
+)
+def test_path_or_method_is_refused(method: str, path: str, status: int, ask: Asking) -> None:
+    assert ask.response(method, path).status == status
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        pytest.param("", 200, id="nothing said"),
+        pytest.param("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", 200, id="kubectl"),
+        pytest.param("application/vnd.kubernetes.protobuf, */*;q=0.1", 200, id="anything else"),
+        pytest.param("application/json;as=Table;v=v1;g=meta.k8s.io", 406, id="table only"),
+        pytest.param("text/html", 406, id="page"),
+    ],
+)
+def test_form_is_negotiated(accept: str, status: int, ask: Asking) -> None:
+    assert ask.response("GET", LEASES, headers={"accept": accept}).status == status
+
+
+@pytest.mark.scenario("H-70")
+def test_body_above_the_limit_is_refused(ask: Asking) -> None:
+    """Three MiB are read, more are not."""
+    status, body = ask("POST", LEASES, b" " * (BODY_LIMIT + 1))
+
+    assert (status, body["reason"]) == (413, "RequestEntityTooLarge")
+    assert ask("POST", LEASES, b" " * BODY_LIMIT)[0] == 400
+
+
+def test_unexpected_failure_is_answered_and_logged(ask: Asking, caplog: pytest.LogCaptureFixture) -> None:
+    unreadable = Draft(b'{"metadata":{"resourceVersion":"', b"nonsense")
+    ask.server.storage.commit("leases.coordination.k8s.io", "default/a", None, unreadable)
+
+    status, body = ask("GET", LEASES, labelSelector="x=1")
+
+    assert (status, body["reason"]) == (500, "InternalError")
+    assert body["message"].startswith("Internal error occurred: DecodeError: ")
+    assert [record.getMessage() for record in caplog.records] == ["request failed"]
+    assert caplog.records[0].exc_info
+
+
+def test_server_begins_with_the_namespaces_that_clients_expect(ask: Asking) -> None:
+    listed = ask.ok("GET", "/api/v1/namespaces")
+
+    names = [item["metadata"]["name"] for item in listed["items"]]
+    assert names == ["default", "kube-node-lease", "kube-public", "kube-system"]
+
+
+@pytest.mark.scenario("H-62")
+def test_restarted_server_has_its_objects_and_larger_versions(sim: Simulation, tmp_path: Path) -> None:
+    """What was answered is there again; watches from before begin anew."""
+    host = sim.host("apiserver")
+    first = Asking(APIServer(host, data_dir=tmp_path))
+    made = first.ok("POST", LEASES, lease("a"))
+    before = first.ok("GET", "/api/v1/namespaces")["items"]
+    first.server.close()
+    sim.jump(host, -86400)
+
+    again = Asking(APIServer(host, data_dir=tmp_path))
+
+    assert again.ok("GET", f"{LEASES}/a") == made
+    assert again.ok("GET", "/api/v1/namespaces")["items"] == before
+    assert version(again.ok("POST", LEASES, lease("b"))) > version(made)
+    lines, over = again.watch(LEASES, resourceVersion=version(made)).take()
+    assert over
+    assert json.loads(lines[0])["object"]["code"] == 410
+    again.server.close()
+
+
+def test_server_in_memory_outruns_the_versions_of_its_predecessor(sim: Simulation) -> None:
+    host = sim.host("apiserver")
+    first = Asking(APIServer(host))
+    last = [version(first.ok("POST", NODES, {"metadata": {"name": f"n{n}"}})) for n in range(10)][-1]
+    sim.advance(1)
+
+    second = Asking(APIServer(host))
+
+    assert version(second.ok("GET", NODES)) > last
+
+
+def test_data_directory_that_cannot_be_used_is_one_clear_error(sim: Simulation, tmp_path: Path) -> None:
+    (tmp_path / "objects.sqlite").write_text("nonsense, and long enough to be no empty database" * 100)
+
+    with pytest.raises(UsageError, match=f"data directory {tmp_path}: cannot be used"):
+        APIServer(sim.host("apiserver"), data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("field", [{"changes": 0}, {"age": 0.0}])
+def test_history_that_keeps_nothing_is_refused(field: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=next(iter(field))):
+        History(**field)
