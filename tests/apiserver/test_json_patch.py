@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON patch: the operations of RFC 6902, and what is left alone."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from controller_runtime.apiserver import jsonpatch
+from controller_runtime.apiserver.status import StatusError
+
+
+def op(name: str, path: str, *value: Any, source: str | None = None) -> dict[str, Any]:
+    operation: dict[str, Any] = {"op": name, "path": path}
+    if value:
+        operation["value"] = value[0]
+    if source is not None:
+        operation["from"] = source
+    return operation
+
+
+@pytest.mark.parametrize(
+    ("document", "operations", "result"),
+    [
+        pytest.param({"a": 1}, [op("add", "/b", 2)], {"a": 1, "b": 2}, id="add a field"),
+        pytest.param({"a": 1}, [op("add", "/a", 2)], {"a": 2}, id="add over a field"),
+        pytest.param({"a": [1, 3]}, [op("add", "/a/1", 2)], {"a": [1, 2, 3]}, id="add between"),
+        pytest.param({"a": [1]}, [op("add", "/a/1", 2)], {"a": [1, 2]}, id="add at the length"),
+        pytest.param({"a": [1]}, [op("add", "/a/-", [2])], {"a": [1, [2]]}, id="add at the end"),
+        pytest.param(
+            {"a": {"b": [{}]}}, [op("add", "/a/b/0/c", None)], {"a": {"b": [{"c": None}]}}, id="add null, deep"
+        ),
+        pytest.param({"a": 1}, [op("add", "", {"b": 2})], {"b": 2}, id="add over everything"),
+        pytest.param({"a": 1, "b": 2}, [op("remove", "/a")], {"b": 2}, id="remove a field"),
+        pytest.param({"a": [1, 2, 3]}, [op("remove", "/a/1")], {"a": [1, 3]}, id="remove an element"),
+        pytest.param({"a": [1, 2]}, [op("replace", "/a/0", 9)], {"a": [9, 2]}, id="replace an element"),
+        pytest.param({"a": {"b": 1}}, [op("replace", "/a/b", 2)], {"a": {"b": 2}}, id="replace a field"),
+        pytest.param({"a": {"b": 1}}, [op("move", "/c", source="/a/b")], {"a": {}, "c": 1}, id="move"),
+        pytest.param({"a": [1, 2, 3]}, [op("move", "/a/2", source="/a/0")], {"a": [2, 3, 1]}, id="move in a list"),
+        pytest.param({"a": [1]}, [op("copy", "/b", source="/a")], {"a": [1], "b": [1]}, id="copy"),
+        pytest.param({"a/b": {"~c": 1}}, [op("replace", "/a~1b/~0c", 2)], {"a/b": {"~c": 2}}, id="escaped names"),
+        pytest.param({"": 1}, [op("remove", "/")], {}, id="the empty name"),
+        pytest.param({"a": [{"b": 1.0}]}, [op("test", "/a", [{"b": 1}])], {"a": [{"b": 1.0}]}, id="numbers by value"),
+        pytest.param({"a": 1}, [op("add", "/b", 2), op("test", "/b", 2), op("remove", "/a")], {"b": 2}, id="in order"),
+        pytest.param(
+            {"a": [1]},
+            [op("copy", "/b", source="/a"), op("add", "/b/-", 2)],
+            {"a": [1], "b": [1, 2]},
+            id="a copy is one",
+        ),
+    ],
+)
+def test_operations_are_applied_and_the_document_is_left_alone(
+    document: dict[str, Any], operations: list[dict[str, Any]], result: dict[str, Any]
+) -> None:
+    before = copy.deepcopy(document)
+
+    assert jsonpatch.apply(document, operations) == result
+    assert document == before
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param(op("remove", "/x"), id="remove what is not there"),
+        pytest.param(op("replace", "/x", 1), id="replace what is not there"),
+        pytest.param(op("add", "/x/y", 1), id="add below what is not there"),
+        pytest.param(op("add", "/list/3", 1), id="add beyond the end"),
+        pytest.param(op("add", "/text/0", 1), id="add below a text"),
+        pytest.param(op("replace", "/list/-", 1), id="replace after the end"),
+        pytest.param(op("remove", "/list/01"), id="an index with a leading zero"),
+        pytest.param(op("remove", "/list/-1"), id="an index from the end"),
+        pytest.param(op("remove", "/list/²"), id="a digit that is none"),
+        pytest.param(op("test", "/one", True), id="a number is not true"),
+        pytest.param(op("test", "/list", [1]), id="another list"),
+        pytest.param(op("test", "/one"), id="no value"),
+        pytest.param(op("copy", "/y"), id="no source"),
+        pytest.param(op("copy", "/y", source="/x"), id="copy what is not there"),
+        pytest.param(op("move", "/map/in", source="/map"), id="move into itself"),
+        pytest.param(op("add", "one", 1), id="no pointer"),
+        pytest.param(op("remove", ""), id="remove everything"),
+        pytest.param(op("add", "", 5), id="leave no object"),
+        pytest.param(op("turn", "/one"), id="unknown operation"),
+    ],
+)
+def test_an_operation_that_does_not_fit_refuses_the_whole_patch(operation: dict[str, Any]) -> None:
+    document = {"one": 1, "text": "t", "list": [1, 2], "map": {}}
+
+    with pytest.raises(StatusError) as error:
+        jsonpatch.apply(document, [op("add", "/new", 1), operation])
+
+    assert (error.value.code, error.value.reason) == (422, "Invalid")
+    assert document == {"one": 1, "text": "t", "list": [1, 2], "map": {}}
+
+
+def test_untouched_parts_are_shared() -> None:
+    document = {"a": {"b": {"c": 1}}, "d": {"e": [1]}}
+
+    result = jsonpatch.apply(document, [op("add", "/a/x", 1)])
+
+    assert result["d"] is document["d"]
+    assert result["a"]["b"] is document["a"]["b"]
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        pytest.param({"op": "x"}, id="no list"),
+        pytest.param([{"path": "/a"}], id="no operation"),
+        pytest.param(["x"], id="a text"),
+    ],
+)
+def test_what_is_no_list_of_operations_is_a_bad_request(patch: Any) -> None:
+    with pytest.raises(StatusError) as error:
+        jsonpatch.apply({}, patch)
+
+    assert error.value.code == 400
+
+
+def test_there_is_a_limit_to_operations() -> None:
+    patch = [op("test", "", {})] * (jsonpatch.MAX_OPERATIONS + 1)
+
+    with pytest.raises(StatusError) as error:
+        jsonpatch.apply({}, patch)
+
+    assert error.value.code == 413
+    assert jsonpatch.apply({}, patch[1:]) == {}
+
+
+def test_copies_cannot_grow_without_end() -> None:
+    patch = [op("copy", "/a/-", source="/a")] * 40
+
+    with pytest.raises(StatusError) as error:
+        jsonpatch.apply({"a": ["x"]}, patch)
+
+    assert error.value.code == 422
