@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies each node's zone annotation to a label, so that selectors can use it.
-
-Run it alone, on the embedded API server: `python examples/zone_labels.py`.
-On a cluster: `python examples/zone_labels.py ~/.kube/config`.
-"""
+"""Copies each node's zone annotation to a label, so that selectors can use it."""
 
 from __future__ import annotations
 
@@ -43,6 +39,11 @@ class ZoneLabels(Reconciler):
 
 
 def zone_labels(manager: Manager) -> Controller:
-    return Controller("zone-labels", ZoneLabels(manager.lister(NODES), manager.client)).watch(
-        NODES, when=changed(annotations_of)
-    )
+    reconciler = ZoneLabels(manager.lister(NODES), manager.client)
+    return Controller("zone-labels", reconciler).watch(NODES, when=changed(annotations_of))
+
+
+if __name__ == "__main__":
+    import tour
+
+    tour.run(zone_labels)

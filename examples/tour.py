@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an example's controller where one can see it: `python examples/zone_labels.py`.
+
+Alone it starts the embedded API server in this process, makes three nodes, annotates
+them and shows what the controller makes of it. With a kubeconfig,
+`python examples/zone_labels.py FILE`, it runs on that cluster until Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from controller_runtime import NODES, Controller, Delta, Manager, Stop, SystemHost, annotations_of, labels_of
+from controller_runtime.testing import EmbeddedCluster
+
+ZONE = "example.com/zone"
+
+
+def run(make: Callable[[Manager], Controller]) -> None:
+    """Run the controller that `make` makes."""
+    if len(sys.argv) > 1:
+        manager = Manager.from_kubeconfig(sys.argv[1])
+        manager.add(make(manager))
+        manager.run()
+        return
+    with EmbeddedCluster(SystemHost()) as cluster:
+        cluster.manager.add(make(cluster.manager))
+        show(cluster)
+
+
+def show(cluster: EmbeddedCluster) -> None:
+    """Make three annotated nodes, and print every change until each has its label."""
+    done, labelled = Stop(cluster.host), set[str]()
+
+    def seen(delta: Delta) -> None:
+        node = delta.object
+        labels = labels_of(node)
+        print(f"{node.name} at {node.resource_version}: annotations {annotations_of(node)}, labels {labels}")
+        if ZONE in labels:
+            labelled.add(node.name)
+        if len(labelled) == 3:
+            done.set()
+
+    cluster.manager.informer(NODES).subscribe(seen, name="show")
+    cluster.start()
+    for zone in ("a", "b", "c"):
+        cluster.client.create(NODES, {"metadata": {"name": f"node-{zone}", "annotations": {ZONE: zone}}})
+    done.wait(10.0)
+
+
+if __name__ == "__main__":
+    from zone_labels import zone_labels
+
+    run(zone_labels)
