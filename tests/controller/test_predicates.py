@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predicates are questions about two sides of a change."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from controller_runtime.api.objects import Cached, annotations_of, cached_from_bytes, labels_of
+from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, negate
+
+
+def obj(version: int = 1, generation: int = 1, **labels: str) -> Cached:
+    metadata = {"name": "a", "resourceVersion": str(version), "generation": generation, "labels": labels}
+    return cached_from_bytes(json.dumps({"metadata": {**metadata, "annotations": labels}}).encode())
+
+
+def always(old: Cached | None, new: Cached | None) -> bool:
+    return True
+
+
+NEVER = negate(always)
+
+
+@pytest.mark.scenario("PR-01")
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        pytest.param(changed(labels_of), id="labels"),
+        pytest.param(changed(annotations_of), id="annotations"),
+        pytest.param(changed(lambda cached: cached.resource_version), id="resource version"),
+        pytest.param(changed(lambda cached: cached.meta.generation), id="generation"),
+    ],
+)
+def test_an_update_passes_only_if_the_value_changed(predicate: Predicate) -> None:
+    """Equal values stop an update, different ones let it pass; creations and deletions pass, nothing does not."""
+    before, after = obj(1, 1, zone="a"), obj(2, 2, zone="b")
+
+    assert predicate(before, after)
+    assert predicate(before, obj(2, 2))
+    assert not predicate(before, obj(1, 1, zone="a"))
+    assert predicate(None, after)
+    assert predicate(before, None)
+    assert not predicate(None, None)
+
+
+@pytest.mark.scenario("PR-02")
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        pytest.param(all_of(always, always), True, id="both"),
+        pytest.param(all_of(always, NEVER), False, id="one of both"),
+        pytest.param(all_of(), True, id="all of none"),
+        pytest.param(any_of(NEVER, always), True, id="either"),
+        pytest.param(any_of(NEVER, NEVER), False, id="neither"),
+        pytest.param(any_of(), False, id="any of none"),
+        pytest.param(negate(NEVER), True, id="not never"),
+    ],
+)
+@pytest.mark.parametrize(
+    "sides",
+    [
+        pytest.param((None, obj()), id="created"),
+        pytest.param((obj(1), obj(2)), id="changed"),
+        pytest.param((obj(), None), id="deleted"),
+    ],
+)
+def test_predicates_combine(predicate: Predicate, expected: bool, sides: tuple[Cached | None, Cached | None]) -> None:
+    """And, or and not do what they say for every kind of change."""
+    assert predicate(*sides) is expected
+
+
+@pytest.mark.scenario("PR-02")
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(None, obj(tier="db"), True, id="created inside"),
+        pytest.param(None, obj(tier="web"), False, id="created outside"),
+        pytest.param(obj(tier="db"), obj(tier="web"), True, id="left"),
+        pytest.param(obj(tier="web"), obj(tier="db"), True, id="joined"),
+        pytest.param(obj(tier="web"), obj(tier="web"), False, id="stayed outside"),
+        pytest.param(obj(tier="db"), None, True, id="deleted inside"),
+    ],
+)
+def test_a_selector_lets_pass_what_it_matches_before_or_after(
+    old: Cached | None, new: Cached | None, expected: bool
+) -> None:
+    """Leaving the selection is news as well as joining it."""
+    assert matches("tier in (db, cache)")(old, new) is expected
+
+
+def test_a_malformed_selector_is_refused_when_the_predicate_is_made() -> None:
+    with pytest.raises(ValueError, match="tier in"):
+        matches("tier in")
