@@ -39,6 +39,9 @@ class Delivery:
         self._handlers: dict[int, tuple[Handler, Callable[[], None]]] = {}
         self._next_id = 0
 
+    def __len__(self) -> int:
+        return len(self._handlers)
+
     def kept(self, cached: Cached) -> Cached:
         """The object already in the store in place of an equal one."""
         return self._store.kept(cached)

@@ -73,6 +73,11 @@ class Informer:
         """Why the last try to list or watch failed; empty once one has succeeded."""
         return self.reflector.last_error
 
+    @property
+    def handlers(self) -> int:
+        """How many handlers and subscriptions hear of its changes."""
+        return len(self._delivery)
+
     def has_synced(self) -> bool:
         """True once the store is filled and every handler has heard of it."""
         return self._delivery.synced.is_set()

@@ -375,6 +375,14 @@ def test_second_silence_in_a_row_asks_whether_the_version_still_means_anything(s
     assert s.store.version == "40"
 
 
+def test_silences_with_a_word_between_them_do_not_list(scene: Make) -> None:
+    s = scene(page(5), watched(), watched(bookmark_line(6)), watched(bookmark_line(7)), streaming=False)
+
+    s.sim.advance(500.0)
+
+    assert s.server.questions == ["list 0", "watch 5", "watch 5", "watch 6", "watch 7"]
+
+
 @pytest.mark.parametrize("act", [failure(500, "InternalError"), watched(error_line(500, "InternalError"))])
 def test_second_internal_error_in_a_row_lists(scene: Make, act: Act) -> None:
     s = scene(page(5), act, act, page(6), streaming=False)

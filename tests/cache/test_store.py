@@ -10,6 +10,7 @@ from nodes import added, bookmark, cached, deleted, listed, modified
 
 from controller_runtime.api.objects import Cached, Request, labels_of
 from controller_runtime.cache.store import Delta, Store
+from controller_runtime.client.decoding import WatchEvent
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.simulation import Simulation
 
@@ -224,7 +225,8 @@ def test_index_always_equals_one_made_afresh(changes: list[tuple[str, str, str]]
         assert {o.name for o in store.by_index("zone", value)} == {o.name for o in fresh.by_index("zone", value)}
 
 
-def test_waiting_for_a_version_ends_when_it_is_reached(sim: Simulation) -> None:
+@pytest.mark.parametrize("by", [bookmark(5), added(cached("a", 7))], ids=["bookmark", "event"])
+def test_waiting_for_a_version_ends_when_it_is_reached(sim: Simulation, by: WatchEvent) -> None:
     host = sim.host("r0")
     store = Store(host)
     reached: list[bool] = []
@@ -235,7 +237,7 @@ def test_waiting_for_a_version_ends_when_it_is_reached(sim: Simulation) -> None:
     sim.settle()
     assert reached == []
 
-    store.apply(bookmark(5))
+    store.apply(by)
     sim.settle()
     assert reached == [True]
 
@@ -251,3 +253,16 @@ def test_waiting_for_a_version_ends_at_its_timeout(sim: Simulation) -> None:
 
     sim.advance(0.1)
     assert reached == [False]
+
+
+def test_waiting_for_a_version_ends_with_a_list_that_has_it(sim: Simulation) -> None:
+    host = sim.host("r0")
+    store = Store(host)
+    reached: list[bool] = []
+    host.spawn("reader", lambda: reached.append(store.wait_for("5", timeout=10.0)))
+    sim.settle()
+
+    store.replace({}, "5")
+    sim.settle()
+
+    assert reached == [True]

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Informers: shared, started, waited for; their handlers, subscriptions and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from nodes import bookmark_line, line, node
+from scripted import Act, Pause, ScriptedServer, failure, page, watched
+
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import LEASES, NODES
+from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.store import Delta
+from controller_runtime.cache.subscription import Subscription
+from controller_runtime.core.errors import CacheSyncTimeout, UsageError
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+SYNCED = bookmark_line(5, ends_initial="true")
+TWO_NODES = watched(
+    line("ADDED", node("a", 1)), line("ADDED", node("b", 2)), SYNCED, Pause(60.0), line("MODIFIED", node("a", 6))
+)
+FORBIDDEN = failure(403, "Forbidden", "nodes is forbidden: cannot list", retry_after=1000)
+
+
+class Program:
+    """Informers of one program, with what they need."""
+
+    def __init__(self, host: SimulatedHost, script: tuple[Act, ...]) -> None:
+        self.host = host
+        self.server = ScriptedServer(host, *script)
+        self.informers = Informers(host, self.server)
+        self.stop = Stop(host)
+
+
+@pytest.fixture
+def program(sim: Simulation) -> Iterator[Callable[..., Program]]:
+    """Makes a program, and sees to it that it stops within the instant."""
+    made: list[Program] = []
+
+    def make(*script: Act) -> Program:
+        made.append(Program(sim.host("r0"), script))
+        return made[-1]
+
+    yield make
+
+    for each in made:
+        each.stop.set()
+        sim.settle()
+        assert each.informers.join_until(each.host.monotonic()) == []
+
+
+def test_same_question_shares_one_informer(program: Callable[..., Program]) -> None:
+    informers = program().informers
+
+    assert informers.of(NODES, label_selector="a=b,c") is informers.of(NODES, label_selector=" c, a==b")
+    assert informers.of(NODES) is not informers.of(NODES, label_selector="a=b")
+    assert informers.of(LEASES, namespace="x") is not informers.of(LEASES)
+    assert len([*informers]) == 5
+
+
+def test_malformed_question_is_refused_when_it_is_asked(program: Callable[..., Program]) -> None:
+    informers = program().informers
+
+    with pytest.raises(ValueError, match="cluster-scoped"):
+        informers.of(NODES, namespace="x")
+    with pytest.raises(ValueError):  # noqa: PT011  # the parser's own words
+        informers.of(NODES, label_selector="in in in")
+    assert [*informers] == []
+
+
+def test_nothing_is_asked_before_the_start_and_late_ones_start_at_once(
+    program: Callable[..., Program], sim: Simulation
+) -> None:
+    p = program(TWO_NODES, TWO_NODES)
+    nodes = p.informers.of(NODES)
+    sim.settle()
+    assert p.server.asked == []
+
+    p.informers.start(p.stop)
+    sim.settle()
+    assert nodes.has_synced()
+
+    p.informers.of(LEASES)
+    sim.settle()
+    assert len(p.server.asked) == 2
+    assert sim.threads() == ["r0/reflector/nodes", "r0/reflector/leases"]
+
+
+def test_informers_start_once(program: Callable[..., Program]) -> None:
+    p = program()
+    p.informers.start(p.stop)
+
+    with pytest.raises(UsageError, match="more than once"):
+        p.informers.start(p.stop)
+
+
+def test_waiting_for_sync_ends_when_all_are_filled(program: Callable[..., Program], sim: Simulation) -> None:
+    p = program(watched(Pause(20.0), SYNCED))
+    p.informers.of(NODES)
+    p.informers.start(p.stop)
+
+    assert p.informers.wait_for_sync(p.stop, timeout=60.0)
+    assert sim.time == pytest.approx(20.0)
+
+
+@pytest.mark.scenario("CC-09")
+def test_sync_that_takes_too_long_names_each_collection_and_its_last_error(
+    program: Callable[..., Program], sim: Simulation
+) -> None:
+    """A forbidden list fails the wait within its time, and the message names what is not permitted."""
+    p = program(FORBIDDEN, FORBIDDEN)
+    p.informers.of(NODES)
+    p.informers.start(p.stop)
+    sim.settle()
+    p.informers.of(LEASES, namespace="x")
+
+    with pytest.raises(CacheSyncTimeout) as error:
+        p.informers.wait_for_sync(p.stop, timeout=10.0)
+
+    assert str(error.value) == (
+        "caches not in sync after 10 s: nodes (nodes is forbidden: cannot list);"
+        " leases.coordination.k8s.io in x (no answer yet)"
+    )
+    assert sim.time == pytest.approx(10.0)
+
+
+def test_waiting_for_sync_ends_with_the_stop(program: Callable[..., Program], sim: Simulation) -> None:
+    p = program(watched())
+    p.informers.of(NODES)
+    p.informers.start(p.stop)
+    ended: list[bool] = []
+    p.host.spawn("waiter", lambda: ended.append(p.informers.wait_for_sync(p.stop, timeout=60.0)))
+    sim.settle()
+
+    p.stop.set()
+    sim.settle()
+
+    assert ended == [False]
+
+
+def test_handler_is_in_sync_with_the_first_list_and_hears_of_changes(
+    program: Callable[..., Program], sim: Simulation
+) -> None:
+    p = program(TWO_NODES)
+    heard: list[Delta] = []
+    registration = p.informers.of(NODES).add_handler(heard.append)
+    assert not registration.has_synced()
+
+    p.informers.start(p.stop)
+    assert registration.wait_for_sync(p.stop, p.host.monotonic() + 1.0)
+    assert [(delta.request.name, delta.initial) for delta in heard] == [("a", True), ("b", True)]
+
+    sim.advance(60.0)
+    registration.remove()
+    assert heard[2].old is heard[0].new
+
+
+def test_handler_that_raises_stops_the_program(program: Callable[..., Program], sim: Simulation) -> None:
+    p = program(TWO_NODES)
+
+    def broken(delta: Delta) -> None:
+        raise ZeroDivisionError("a bug")
+
+    p.informers.of(NODES).add_handler(broken)
+    p.informers.start(p.stop)
+    sim.settle()
+
+    assert isinstance(p.stop.failure, ZeroDivisionError)
+
+
+class Slow:
+    """A callback that takes its time, and may fail."""
+
+    def __init__(self, host: SimulatedHost, seconds: float = 0.0, fails_for: str = "") -> None:
+        self.names: list[str] = []
+        self._stop = Stop(host)
+        self._seconds = seconds
+        self._fails_for = fails_for
+
+    def __call__(self, delta: Delta) -> None:
+        self._stop.wait(self._seconds)
+        self.names.append(delta.request.name)
+        if delta.request == Request(self._fails_for):
+            raise ZeroDivisionError(self._fails_for)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before the start", "after the start"])
+def test_subscription_sees_everything_once_in_order(
+    program: Callable[..., Program], sim: Simulation, before: bool
+) -> None:
+    p = program(TWO_NODES)
+    nodes, slow = p.informers.of(NODES), Slow(p.host)
+    if not before:
+        p.informers.start(p.stop)
+        sim.settle()
+    subscription = nodes.subscribe(slow, name="follow")
+    if before:
+        p.informers.start(p.stop)
+
+    assert subscription.wait_for_sync(p.stop, p.host.monotonic() + 1.0)
+    assert slow.names == ["a", "b"]
+    sim.advance(60.0)
+    assert slow.names == ["a", "b", "a"]
+
+
+def test_slow_subscription_delays_nobody_and_its_backlog_is_counted(
+    program: Callable[..., Program], sim: Simulation
+) -> None:
+    p = program(TWO_NODES)
+    nodes = p.informers.of(NODES)
+    slow, quick = Slow(p.host, seconds=100.0), Slow(p.host)
+    behind, ahead = nodes.subscribe(slow, name="slow"), nodes.subscribe(quick, name="quick")
+    p.informers.start(p.stop)
+    sim.advance(60.0)
+
+    assert quick.names == ["a", "b", "a"]
+    assert (ahead.backlog, behind.backlog) == (0, 3)
+    assert (ahead.has_synced(), behind.has_synced()) == (True, False)
+    assert nodes.has_synced()
+
+    sim.advance(240.0)
+    assert slow.names == ["a", "b", "a"]
+
+
+def test_callback_that_raises_is_counted_and_goes_on(program: Callable[..., Program], sim: Simulation) -> None:
+    p = program(TWO_NODES)
+    failing, other = Slow(p.host, fails_for="a"), Slow(p.host)
+    subscription = p.informers.of(NODES).subscribe(failing, name="failing")
+    p.informers.of(NODES).subscribe(other, name="other")
+    p.informers.start(p.stop)
+    sim.advance(60.0)
+
+    assert failing.names == other.names == ["a", "b", "a"]
+    assert subscription.failures == 2
+    assert subscription.has_synced()
+    assert not p.stop.is_set()
+
+
+@pytest.mark.scenario("SI-18")
+def test_closing_a_subscription_returns_at_once_and_its_callback_ends_by_itself(
+    program: Callable[..., Program], sim: Simulation
+) -> None:
+    """Closed while its callback runs: close returns, the callback finishes, and nothing follows."""
+    p = program(TWO_NODES)
+    slow = Slow(p.host, seconds=10.0)
+    subscription = p.informers.of(NODES).subscribe(slow, name="slow")
+    p.informers.start(p.stop)
+    sim.settle()
+    before = sim.time
+
+    subscription.close()
+    subscription.close()
+    assert (sim.time, slow.names, p.informers.of(NODES).handlers) == (before, [], 0)
+
+    sim.advance(100.0)
+    assert slow.names == ["a"]
+    assert subscription.ended
+
+
+def test_callback_may_close_its_own_subscription(program: Callable[..., Program], sim: Simulation) -> None:
+    p = program(TWO_NODES)
+    seen: list[str] = []
+    mine: list[Subscription] = []
+
+    def once(delta: Delta) -> None:
+        seen.append(delta.request.name)
+        mine[0].close()
+
+    mine.append(p.informers.of(NODES).subscribe(once, name="once"))
+    p.informers.start(p.stop)
+    sim.advance(60.0)
+
+    assert seen == ["a"]
+
+
+def test_stop_names_the_subscription_that_is_stuck(program: Callable[..., Program], sim: Simulation) -> None:
+    p = program(TWO_NODES)
+    p.informers.of(NODES).subscribe(Slow(p.host, seconds=50.0), name="stuck")
+    p.informers.start(p.stop)
+    sim.settle()
+
+    p.stop.set()
+
+    assert [thread.name for thread in p.informers.join_until(p.host.monotonic() + 10.0)] == ["stuck"]
+    sim.advance(40.0)
+
+
+@pytest.mark.scenario("SI-16")
+def test_informers_stopped_before_they_start_end_at_once(program: Callable[..., Program], sim: Simulation) -> None:
+    """Stopped before or after running, all threads end."""
+    p = program(page(5))
+    p.informers.of(NODES).subscribe(Slow(p.host), name="never")
+    p.stop.set()
+
+    p.informers.start(p.stop)
+    sim.settle()
+
+    assert sim.threads() == []
+    assert p.server.asked == []
