@@ -131,6 +131,28 @@ def test_threads_are_made_in_two_places() -> None:
     assert not found, "spawn it on a host:\n" + "\n".join(found)
 
 
+def swallows_crashes(node: ast.AST) -> bool:
+    """True for a handler of everything that does not raise it again, and for a finaliser."""
+    match node:
+        case ast.ExceptHandler(type=caught, body=body):
+            is_wide = caught is None or "BaseException" in ast.unparse(caught)
+            return is_wide and not any(isinstance(last, ast.Raise) and last.exc is None for last in body[-1:])
+        case ast.FunctionDef(name="__del__"):
+            return True
+    return False
+
+
+def test_nothing_survives_a_crash_or_acts_when_collected() -> None:
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in trees(*PROGRAMS, but=MAY_MAKE_THREADS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler | ast.FunctionDef) and swallows_crashes(node)
+    ]
+
+    assert not found, "catch `Exception` at most, and tidy up in `close`:\n" + "\n".join(found)
+
+
 def test_every_file_names_its_licence_first() -> None:
     found = [name for name, text in sources(*ROOTS) if not text.startswith("# SPDX-License-Identifier: Apache-2.0\n")]
 

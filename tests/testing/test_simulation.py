@@ -13,6 +13,7 @@ from datetime import timedelta
 import pytest
 
 from controller_runtime.core.host import Host, Lock, Thread
+from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import EPOCH, Crashed, Hang, LockHeld, SimulatedHost, Simulation, Strategy
 
@@ -140,6 +141,23 @@ def test_a_crash_unwinds_every_thread_and_no_finally_reaches_outside(sim: Simula
 
     assert story == ["finally ran"]
     assert sim.threads() == []
+
+
+def test_nothing_is_logged_by_a_host_that_has_crashed(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
+    host = sim.host("r0")
+
+    def work() -> None:
+        try:
+            wait_for_ever(host)()
+        finally:
+            get_logger("test.worker").error("a dead host speaks")
+
+    host.spawn("worker", work)
+    sim.settle()
+    sim.crash(host)
+    sim.settle()
+
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize(
@@ -469,6 +487,22 @@ def test_a_check_may_read_under_locks_that_others_hold(sim: Simulation) -> None:
     sim.settle()
 
     assert seen
+
+
+def test_a_check_may_fail_the_way_tests_do(sim: Simulation) -> None:
+    host, armed = sim.host("r0"), [True]
+    sim.check(
+        lambda: armed and threading.current_thread().name == "r0/worker" and pytest.fail(f"caught, {armed.pop()}")
+    )
+
+    def work() -> None:
+        host.leaving("a call")
+
+    with pytest.raises(pytest.fail.Exception):
+        host.spawn("worker", work).join_until(None)
+
+    sim.settle()
+    assert sim.threads() == []
 
 
 @pytest.mark.parametrize(

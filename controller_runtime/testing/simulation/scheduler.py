@@ -217,7 +217,7 @@ class Scheduler:
     def _hand_over(self, task: Task) -> Task:
         try:
             chosen = self._pick() if self._failure is None else self._root_at_once()
-        except Exception as error:  # noqa: BLE001 - a check failed or nobody can go on: the test's thread raises it
+        except BaseException as error:  # noqa: BLE001 - a check failed or nobody can go on: the test's thread raises it
             self.fail(error)
             chosen = self._root_at_once()
         chosen.state = State.RUNNING
