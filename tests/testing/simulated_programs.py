@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What threads do in the simulation's own tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
+
+
+def every(host: Host, seconds: float, act: Callable[[], object]) -> Callable[[], None]:
+    """A thread's target that acts once every `seconds`, for ever."""
+
+    def run() -> None:
+        stop = Stop(host, "ticker")
+        while not stop.wait(seconds):
+            act()
+
+    return run
+
+
+def wait_for_ever(host: Host, label: str = "nothing") -> Callable[[], None]:
+    def run() -> None:
+        condition = host.condition(label)
+        with condition:
+            while True:
+                condition.wait_until(None)
+
+    return run
