@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A controller from its sources to its reconciler, on the embedded API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import attrs
+import pytest
+
+from controller_runtime.api.objects import Request, annotations_of
+from controller_runtime.api.resources import NODES
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.store import Delta
+from controller_runtime.client.client import Client
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.predicates import changed
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.errors import CacheSyncTimeout, UsageError
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+
+@attrs.frozen
+class Noting(Reconciler):
+    """Notes what it is asked for."""
+
+    seen: list[str] = attrs.field(factory=list)
+    extra: Callable[[], Result] = Result
+
+    def reconcile(self, request: Request) -> Result:
+        self.seen.append(str(request))
+        return self.extra()
+
+
+@attrs.frozen
+class Bench:
+    """A server, a client, informers, and the stops of both ends."""
+
+    sim: Simulation
+    host: SimulatedHost
+    client: Client
+    informers: Informers
+    stop: Stop
+    informers_stop: Stop
+
+    def create(self, *names: str) -> None:
+        for name in names:
+            self.client.create(NODES, {"metadata": {"name": name}})
+
+    def annotate(self, name: str, zone: str) -> None:
+        self.client.patch(NODES, Request(name), {"metadata": {"annotations": {"zone": zone}}})
+
+    def start(self, controller: Controller) -> None:
+        for collection in controller.collections:
+            collection.informer(self.informers)
+        self.informers.start(self.informers_stop)
+        self.informers.wait_for_sync(self.stop, 10.0)
+        controller.start(self.host, self.informers, self.stop, self.host.monotonic() + 10.0)
+        self.sim.settle()
+
+
+@pytest.fixture
+def bench(sim: Simulation) -> Iterator[Bench]:
+    host = sim.host("r0")
+    transport = InProcessTransport(host, APIServer(host))
+    bench = Bench(sim, host, Client(host, transport), Informers(host, transport), Stop(host), Stop(host, "informers"))
+    yield bench
+    bench.stop.set()
+    bench.informers_stop.set()
+    sim.settle()
+
+
+@pytest.mark.scenario("SR-01")
+def test_creation_change_and_deletion_reach_the_reconciler(bench: Bench) -> None:
+    """Each of an object's changes causes a reconcile; a deletion too."""
+    noting = Noting()
+    bench.start(Controller("notes", noting).watch(NODES))
+
+    bench.create("a")
+    bench.sim.settle()
+    bench.annotate("a", "x")
+    bench.sim.settle()
+    bench.client.delete(NODES, Request("a"))
+    bench.sim.settle()
+
+    assert noting.seen == ["a", "a", "a"]
+
+
+def test_changes_that_the_predicate_stops_cause_nothing(bench: Bench) -> None:
+    noting = Noting()
+    bench.start(Controller("notes", noting).watch(NODES, when=changed(annotations_of)))
+    bench.create("a")
+    bench.sim.settle()
+
+    bench.client.patch(NODES, Request("a"), {"metadata": {"labels": {"l": "x"}}})
+    bench.sim.settle()
+    assert noting.seen == ["a"]
+    bench.annotate("a", "x")
+    bench.sim.settle()
+
+    assert noting.seen == ["a", "a"]
+
+
+def test_a_mapping_decides_what_is_requested(bench: Bench) -> None:
+    noting = Noting()
+    bench.start(Controller("notes", noting).watch(NODES, map=lambda delta: [Request("everything", "in one")]))
+
+    bench.create("a")
+    bench.sim.settle()
+
+    assert noting.seen == ["in one/everything"]
+
+
+@pytest.mark.scenario("HN-05")
+def test_what_was_there_from_the_beginning_comes_behind_what_happens(bench: Bench) -> None:
+    """The initial list goes to the low band; a later change goes first."""
+    bench.create("old-1", "old-2")
+    stopped, noting = Stop(bench.host, "gate"), Noting()
+
+    def wait_at_first() -> Result:
+        if len(noting.seen) == 1:
+            stopped.wait_until(None)
+        return Result()
+
+    noting = Noting(extra=wait_at_first)
+    bench.start(Controller("notes", noting).watch(NODES))
+    bench.create("new")
+    bench.sim.settle()
+
+    stopped.set()
+    bench.sim.settle()
+
+    assert noting.seen == ["old-1", "new", "old-2"]
+
+
+@pytest.mark.scenario("CT-13")
+def test_no_worker_starts_before_a_followed_list_has_been_seen(bench: Bench) -> None:
+    """The caches are filled, but the callback is slow: nothing is reconciled until it has seen the whole list."""
+    bench.create("a", "b", "c")
+    noting, never, reconciled_during = Noting(), Stop(bench.host, "never"), []
+
+    def slow(delta: Delta) -> Iterable[Request]:
+        never.wait(1.0)
+        reconciled_during.append(len(noting.seen))
+        return [delta.request]
+
+    bench.start(Controller("notes", noting).follow(NODES, slow))
+
+    assert reconciled_during == [0, 0, 0]
+    assert sorted(noting.seen) == ["a", "b", "c"]
+
+
+def test_a_followed_callback_sees_each_change_once_in_order_and_may_request_others(bench: Bench) -> None:
+    bench.create("a")
+    changes, noting = [], Noting()
+
+    def count(delta: Delta) -> Iterable[Request]:
+        changes.append((delta.old is not None, delta.new is not None, delta.initial))
+        return [] if delta.initial else [Request("everybody")]
+
+    bench.start(Controller("notes", noting).follow(NODES, count))
+    bench.create("b")
+    bench.sim.settle()
+    bench.client.delete(NODES, Request("a"))
+    bench.sim.settle()
+
+    assert changes == [(False, True, True), (False, True, False), (True, False, False)]
+    assert noting.seen == ["everybody", "everybody"]
+
+
+@pytest.mark.scenario("CT-11")
+def test_a_source_that_is_never_handled_fails_the_start(bench: Bench) -> None:
+    """A callback that blocks for ever makes the start fail in time, and the error names the collection."""
+    bench.create("a")
+    never = Stop(bench.host, "never")
+
+    def block(delta: Delta) -> Iterable[Request]:
+        never.wait_until(None)
+        return []
+
+    with pytest.raises(CacheSyncTimeout, match="notes: the initial list of nodes"):
+        bench.start(Controller("notes", Noting()).follow(NODES, block))
+    never.set()
+
+
+@pytest.mark.scenario("CT-11")
+def test_a_start_that_is_overtaken_by_the_stop_is_no_failure(bench: Bench) -> None:
+    """Asked to stop while it waits for its sources, a start returns, and no worker runs."""
+    bench.create("a")
+    never = Stop(bench.host, "never")
+
+    def block(delta: Delta) -> Iterable[Request]:
+        bench.stop.set()
+        never.wait_until(None)
+        return []
+
+    bench.start(Controller("notes", Noting()).follow(NODES, block))
+
+    assert [name for name in bench.sim.threads() if "worker" in name] == []
+    never.set()
+
+
+@pytest.mark.scenario("CT-14")
+def test_a_controller_starts_once(bench: Bench) -> None:
+    """The second start is refused, and so is another source."""
+    controller = Controller("notes", Noting()).watch(NODES)
+    bench.start(controller)
+
+    with pytest.raises(UsageError, match="controller notes was started more than once"):
+        controller.start(bench.host, bench.informers, bench.stop, bench.host.monotonic())
+    with pytest.raises(UsageError, match="its sources are fixed"):
+        controller.watch(NODES)
+
+
+def test_counts_can_be_read_before_and_after_the_start(bench: Bench) -> None:
+    controller = Controller("notes", Noting()).watch(NODES)
+    assert (controller.reconciles, controller.errors, controller.queued, controller.counters()) == (0, 0, 0, None)
+    bench.start(controller)
+
+    bench.create("a")
+    bench.sim.settle()
+
+    assert (controller.reconciles, controller.errors, controller.queued) == (1, 0, 0)
+    counters = controller.counters()
+    assert counters is not None
+    assert (counters[0].success, counters[1].adds) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "workers", "text"),
+    [pytest.param("", 1, "needs a name", id="no name"), pytest.param("notes", 0, "at least 1", id="no workers")],
+)
+def test_a_controller_that_makes_no_sense_is_refused(name: str, workers: int, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        Controller(name, Noting(), workers=workers)

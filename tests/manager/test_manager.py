@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A manager: one order of starting, its mirror for stopping, and what goes wrong in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import pytest
+
+from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.resources import NODES, PODS
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.transport import Stream
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.errors import CacheSyncTimeout, ConnectionLost, ControllerRuntimeError, UsageError
+from controller_runtime.core.host import Thread
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.system import SystemHost
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+
+@attrs.frozen
+class Calling(Reconciler):
+    """Does what a function does."""
+
+    function: Callable[[Request], object]
+
+    def reconcile(self, request: Request) -> Result:
+        self.function(request)
+        return Result()
+
+
+@attrs.frozen
+class Running:
+    """A runnable that does what a function does."""
+
+    name: str
+    run: Callable[[Stop], object]
+
+
+@attrs.define
+class Bench:
+    """A server, a manager on it, the thread that runs it and how that ended."""
+
+    sim: Simulation
+    host: SimulatedHost
+    manager: Manager
+    stop: Stop
+    log: list[str] = attrs.field(factory=list)
+    thread: Thread | None = None
+    outcome: Stop = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.outcome = Stop(self.host, "outcome")
+
+    @property
+    def failure(self) -> BaseException | None:
+        return self.outcome.failure
+
+    @property
+    def ended(self) -> bool:
+        return self.thread is not None and self.thread.join_until(self.host.monotonic())
+
+    def create(self, *names: str) -> None:
+        for name in names:
+            self.manager.client.create(NODES, {"metadata": {"name": name}})
+
+    def start(self) -> None:
+        self.thread = spawn(self.host, self.outcome, "manager", lambda: self.manager.run(self.stop))
+        self.sim.advance(0.1)
+
+    def finish(self) -> None:
+        self.stop.set()
+        self.sim.advance(60.0)
+        assert self.ended
+
+    def notes(self, name: str) -> Running:
+        """A runnable that notes its start and its end."""
+
+        def run(stop: Stop) -> None:
+            self.log.append(f"{name} starts")
+            stop.wait_until(None)
+            self.log.append(f"{name} ends")
+
+        return Running(name, run)
+
+    def slow(self, seconds: float) -> Controller:
+        """A controller whose reconciles take long, and give up when they are cancelled."""
+
+        def work(request: Request) -> None:
+            self.log.append(f"{request} begins")
+            deadline = self.host.monotonic() + seconds
+            while self.host.monotonic() < deadline:
+                self.manager.stopping.raise_if_cancelled()
+                asleep.wait(0.5)
+            self.log.append(f"{request} ends")
+
+        asleep = Stop(self.host, "asleep")
+        return Controller("slow", Calling(work)).watch(NODES)
+
+
+@pytest.fixture
+def bench(sim: Simulation) -> Bench:
+    host = sim.host("r0")
+    return Bench(sim, host, Manager(host, InProcessTransport(host, APIServer(host))), Stop(host))
+
+
+@pytest.mark.scenario("MG-01")
+def test_caches_are_filled_before_anything_else_starts(bench: Bench) -> None:
+    """Runnables and reconcilers find every object in the lister when they first look."""
+    bench.create("a", "b")
+    nodes, pods = bench.manager.lister(NODES, dict), bench.manager.lister(PODS, dict)
+    counts: list[tuple[int, str]] = []
+    bench.manager.add(
+        Controller("count", Calling(lambda request: counts.append((len(nodes), pods.version)))).watch(NODES)
+    )
+    bench.manager.add(Running("look", lambda stop: counts.append((len(nodes), pods.version))))
+
+    bench.start()
+
+    assert len(counts) == 3
+    assert all(count == 2 and version for count, version in counts)
+    bench.finish()
+
+
+def test_listers_of_one_collection_share_its_cache(bench: Bench) -> None:
+    assert bench.manager.informer(NODES) is bench.manager.informer(NODES)
+    assert bench.manager.informer(NODES) is not bench.manager.informer(NODES, label_selector="a=b")
+
+
+def test_everything_stops_in_the_mirror_of_its_start(bench: Bench) -> None:
+    """The reconcile in hand ends first, then the runnables; the caches last."""
+    bench.create("node")
+    bench.manager.add(bench.notes("runnable"))
+    bench.manager.add(bench.slow(5.0))
+    bench.start()
+
+    bench.stop.set()
+    bench.sim.advance(1.0)
+    assert [name for name in bench.sim.threads() if "reflector" in name] == ["r0/reflector/nodes"]
+    bench.finish()
+
+    assert bench.log == ["runnable starts", "node begins", "node ends", "runnable ends"]
+    assert (bench.failure, bench.sim.threads()) == (None, [])
+
+
+@pytest.mark.scenario("MG-02")
+def test_the_failure_of_a_runnable_stops_the_rest_and_is_raised(bench: Bench) -> None:
+    """Run raises the very error, after the others have ended."""
+    error = RuntimeError("broken")
+
+    def fail(stop: Stop) -> None:
+        raise error
+
+    bench.manager.add(bench.notes("other"))
+    bench.manager.add(Running("failing", fail))
+    bench.start()
+    bench.sim.advance(1.0)
+
+    assert bench.failure is error
+    assert bench.log == ["other starts", "other ends"]
+    assert bench.sim.threads() == []
+
+
+def test_a_predicate_that_raises_is_a_bug_and_stops_the_run(bench: Bench) -> None:
+    def broken(old: Cached | None, new: Cached | None) -> bool:
+        raise ZeroDivisionError("in a predicate")
+
+    bench.manager.add(Controller("zones", Calling(print)).watch(NODES, when=broken))
+    bench.start()
+
+    bench.create("node")
+    bench.sim.advance(1.0)
+
+    assert isinstance(bench.failure, ZeroDivisionError)
+    assert bench.sim.threads() == []
+
+
+@pytest.mark.scenario("MG-02")
+def test_a_failure_keeps_its_place_when_the_stop_fails_too(bench: Bench) -> None:
+    """The first failure is raised, and its notes tell what did not end."""
+
+    def fail(stop: Stop) -> None:
+        stop.wait(1.0)
+        raise RuntimeError("broken")
+
+    forever = Stop(bench.host, "forever")
+    bench.manager.add(Running("failing", fail))
+    bench.manager.add(Running("stuck", lambda stop: forever.wait_until(None)))
+    bench.start()
+    bench.sim.advance(60.0)
+
+    assert str(bench.failure) == "broken"
+    assert "still running after a grace of 30 s, though cancelled: stuck" in bench.failure.__notes__[0]
+    forever.set()
+
+
+@pytest.mark.scenario("MG-04")
+def test_what_is_added_while_it_runs_starts_at_once_and_what_comes_too_late_is_refused(bench: Bench) -> None:
+    """Added before, it starts with the start; during the run, at once; after the stop it is refused, as is a second run."""
+    bench.create("a")
+    seen: list[str] = []
+    bench.manager.add(bench.notes("first"))
+    bench.start()
+
+    bench.manager.add(bench.notes("second"))
+    bench.manager.add(Controller("third", Calling(lambda request: seen.append(str(request)))).watch(NODES))
+    bench.sim.advance(1.0)
+    assert (bench.log, seen) == (["first starts", "second starts"], ["a"])
+    bench.finish()
+
+    with pytest.raises(UsageError, match="fourth cannot be added: the manager stops or has stopped"):
+        bench.manager.add(bench.notes("fourth"))
+    with pytest.raises(UsageError, match="runs once"):
+        bench.manager.run(bench.stop)
+
+
+@pytest.mark.scenario("MG-06")
+@pytest.mark.parametrize("seed", range(10))
+def test_adding_during_the_stop_neither_hangs_nor_starts_what_nobody_stops(seed: int) -> None:
+    """Whatever is added while the manager stops is refused, or ends with the rest."""
+    with Simulation(seed) as sim:
+        host = sim.host("r0")
+        bench = Bench(sim, host, Manager(host, InProcessTransport(host, APIServer(host))), Stop(host))
+
+        def add() -> None:
+            for n in range(20):
+                try:
+                    bench.manager.add(bench.notes(f"late-{n}"))
+                except UsageError:
+                    bench.log.append("refused")
+
+        bench.start()
+        host.spawn("adder", add)
+        bench.finish()
+
+        started = [line for line in bench.log if line.endswith("starts")]
+        assert len(started) == len([line for line in bench.log if line.endswith("ends")])
+        assert sim.threads() == []
+
+
+def test_work_in_hand_is_cancelled_when_the_grace_ends(bench: Bench) -> None:
+    bench.create("node")
+    bench.manager.add(bench.slow(3600.0))
+    bench.start()
+    stopped_at = bench.sim.time
+
+    bench.stop.set()
+    while not bench.ended:
+        bench.sim.advance(0.5)
+
+    assert 30.0 <= bench.sim.time - stopped_at <= 31.5
+    assert (bench.failure, bench.log) == (None, ["node begins"])
+
+
+def test_the_callers_cancellation_does_not_wait_for_the_grace(bench: Bench) -> None:
+    bench.create("node")
+    bench.manager.add(bench.slow(3600.0))
+    bench.start()
+
+    bench.stop.cancel()
+    bench.sim.advance(1.0)
+
+    assert (bench.ended, bench.failure) == (True, None)
+
+
+def test_what_is_still_stuck_is_named_with_its_stack(bench: Bench) -> None:
+    bench.create("node")
+    forever = Stop(bench.host, "forever")
+
+    def block_here(request: Request) -> None:
+        forever.wait_until(None)
+
+    bench.manager.add(Controller("zones", Calling(block_here)).watch(NODES))
+    bench.start()
+    bench.finish()
+
+    assert isinstance(bench.failure, ControllerRuntimeError)
+    assert str(bench.failure) == "still running after a grace of 30 s, though cancelled: zones/worker-0"
+    assert "block_here" in "".join(bench.failure.__notes__)
+    forever.set()
+
+
+def test_names_are_taken_once(bench: Bench) -> None:
+    bench.manager.add(bench.notes("zones"))
+
+    with pytest.raises(UsageError, match="zones cannot be added: the name is taken"):
+        bench.manager.add(Controller("zones", Calling(print)))
+
+
+@attrs.frozen
+class Refusing:
+    """A transport that reaches nobody."""
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        raise ConnectionLost("connection refused")
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        raise ConnectionLost("connection refused")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.scenario("SR-02")
+def test_caches_that_do_not_fill_end_the_run_with_the_reason(sim: Simulation) -> None:
+    """The error names the collection and its last error; nothing was started."""
+    host = sim.host("r0")
+    bench = Bench(sim, host, Manager(host, Refusing(), cache_sync_timeout=10.0), Stop(host))
+    bench.manager.add(bench.notes("runnable"))
+    bench.manager.add(Controller("zones", Calling(print)).watch(NODES))
+    bench.start()
+
+    sim.advance(60.0)
+
+    assert isinstance(bench.failure, CacheSyncTimeout)
+    assert "nodes" in str(bench.failure)
+    assert "connection refused" in str(bench.failure)
+    assert (bench.log, sim.threads()) == ([], [])
+
+
+@pytest.mark.scenario("CT-12")
+def test_a_source_that_cannot_start_fails_the_run(bench: Bench) -> None:
+    """A controller that watches a namespace of what has none ends the run with that error."""
+    bench.manager.add(Controller("zones", Calling(print)).watch(NODES, namespace="default"))
+
+    bench.start()
+
+    assert isinstance(bench.failure, ValueError)
+    assert bench.sim.threads() == []
+
+
+@pytest.mark.scenario("MG-14")
+@pytest.mark.parametrize("seed", range(20))
+def test_starting_and_stopping_leaves_no_thread(seed: int) -> None:
+    """Over many schedules, stopped at any moment, with slow work in hand: every thread ends, nothing fails."""
+    with Simulation(seed) as sim:
+        host = sim.host("r0")
+        bench = Bench(sim, host, Manager(host, InProcessTransport(host, APIServer(host))), Stop(host))
+        bench.create("a", "b")
+        bench.manager.add(bench.notes("runnable"))
+        bench.manager.add(bench.slow(2.0))
+        host.spawn("manager", lambda: bench.manager.run(bench.stop))
+        sim.advance(host.random.random() * 3.0 if seed % 4 else 0.0)
+
+        bench.stop.set()
+        sim.advance(60.0)
+
+        assert sim.threads() == []
+
+
+def test_on_the_real_machine_a_node_is_reconciled_and_everything_ends() -> None:
+    host = SystemHost("real")
+    manager, stop = Manager(host, InProcessTransport(host, APIServer(host))), Stop(host)
+    manager.client.create(NODES, {"metadata": {"name": "a"}})
+    manager.add(Controller("once", Calling(lambda request: stop.set())).watch(NODES))
+
+    manager.run(stop)
+
+    assert stop.is_set()
