@@ -29,6 +29,9 @@ LOOPBACK = "127.0.0.1"
 _STALL_LIMIT = 30.0
 # Bytes of one watch that may wait in this process; what is beyond waits in the core's history, where it can expire.
 _BUFFERED = 256 * 1024
+# Takes in one pass of the loop, so that a watch with much to say leaves time for others: one that
+# empties it, as a rule, and one that finds it empty.
+_TAKES = 2
 # Seconds that requests in hand get when the shell stops.
 _GRACE = 0.5
 
@@ -67,6 +70,7 @@ class Shell:
             self._listener.close()
         self._watches.finish()
         if self._aiohttp is not None:
+            self._aiohttp.pre_shutdown()  # which closes idle connections; the others get the grace
             await self._aiohttp.shutdown(_GRACE)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -180,7 +184,10 @@ class _Watcher:
         """Hand over what the core has, as far as the reader takes it."""
         if self._watch is None or self._connection is None or self._turn.done():
             return
-        while self._connection.get_write_buffer_size() <= _BUFFERED:
+        for _ in range(_TAKES):
+            if self._connection.get_write_buffer_size() > _BUFFERED:
+                self._end_turn(False)
+                return
             lines, over = self._watch.take()
             if lines:
                 data = b"".join(lines)
@@ -191,7 +198,7 @@ class _Watcher:
             if not lines:
                 self._set_timer(self._watch.next_wake())
                 return
-        self._end_turn(False)
+        self._watches.mark_due(self)
 
     def _end_turn(self, over: bool) -> None:
         if not self._turn.done():

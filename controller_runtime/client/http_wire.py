@@ -38,13 +38,14 @@ class Wire:
     Threads: one at a time; `shut_down` from any.
     """
 
-    __slots__ = ("_clock", "_socket", "deadline", "idle_since")
+    __slots__ = ("_clock", "_ended", "_socket", "deadline", "idle_since")
 
     def __init__(self, sock: socket.socket, clock: Clock, deadline: float) -> None:
         self._socket = sock
         self._clock = clock
         self.deadline = deadline
         self.idle_since = 0.0
+        self._ended = False  # the server has closed its side
 
     def start_tls(self, context: ssl.SSLContext, server_name: str) -> None:
         """Shake hands; everything after is encrypted."""
@@ -62,12 +63,16 @@ class Wire:
     def receive_into(self, buffer: WriteableBuffer) -> int:
         """Receive what there is, at least a byte; 0 at the end."""
         self._bound()
-        return self._socket.recv_into(buffer)
+        received = self._socket.recv_into(buffer)
+        self._ended = not received
+        return received
 
     def answer(self, method: str) -> HTTPResponse:
         """Read the head of the next answer; its body is then read from it."""
         response = HTTPResponse(cast("socket.socket", self), method=method)  # of a socket it calls `makefile` alone
         response.begin()
+        if self._ended:  # which the parser takes for the end of the headers
+            raise ConnectionError("cut inside the head of the answer")
         return response
 
     def makefile(self, mode: str) -> io.BufferedReader:

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m controller_runtime.apiserver` as a process: ready, stopped, refused."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kubernetes.client import ApiClient, Configuration, CoreV1Api
+from kubernetes.config import load_kube_config
+
+COMMAND = [sys.executable, "-m", "controller_runtime.apiserver"]
+
+
+class Server:
+    """A server process that has said it is ready."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "--exit-with-parent", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert self.process.stdout is not None
+        self.said = self.process.stdout.readline().decode().split()
+
+    @property
+    def kubeconfig(self) -> Path:
+        return Path(self.said[2].removeprefix("kubeconfig="))
+
+    def end(self) -> tuple[int, bytes, bytes]:
+        rest, errors = self.process.communicate(timeout=20)
+        return self.process.returncode, rest, errors
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    with running.process:  # closes the pipes, so that it ends if it still runs
+        pass
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    """Exit code and standard error of a server that should not start."""
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, timeout=20, stdin=subprocess.DEVNULL)
+    assert done.stdout == b""
+    return done.returncode, done.stderr.decode()
+
+
+def test_it_says_one_line_when_the_official_client_can_use_it(server: Server) -> None:
+    configuration = Configuration()
+    load_kube_config(str(server.kubeconfig), client_configuration=configuration)
+    with ApiClient(configuration) as client:
+        names = {namespace.metadata.name for namespace in CoreV1Api(client).list_namespace().items}
+
+    assert (server.said[0], server.said[1]) == ("ready", f"url={configuration.host}")
+    assert {"default", "kube-system"} <= names
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_well_and_its_files_are_gone(server: Server, number: signal.Signals) -> None:
+    folder = server.kubeconfig.parent
+    assert folder.stat().st_mode & 0o077 == 0
+
+    server.process.send_signal(number)
+
+    assert server.end() == (0, b"", b"")
+    assert not folder.exists()
+
+
+def test_it_ends_with_its_parent(server: Server) -> None:
+    code, _, _ = server.end()  # closes the pipe first
+
+    assert code == 0
+
+
+def test_the_kubeconfig_is_where_it_was_asked_for(tmp_path: Path) -> None:
+    server = Server("--kubeconfig-out", str(tmp_path / "mine"))
+
+    assert server.kubeconfig == tmp_path / "mine"
+    assert server.kubeconfig.stat().st_mode & 0o777 == 0o600
+    assert server.end()[0] == 0
+
+
+def test_a_taken_port_is_named_with_the_remedy() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, errors = run("--port", str(port))
+
+    assert code == 2
+    assert errors == f"error: port {port} of 127.0.0.1 is taken: choose another with --port\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["--kubeconfig-out", "{}/missing/file"], "{}/missing/file cannot be written", id="kubeconfig"),
+        pytest.param(["--kubeconfig-out", "{}/theirs"], "{}/theirs exists and is not one of ours", id="not ours"),
+        pytest.param(["--data-dir", "{}/theirs/data"], "{}/theirs/data", id="data directory"),
+        pytest.param(["--data-dir", "{}/theirs"], "theirs", id="data directory that is a file"),
+        pytest.param(["--port", "70000"], "70000", id="port out of range"),
+        pytest.param(["--prot", "7"], "--prot", id="unknown option"),
+        pytest.param(["extra"], "extra", id="argument too many"),
+        pytest.param(["--exit-with-parent"], "--exit-with-parent needs a pipe", id="no parent to watch"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_names_the_thing(tmp_path: Path, arguments: list[str], told: str) -> None:
+    (tmp_path / "theirs").write_text("somebody's")
+
+    code, errors = run(*[argument.format(tmp_path) for argument in arguments])
+
+    assert code == 2
+    assert errors.startswith("error: ")
+    assert errors.count("\n") == 1
+    assert told.format(tmp_path) in errors
