@@ -10,10 +10,7 @@ import pytest
 
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop
-from controller_runtime.testing.simulation import (
-    LockHeld,
-    Simulation,
-)
+from controller_runtime.testing.simulation import LockHeld, Simulation
 
 
 def test_what_leaves_a_thread_fails_the_run_with_that_exception() -> None:

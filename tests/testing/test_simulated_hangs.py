@@ -10,10 +10,7 @@ import pytest
 from simulated_programs import every, wait_for_ever
 
 from controller_runtime.core.host import Lock
-from controller_runtime.testing.simulation import (
-    Hang,
-    Simulation,
-)
+from controller_runtime.testing.simulation import Hang, Simulation
 
 
 def test_a_deadlock_names_the_threads_and_what_they_wait_on(sim: Simulation) -> None:

@@ -12,11 +12,7 @@ import pytest
 from simulated_programs import every, wait_for_ever
 
 from controller_runtime.core.log import get_logger
-from controller_runtime.testing.simulation import (
-    Crashed,
-    SimulatedHost,
-    Simulation,
-)
+from controller_runtime.testing.simulation import Crashed, SimulatedHost, Simulation
 
 
 def test_a_crash_unwinds_every_thread_and_no_finally_reaches_outside(sim: Simulation) -> None:

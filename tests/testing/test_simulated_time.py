@@ -8,11 +8,7 @@ from datetime import timedelta
 import pytest
 from simulated_programs import every, wait_for_ever
 
-from controller_runtime.testing.simulation import (
-    EPOCH,
-    Simulation,
-    Strategy,
-)
+from controller_runtime.testing.simulation import EPOCH, Simulation, Strategy
 
 
 @pytest.mark.parametrize("seed", range(20))
