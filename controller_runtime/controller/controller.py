@@ -148,7 +148,7 @@ class Controller:
     def start(self, host: Host, informers: Informers, stop: Stop, sync_deadline: float) -> None:
         """Attach the sources, wait until they have delivered their initial lists, start the workers.
 
-        Once `stop` is set nothing more is begun; it may be set while this waits.
+        `stop` may be set while this waits; then the workers find nothing to do.
 
         Args:
             host: What it runs on.
@@ -172,8 +172,7 @@ class Controller:
                 raise CacheSyncTimeout(
                     f"{self.name}: the initial list of {source.collection.resource} is not handled yet"
                 )
-        if not stop.is_set():
-            workers.start(self.workers)
+        workers.start(self.workers)
 
     def join_until(self, deadline: float | None) -> list[Thread]:
         """Wait for the workers; those that still work at `deadline` (absolute monotonic seconds)."""

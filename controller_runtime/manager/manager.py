@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
 
 from controller_runtime.api.resources import Resource
@@ -164,7 +163,10 @@ class Manager:
             if self._has_run:
                 raise UsageError("a manager runs once, and this one has been run")
             self._has_run = True
-        ties = self._tie(stop)
+        self.stopping.on_set(self._wake)
+        if stop is not None:
+            stop.on_set(self.stopping.set)
+            stop.on_set(self.stopping.cancel, Stage.CANCELLED)
         try:
             self._start_whatever_is_added()
         except ControllerRuntimeError as error:
@@ -172,16 +174,7 @@ class Manager:
         finally:
             self.stopping.set()
             stuck = self._program.finish(self._grace)
-            for untie in ties:
-                untie()
         self._raise_failure(stuck)
-
-    def _tie(self, stop: Stop | None) -> list[Callable[[], None]]:
-        """Follow the caller's stop, and wake up for our own."""
-        self.stopping.on_set(self._wake)
-        if stop is None:
-            return []
-        return [stop.on_set(self.stopping.set), stop.on_set(self.stopping.cancel, Stage.CANCELLED)]
 
     def _start_whatever_is_added(self) -> None:
         """Start what was added before, then what is added meanwhile, until it stops."""

@@ -56,7 +56,7 @@ class Program:
         self._informers.start(self._informers_stop)
 
     def start(self, things: Sequence[Controller | Runnable], cache_sync_timeout: float) -> None:
-        """Start `things` once the caches they need are filled; what `stopping` overtakes is not begun.
+        """Start `things` once the caches they need are filled; nothing, if `stopping` is set first.
 
         Args:
             things: In the order in which they were added.
@@ -71,15 +71,15 @@ class Program:
         for controller in controllers:
             for collection in controller.collections:
                 collection.informer(self._informers)
-        self._informers.wait_for_sync(self._stopping, cache_sync_timeout)
+        if not self._informers.wait_for_sync(self._stopping, cache_sync_timeout):
+            return
         for thing in things:
-            if not isinstance(thing, Controller) and not self._stopping.is_set():
+            if not isinstance(thing, Controller):
                 self._start_runnable(thing)
         for controller in controllers:
-            if not self._stopping.is_set():
-                self._controllers.append(controller)
-                controller.start(self._host, self._informers, self._stopping, deadline)
-                log.info("controller started", controller=controller.name, workers=controller.workers)
+            self._controllers.append(controller)
+            controller.start(self._host, self._informers, self._stopping, deadline)
+            log.info("controller started", controller=controller.name, workers=controller.workers)
 
     def finish(self, grace: float) -> list[Thread]:
         """Stop everything, once `stopping` is set; the threads that would not end.

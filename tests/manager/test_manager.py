@@ -135,17 +135,25 @@ def test_listers_of_one_collection_share_its_cache(bench: Bench) -> None:
 
 def test_everything_stops_in_the_mirror_of_its_start(bench: Bench) -> None:
     """The reconcile in hand ends first, then the runnables; the caches last."""
+
+    def linger(stop: Stop) -> None:
+        bench.log.append("runnable starts")
+        stop.wait_until(None)
+        Stop(bench.host, "asleep").wait(5.0)
+        bench.log.append("runnable ends")
+
     bench.create("node")
-    bench.manager.add(bench.notes("runnable"))
+    bench.manager.add(Running("runnable", linger))
     bench.manager.add(bench.slow(5.0))
     bench.start()
 
     bench.stop.set()
-    bench.sim.advance(1.0)
-    assert [name for name in bench.sim.threads() if "reflector" in name] == ["r0/reflector/nodes"]
+    bench.sim.advance(9.0)
+    assert bench.log == ["runnable starts", "node begins", "node ends"]
+    assert bench.sim.threads() == ["r0/manager", "r0/reflector/nodes", "r0/runnable"]
     bench.finish()
 
-    assert bench.log == ["runnable starts", "node begins", "node ends", "runnable ends"]
+    assert bench.log[-1] == "runnable ends"
     assert (bench.failure, bench.sim.threads()) == (None, [])
 
 
@@ -202,7 +210,7 @@ def test_a_failure_keeps_its_place_when_the_stop_fails_too(bench: Bench) -> None
 
 @pytest.mark.scenario("MG-04")
 def test_what_is_added_while_it_runs_starts_at_once_and_what_comes_too_late_is_refused(bench: Bench) -> None:
-    """Added before, it starts with the start; during the run, at once; after the stop it is refused, as is a second run."""
+    """Added before, it starts with the start; during the run, at once; after the stop refused, as is a second run."""
     bench.create("a")
     seen: list[str] = []
     bench.manager.add(bench.notes("first"))
@@ -322,6 +330,18 @@ def test_caches_that_do_not_fill_end_the_run_with_the_reason(sim: Simulation) ->
     assert "nodes" in str(bench.failure)
     assert "connection refused" in str(bench.failure)
     assert (bench.log, sim.threads()) == ([], [])
+
+
+def test_a_stop_before_the_caches_are_filled_starts_nothing(sim: Simulation) -> None:
+    host = sim.host("r0")
+    bench = Bench(sim, host, Manager(host, Refusing()), Stop(host))
+    bench.manager.add(bench.notes("runnable"))
+    bench.manager.add(Controller("zones", Calling(print)).watch(NODES))
+    bench.start()
+
+    bench.finish()
+
+    assert (bench.failure, bench.log, sim.threads()) == (None, [], [])
 
 
 @pytest.mark.scenario("CT-12")
