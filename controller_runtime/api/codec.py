@@ -89,7 +89,7 @@ def _refuse_other_models(model: type, resource: Resource[Any]) -> None:
         raise ValueError(f"{model.__name__} is not a model of {resource.kind}, the kind of {resource}")
 
 
-_Fields = inspect.StructType | inspect.DataclassType
+_Fields = inspect.StructType | inspect.DataclassType | inspect.TypedDictType
 _LISTS = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
 _ARRAYS = (*_LISTS, inspect.TupleType, inspect.NamedTupleType)
 _OBJECTS = (inspect.StructType, inspect.DataclassType, inspect.TypedDictType, inspect.DictType)
@@ -109,7 +109,7 @@ def _mismatches(shape: inspect.Type, schema: Schema, where: str) -> Iterator[str
             return
         case _ if not _fits(shape, schema):
             yield f"{where} is of type {schema.type}, which cannot be read as {_type_name(shape)}"
-        case inspect.StructType() | inspect.DataclassType() if schema.properties:
+        case inspect.StructType() | inspect.DataclassType() | inspect.TypedDictType() if schema.properties:
             for field in shape.fields:
                 yield from _field_mismatches(shape, field, schema, where)
         case inspect.DictType(value_type=inner) if schema.additional is not None:
@@ -152,6 +152,6 @@ def _nearest(wire: str, names: list[str]) -> str:
 
 
 def _type_name(shape: inspect.Type) -> str:
-    if isinstance(shape, (inspect.StructType, inspect.DataclassType)):
+    if isinstance(shape, (inspect.StructType, inspect.DataclassType, inspect.TypedDictType)):
         return shape.cls.__name__
     return type(shape).__name__.removesuffix("Type").lower()

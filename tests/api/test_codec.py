@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 import attrs
 import msgspec
@@ -160,6 +160,9 @@ def _refused(name: str, wire: str, kind: Any, **options: Any) -> Any:
             _refused("zebra", "zebra", str),
             ["Inner.zebra reads 'zebra', which Node.spec does not have"],
             id="nothing like it",
+        ),
+        pytest.param(
+            TypedDict("D", {"spec": TypedDict("S", {"podCidr": str})}), ["S.podCidr", "'podCIDR'"], id="typed dict"
         ),
         pytest.param(attrs.make_class("A", {"spek": attrs.field(type=str)}), ["A.spek", "'spec'"], id="attrs class"),
     ],

@@ -241,6 +241,24 @@ def test_store_is_told_every_version_bookmarks_included(scene: Make) -> None:
     assert told == ["10", "20", "30", "40"]
 
 
+@pytest.mark.scenario("RF-29")
+def test_initial_objects_do_not_move_the_version(scene: Make) -> None:
+    """Synthetic ADDED at 7, 3 and 9 do not move the version; the bookmark and then MODIFIED 12 do."""
+    initial = [line("ADDED", node(name, version)) for name, version in [("a", 7), ("b", 3), ("c", 9)]]
+    s = scene(
+        watched(
+            *initial, Pause(1.0), bookmark_line(9, ends_initial="true"), Pause(1.0), line("MODIFIED", node("a", 12))
+        )
+    )
+    versions = [s.store.version]
+
+    for _ in range(2):
+        s.sim.advance(1.0)
+        versions.append(s.store.version)
+
+    assert versions == ["", "9", "12"]
+
+
 @pytest.mark.scenario("WL-09")
 @pytest.mark.parametrize("end", [Cut(), End()])
 def test_watch_that_ends_is_resumed_at_the_last_version(scene: Make, end: Cut | End) -> None:
