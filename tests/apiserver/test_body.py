@@ -221,9 +221,8 @@ def test_quantities_of_nothing_are_refused() -> None:
 
 
 def test_parts_of_the_old_object_are_taken_as_they_are() -> None:
-    old = decoded(NODE, {"metadata": {"name": "n"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
-    unseen = {"no": "condition"}
-    old["status"]["conditions"].append(unseen)
+    old = decoded(NODE, {"metadata": {"name": "n"}})
+    old["status"]["unheard-of"] = 1  # would be told and left out if it were looked at again
 
     obj, warnings = admit(NODE, {**old, "metadata": {"name": "n", "labels": {"a": "b"}}}, old=old)
 
@@ -234,11 +233,13 @@ def test_parts_of_the_old_object_are_taken_as_they_are() -> None:
 def test_parts_that_moved_within_a_list_are_known_too() -> None:
     old = decoded(NODE, {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "a"}, {"key": "b"}]}})
     first, second = old["spec"]["taints"]
+    first["unheard-of"] = 1  # as above
 
-    obj, _ = admit(NODE, {**old, "spec": {"taints": [second, first]}}, old=old)
+    obj, warnings = admit(NODE, {**old, "spec": {"taints": [second, first]}}, old=old)
 
     assert obj["spec"]["taints"][0] is second
     assert obj["spec"]["taints"][1] is first
+    assert warnings == []
 
 
 def test_a_patched_object_of_the_wrong_form_is_invalid() -> None:
