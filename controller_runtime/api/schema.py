@@ -27,12 +27,9 @@ class Schema:
         type: `object`, `array`, `string`, `integer`, `number`, `boolean`, or empty where several may stand.
         format: Such as `int32`, `date-time`, `int-or-string`; empty for none.
         required: Properties that have to be there, by the schema's word.
-        enum: The texts allowed; empty where any is.
         default: What stands there when the client is silent; None for nothing.
         merge_key: What tells the elements of a list apart in a strategic merge; empty for none.
         strategies: Of a strategic merge, such as `("merge", "retainKeys")`; without `merge` a list is replaced.
-        list_type: `atomic`, `set`, `map` or empty.
-        list_keys: What tells the elements of a list of type `map` apart.
 
     Threads: any.
     """
@@ -45,13 +42,10 @@ class Schema:
         self.type: str = self._raw.get("type", "")
         self.format: str = self._raw.get("format", "")
         self.required: tuple[str, ...] = tuple(self._raw.get("required", ()))
-        self.enum: tuple[str, ...] = tuple(self._raw.get("enum", ()))
         self.default: Any = self._raw.get("default")
         self.merge_key: str = self._raw.get("x-kubernetes-patch-merge-key", "")
         strategies = self._raw.get("x-kubernetes-patch-strategy", "")
         self.strategies: tuple[str, ...] = tuple(strategies.split(",")) if strategies else ()
-        self.list_type: str = self._raw.get("x-kubernetes-list-type", "")
-        self.list_keys: tuple[str, ...] = tuple(self._raw.get("x-kubernetes-list-map-keys", ()))
 
     @functools.cached_property
     def properties(self) -> Mapping[str, Schema]:

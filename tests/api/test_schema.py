@@ -47,7 +47,7 @@ def test_references_are_followed_and_named() -> None:
 
     assert (renew_time.name, renew_time.type) == ("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime", "string")
     assert at("Lease", "spec.leaseDurationSeconds", "coordination.k8s.io").format == "int32"
-    assert at("Node", "spec.taints.[].effect").enum == ("NoExecute", "NoSchedule", "PreferNoSchedule")
+    assert at("Node", "spec.taints.[]").required == ("key", "effect")
     assert at("Node", "status.capacity.cpu").name == "io.k8s.apimachinery.pkg.api.resource.Quantity"
     assert at("Node", "status").default == {}
 
