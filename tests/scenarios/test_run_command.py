@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`controllers run` as a user meets it: a process, its output, signals and exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:%d"}}]
+users: [{name: u, user: {token: abc}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+current-context: c
+"""
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "controllers", "run", *arguments]
+
+
+@contextlib.contextmanager
+def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_until(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
+    """Read lines until one matches; the test's own timeout bounds the wait."""
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if match := re.search(pattern, line):
+            return match
+    raise AssertionError(f"it ended without {pattern!r}: {''.join(said)}")
+
+
+def wait_until_gone(pid: int) -> None:
+    """Wait for a process that is no child of ours; the test's own timeout bounds the wait."""
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            select.select([descriptor], [], [])
+        finally:
+            os.close(descriptor)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminate"])
+def test_120_nodes_cross_the_boundary_and_a_signal_ends_everything_well(number: signal.Signals) -> None:
+    with running("--embedded", "--hollow-nodes", "120") as process:
+        server = int(read_until(process, r"server is ready pid=(\d+)")[1])
+        read_until(process, r"crossed a size boundary nodes=101 ttl=15 was=0")
+        read_until(process, r" nodes=120 ttl_15=120 ")
+
+        process.send_signal(number)
+        _, rest = process.communicate()
+
+    assert process.returncode == 0
+    assert "Traceback" not in rest
+    assert rest.splitlines()[-1].endswith("stopped")
+    wait_until_gone(server)
+
+
+def test_a_run_ends_by_itself_after_its_duration() -> None:
+    outcome = subprocess.run(command("--duration", "0.5"), capture_output=True, text=True, check=False)
+
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout == ""
+    assert "Traceback" not in outcome.stderr
+
+
+def test_a_killed_run_leaves_no_server_behind() -> None:
+    with running("--embedded") as process:
+        server = int(read_until(process, r"server is ready pid=(\d+)")[1])
+        read_until(process, "controller started")
+
+        process.kill()
+
+        wait_until_gone(server)
+
+
+def test_a_server_that_dies_is_named_and_the_run_still_stops_well() -> None:
+    with running("--embedded", "--hollow-nodes", "3") as process:
+        server = int(read_until(process, r"server is ready pid=(\d+)")[1])
+        read_until(process, "hollow nodes registered")
+
+        os.kill(server, signal.SIGKILL)
+        read_until(process, "WARNING .*no answer|WARNING .*cut|WARNING .*refused")
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate()
+
+    assert process.returncode == 0
+    assert "Traceback" not in rest
+
+
+def test_json_lines_are_one_object_each() -> None:
+    arguments = command("--duration", "0.5", "--log-format", "json")
+
+    outcome = subprocess.run(arguments, capture_output=True, text=True, check=False)
+
+    messages = [json.loads(line)["message"] for line in outcome.stderr.splitlines()]
+    assert messages[0] == "embedded API server is ready"
+    assert messages[-1] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        pytest.param(["--controllers=node-tlt"], 2, "did you mean 'node-ttl'", id="unknown controller"),
+        pytest.param(["--nope"], 2, "no such option", id="unknown option"),
+        pytest.param(["--duration", "soon"], 2, "not a valid float", id="duration that is no number"),
+        pytest.param(["--kubeconfig={tmp}/none", "--controllers=*"], 2, "none does not exist", id="no kubeconfig"),
+        pytest.param(
+            ["--kubeconfig={tmp}/broken", "--controllers=*"], 2, "is not a kubeconfig", id="broken kubeconfig"
+        ),
+        pytest.param(
+            ["--kubeconfig={tmp}/refusing", "--context=x", "--controllers=*"], 2, "context 'x'", id="unknown context"
+        ),
+        pytest.param(
+            ["--kubeconfig={tmp}/refusing", "--controllers=*"], 1, "cannot reach the API server", id="refused"
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_a_status(arguments: list[str], status: int, says: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    (tmp_path / "broken").write_text("clusters: [")
+    (tmp_path / "refusing").write_text(KUBECONFIG % port)
+    filled = [argument.replace("{tmp}", str(tmp_path)) for argument in arguments]
+
+    outcome = subprocess.run(command(*filled), capture_output=True, text=True, check=False)
+
+    assert outcome.returncode == status
+    assert outcome.stdout == ""
+    assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
+    assert says in outcome.stderr
