@@ -1,30 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps a copy of one collection in step with the server: list, watch, recover.
 
-Three states and one table of recoveries, `recovery`. A list begins at any state the
-server has at hand, later ones at the version last seen, so that the copy does not go
-back in time; the most recent state is asked for only once a version was refused.
+The states and what follows from a failure are in `recovery`. The first list begins at
+any state the server has at hand, later ones at the version last seen, so that the copy
+does not go back in time; the most recent is asked for only once a version was refused.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from controller_runtime.api.objects import Cached, Request
+from controller_runtime.cache.recovery import State, classify, recovery
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
 from controller_runtime.core.backoff import Backoff, Retrying
-from controller_runtime.core.errors import (
-    APIError,
-    ConnectionLost,
-    ControllerRuntimeError,
-    Expired,
-    ServerError,
-    StreamIdle,
-    TooManyRequests,
-)
+from controller_runtime.core.errors import APIError, ConnectionLost, ControllerRuntimeError, StreamIdle
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
@@ -45,84 +37,6 @@ INITIAL_SILENCE = 30.0
 
 TOO_SHORT = 1.0
 """A watch that ends sooner, in seconds, without having said anything has failed."""
-
-
-class State(enum.Enum):
-    """What the reflector is doing."""
-
-    STREAMING = "streaming the list"
-    LISTING = "listing by pages"
-    WATCHING = "watching"
-
-
-class Failure(enum.Enum):
-    """What a failure says about what was asked."""
-
-    VERSION = "the version asked for is not to be had"
-    BUSY = "nothing: the server, or the way to it, is down or overloaded"
-    OTHER = "something else is wrong, perhaps with the question"
-
-
-class Recovery(NamedTuple):
-    """What to do about a failure.
-
-    Attributes:
-        state: Where to go on.
-        wait: Whether to back off first.
-        most_recent: Whether the version last seen is of no use to the next list.
-    """
-
-    state: State
-    wait: bool = True
-    most_recent: bool = False
-
-
-def recovery(state: State, failure: Failure, *, relist: State, fruitless: int, most_recent: bool) -> Recovery:
-    """What follows from a failure in `state`: the whole policy, pure.
-
-    Args:
-        state: Where it happened.
-        failure: What happened.
-        relist: The state in which a list begins.
-        fruitless: Tries that failed in a row without a single line, this one included.
-        most_recent: Whether the most recent state had been asked for.
-    """
-    match state, failure:
-        case State.WATCHING, Failure.VERSION:
-            return Recovery(relist)
-        case _, Failure.VERSION:  # the first time without waiting: nothing is wrong with the server
-            return Recovery(state, wait=most_recent, most_recent=True)
-        case (State.LISTING, _) | (_, Failure.BUSY):
-            return Recovery(state)
-        case State.STREAMING, _:  # a server that cannot stream lists, or does not say when they end
-            return Recovery(State.LISTING, wait=False)
-        case _:
-            # Twice in a row it may be the version's fault: a server whose data went back is silent until it gets there.
-            return Recovery(relist if fruitless > 1 else state)
-
-
-def classify(error: ControllerRuntimeError) -> Failure:
-    """What `error` says about what was asked."""
-    match error:
-        case Expired():
-            return Failure.VERSION
-        case APIError() if _is_too_large(error):
-            return Failure.VERSION
-        case TooManyRequests() | ServerError(code=502 | 503 | 504):
-            return Failure.BUSY
-        case ConnectionLost() if not isinstance(error, StreamIdle):
-            return Failure.BUSY
-        case _:
-            return Failure.OTHER
-
-
-def _is_too_large(error: APIError) -> bool:
-    """Whether the server has yet to reach the version asked for; it has said so in three ways over time."""
-    causes = error.details.get("causes") or ()
-    return "Too large resource version" in str(error) or any(
-        cause.get("reason") == "ResourceVersionTooLarge" or cause.get("message") == "Too large resource version"
-        for cause in causes
-    )
 
 
 class Sink(Protocol):
@@ -210,12 +124,11 @@ class Reflector:
         self._complete(objects, version)
 
     def _watch(self, stop: Stop) -> None:
-        self._initial = {}
+        initial = self.state is State.STREAMING
         self.watches += 1
-        self.lists += self.state is State.STREAMING
+        self.lists += initial
         began = self._host.monotonic()
         timeout = self._host.random.uniform(*WATCH_TIMEOUT)
-        initial = self.state is State.STREAMING
         heard = False
         with self._source.watch(self._wanted(), timeout=timeout, initial_events=initial) as stream:
             forget = stop.on_set(stream.close)
@@ -264,6 +177,7 @@ class Reflector:
         self._sink.replace(objects, version)
 
     def _recover(self, error: ControllerRuntimeError, stop: Stop) -> None:
+        self._initial = {}  # half a list is of no use, and holds memory
         self._fruitless += 1
         self.idle += isinstance(error, StreamIdle)
         self.last_error = str(error)

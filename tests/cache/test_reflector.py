@@ -11,20 +11,10 @@ from nodes import bookmark_line, error_line, line, node
 from scripted import Act, Answer, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
 
 from controller_runtime.api.resources import NODES
-from controller_runtime.cache.reflector import Failure, Recovery, Reflector, State, classify, recovery
+from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Store
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import (
-    APIError,
-    ConnectionLost,
-    DecodeError,
-    Expired,
-    Forbidden,
-    ServerError,
-    StreamIdle,
-    TooManyRequests,
-)
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
@@ -585,43 +575,3 @@ def test_stop_ends_a_wait_between_tries(scene: Make, sim: Simulation) -> None:
     sim.settle()
 
     assert s.thread.join_until(None)
-
-
-# The policy, by itself.
-
-
-@pytest.mark.parametrize(
-    ("error", "failure_"),
-    [
-        pytest.param(Expired("", code=410), Failure.VERSION, id="expired"),
-        pytest.param(ServerError("Too large resource version", code=504), Failure.VERSION, id="too large"),
-        pytest.param(TooManyRequests("", code=429), Failure.BUSY, id="too many requests"),
-        pytest.param(ConnectionLost(""), Failure.BUSY, id="connection lost"),
-        pytest.param(ServerError("", code=503), Failure.BUSY, id="unavailable"),
-        pytest.param(StreamIdle(""), Failure.OTHER, id="silence"),
-        pytest.param(ServerError("", code=500), Failure.OTHER, id="internal error"),
-        pytest.param(Forbidden("", code=403), Failure.OTHER, id="forbidden"),
-        pytest.param(APIError("", code=418), Failure.OTHER, id="anything"),
-        pytest.param(DecodeError(""), Failure.OTHER, id="no list"),
-    ],
-)
-def test_failures_are_told_apart_by_what_they_say_about_the_question(error: APIError, failure_: Failure) -> None:
-    assert classify(error) is failure_
-
-
-@pytest.mark.parametrize("fruitless", [1, 2, 9])
-@pytest.mark.parametrize("relist", [State.STREAMING, State.LISTING])
-@pytest.mark.parametrize("state", State)
-def test_no_failure_loops_without_a_wait(state: State, relist: State, fruitless: int) -> None:
-    for failure_ in Failure:
-        seen: set[tuple[State, bool]] = set()
-        at, most_recent, waited = state, False, False
-        while not waited:
-            assert (at, most_recent) not in seen, f"{failure_} goes round in {at} without a wait"
-            seen.add((at, most_recent))
-            at, waited, wanted = recovery(at, failure_, relist=relist, fruitless=fruitless, most_recent=most_recent)
-            most_recent = most_recent or wanted
-
-
-def test_recovery_defaults_to_waiting() -> None:
-    assert Recovery(State.LISTING) == (State.LISTING, True, False)
