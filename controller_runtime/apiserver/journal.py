@@ -24,6 +24,11 @@ CREATE TABLE IF NOT EXISTS objects (
 );
 CREATE TABLE IF NOT EXISTS reserved (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL);
 """
+# Replacing the row would write its index anew as well.
+_PUT = """
+INSERT INTO objects VALUES (?, ?, ?, ?)
+ON CONFLICT (collection, key) DO UPDATE SET version = excluded.version, raw = excluded.raw
+"""
 
 
 class SQLiteJournal:
@@ -49,22 +54,20 @@ class SQLiteJournal:
             raise self._unusable(error) from error
         try:
             self._prepare()
-        except sqlite3.Error as error:
-            self._database.close()
+        except (sqlite3.Error, UsageError) as error:
+            self.close()
             raise self._unusable(error) from error
-        except UsageError:
-            self._database.close()
-            raise
 
     def load(self) -> tuple[int, list[tuple[str, Stored]]]:
         """The end of the last reserved block, and every object with its collection.
 
         Raises:
-            UsageError: The file is damaged.
+            UsageError: The file is damaged; it is closed.
         """
         try:
             return self._reserved, list(self._objects())
         except sqlite3.Error as error:
+            self.close()
             raise self._unusable(error) from error
 
     def write(self, collection: str, key: str, version: int, raw: bytes | None) -> None:
@@ -78,9 +81,7 @@ class SQLiteJournal:
         if raw is None:
             self._database.execute("DELETE FROM objects WHERE collection = ? AND key = ?", (collection, key))
         else:
-            self._database.execute(
-                "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)", (collection, key, version, raw)
-            )
+            self._database.execute(_PUT, (collection, key, version, raw))
 
     def close(self) -> None:
         """Fold the log into the file and let go of it. Idempotent."""
@@ -93,7 +94,7 @@ class SQLiteJournal:
         self._database.execute("PRAGMA synchronous = NORMAL")
         (found,) = self._database.execute("PRAGMA user_version").fetchone()
         if found not in (0, _FORMAT):
-            raise UsageError(f"data directory {self._path.parent}: written by another version (format {found})")
+            raise UsageError(f"its format is {found}, not {_FORMAT}")
         self._database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
         row = self._database.execute("SELECT version FROM reserved").fetchone()
         self._reserved = row[0] if row else 0

@@ -60,6 +60,11 @@ class _Token(msgspec.Struct, frozen=True):
             raise bad_request(f"invalid continue token: {error}") from None
 
 
+def too_old(asked: int, forgotten: Compacted) -> StatusError:
+    """410: the changes since the version asked for are not all kept."""
+    return expired(f"too old resource version: {asked} ({forgotten.oldest})")
+
+
 def page_of(storage: Storage, collection: str, selection: Selection, options: ListOptions) -> Page:
     """The page asked for.
 
@@ -90,7 +95,7 @@ def _state(storage: Storage, collection: str, selection: Selection, at: int | No
         if start:
             text = "the continue token has expired; go on with the newest state by the token given, or list again"
             raise expired(text, str(_Token(_NEWEST, start))) from None
-        raise StatusError(410, "Expired", f"too old resource version: {at} ({forgotten.oldest})") from None
+        raise too_old(at or 0, forgotten) from None
 
 
 def _cut(snapshot: Snapshot, start: int, selection: Selection, limit: int) -> Page:

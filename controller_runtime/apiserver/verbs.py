@@ -83,8 +83,8 @@ def verb_of(route: Route, method: str) -> str:
     """
     verb = (_OF_OBJECTS if route.name else _OF_COLLECTIONS).get(method)
     allowed = part_verbs(route.subresource) if route.subresource else route.kind.verbs
-    # Objects are created in a namespace, not in all of them.
-    homeless = verb == "create" and route.kind.namespaced and not route.namespace
+    # All namespaces at once are for reading.
+    homeless = verb in ("create", "deletecollection") and route.kind.namespaced and not route.namespace
     if verb is None or verb not in allowed or homeless:
         raise method_not_allowed()
     return verb

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 from controller_runtime.apiserver.forms import EventType, Form, error_line
 from controller_runtime.apiserver.history import Compacted
+from controller_runtime.apiserver.listing import too_old
 from controller_runtime.apiserver.options import ListOptions, version_number
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.selection import Selection
-from controller_runtime.apiserver.status import StatusError, expired, too_large_version
+from controller_runtime.apiserver.status import StatusError, too_large_version
 from controller_runtime.apiserver.storage import Cursor, Storage
 from controller_runtime.apiserver.stored import Change, Stored
 from controller_runtime.core.host import Clock, Host
@@ -220,8 +221,3 @@ def open_watch(
         bookmarks=options.bookmarks,
         duration=options.timeout or _SHORTEST * (1.0 + host.random.random()),
     )
-
-
-def too_old(asked: int, forgotten: Compacted) -> StatusError:
-    """The failure of a watch whose past is forgotten."""
-    return expired(f"too old resource version: {asked} ({forgotten.oldest})")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from asking import LEASES, NODES, PODS, Asking, brief, events, lease, node, pod, version
 
+from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
 
 NAMESPACES = "/api/v1/namespaces"
@@ -214,6 +215,22 @@ def test_collection_is_deleted_by_selection(ask: Asking) -> None:
 
     assert [item["metadata"]["name"] for item in deleted["items"]] == ["a", "c"]
     assert [item["metadata"]["name"] for item in ask.ok("GET", LEASES)["items"]] == ["b"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_may_delete_one_collection_at_once(seed: int) -> None:
+    with Simulation(seed=seed, switch_chance=0.5) as sim:
+        host = sim.host("apiserver")
+        ask = Asking(APIServer(host))
+        for number in range(10):
+            ask.ok("POST", LEASES, lease(f"l{number}"))
+        answers: list[int] = []
+        for number in range(2):
+            host.spawn(f"client-{number}", lambda: answers.append(ask("DELETE", LEASES)[0]))
+        sim.settle()
+
+        assert answers == [200, 200]
+        assert ask.ok("GET", LEASES)["items"] == []
 
 
 def test_namespaces_are_deleted_one_by_one_only(ask: Asking) -> None:

@@ -86,6 +86,7 @@ def test_resources_tell_their_verbs_and_parts(ask: Asking) -> None:
         pytest.param("POST", "/api/v1/nodes/n", 405, id="post of an object"),
         pytest.param("PUT", "/api/v1/nodes", 405, id="put of a collection"),
         pytest.param("POST", "/api/v1/pods", 405, id="post in all namespaces"),
+        pytest.param("DELETE", "/api/v1/pods", 405, id="deletion in all namespaces"),
         pytest.param("DELETE", "/api/v1/nodes/n/status", 405, id="deletion of a part"),
         pytest.param("GET", "/api/v1/namespaces/default/finalize", 405, id="reading what can only be put"),
         pytest.param("BREW", "/api/v1/nodes", 405, id="unknown method"),

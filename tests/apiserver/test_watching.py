@@ -231,6 +231,24 @@ def test_reader_of_an_empty_collection_is_told_of_its_first_object(sim: Simulati
     assert told == ["ready"]
 
 
+def test_watch_of_a_namespace_tells_of_no_other(ask: Asking) -> None:
+    watch = ask.watch(LEASES)
+
+    ask.ok("POST", LEASES.replace("default", "kube-system"), lease("a"))
+    ask.ok("POST", LEASES, lease("b"))
+
+    assert brief(events(watch)) == [("ADDED", "b")]
+
+
+def test_bookmark_waits_for_its_turn(sim: Simulation, ask: Asking) -> None:
+    watch = ask.watch(LEASES, allowWatchBookmarks="true")
+    events(watch)
+    ask.ok("POST", LEASES, lease("a"))
+    sim.advance(60)
+
+    assert [len(watch.take(1)[0]) for _ in range(3)] == [1, 1, 0]
+
+
 def test_nothing_is_taken_twice_and_no_more_than_asked(ask: Asking) -> None:
     for name in "abc":
         ask.ok("POST", LEASES, lease(name))
