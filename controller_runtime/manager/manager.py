@@ -41,12 +41,17 @@ class Manager:
         stopping: Set when the manager stops, cancelled when its grace has run out; for
             reconcilers that wait or take long.
 
+    Raises:
+        ValueError: A negative grace.
+
     Threads: `add`, `lister` and `informer` from any; `run` from one.
     """
 
     def __init__(
         self, host: Host, transport: Transport, *, grace: float = 30.0, cache_sync_timeout: float = 120.0
     ) -> None:
+        if grace < 0:
+            raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
         self.client = Client(host, transport)
         self.stopping = Stop(host, "manager")
@@ -152,6 +157,8 @@ class Manager:
     def run(self, stop: Stop | None = None) -> None:
         """Run until `stop` is set or something fails; then stop everything, in order.
 
+        The client still works afterwards, but the transport keeps no connection open.
+
         Raises:
             UsageError: It has run before.
             CacheSyncTimeout: The caches did not fill in time.
@@ -174,6 +181,7 @@ class Manager:
         finally:
             self.stopping.set()
             stuck = self._program.finish(self._grace)
+            self._transport.close()
         self._raise_failure(stuck)
 
     def _start_whatever_is_added(self) -> None:
@@ -206,8 +214,9 @@ class Manager:
             late = ControllerRuntimeError(
                 f"still running after a grace of {self._grace:g} s, though cancelled: {names}"
             )
-            failure = failure if failure is not None else late
-            if failure is not late:
+            if failure is None:
+                failure = late
+            else:
                 failure.add_note(str(late))
             for thread in stuck:
                 failure.add_note(f"{thread.name} stands at\n{thread.stack()}")

@@ -294,6 +294,23 @@ def test_what_is_still_stuck_is_named_with_its_stack(bench: Bench) -> None:
     forever.set()
 
 
+def test_a_negative_grace_is_refused(sim: Simulation) -> None:
+    with pytest.raises(ValueError, match=r"grace \(-1\) must be zero or more"):
+        Manager(sim.host("r0"), Refusing(), grace=-1)
+
+
+def test_a_crash_leaves_nothing_behind_that_waits(bench: Bench) -> None:
+    bench.create("node")
+    bench.manager.add(bench.notes("runnable"))
+    bench.manager.add(bench.slow(60.0))
+    bench.start()
+
+    bench.sim.crash(bench.host)
+    bench.sim.settle()
+
+    assert bench.sim.threads() == []
+
+
 def test_names_are_taken_once(bench: Bench) -> None:
     bench.manager.add(bench.notes("zones"))
 
