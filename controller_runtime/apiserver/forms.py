@@ -52,8 +52,6 @@ class JSONForm:
         kind: Of the objects.
     """
 
-    content_type = "application/json"
-
     def __init__(self, api_version: str, kind: str) -> None:
         head = f'"apiVersion":"{api_version}",'
         self._single = f'{{"kind":"{kind}",{head}'.encode()

@@ -41,6 +41,9 @@ class APIServer:
         token: The bearer token that may do everything; None lets everybody in. Without
             it one may still ask for health and version.
 
+    Attributes:
+        storage: What it keeps, for whoever acts on objects from inside.
+
     Raises:
         UsageError: The data directory cannot be used.
 

@@ -11,7 +11,7 @@ import bisect
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-from controller_runtime.apiserver.history import Compacted, History, Log, rewound
+from controller_runtime.apiserver.history import History, Log, rewound
 from controller_runtime.apiserver.stored import Change, Draft, Stored
 from controller_runtime.core.host import Host
 
@@ -127,7 +127,7 @@ class Storage:
 
         Args:
             collection: Which kind.
-            prefix: Empty for all; else it ends with a slash.
+            prefix: Such as `namespace/`; empty for all.
             at: A version no newer than the storage's; None is now.
 
         Raises:
@@ -152,7 +152,9 @@ class Storage:
 
         Returns:
             What was done, kept by the journal; None if the object is no longer `expected`.
+            An error of the journal is raised, and nothing has been done.
         """
+        now = self._host.monotonic()
         with self._lock:
             found = self._collection(collection)
             if found.objects.get(key) is not expected:
@@ -166,7 +168,7 @@ class Storage:
                 found.put(new)
             else:
                 found.remove(key)
-            change = Change(version, self._host.monotonic(), expected, new)
+            change = Change(version, now, expected, new)
             found.log.append(change)
             ready = found.everyone_waiting()
         for cursor in ready:
@@ -259,6 +261,3 @@ class Cursor:
     def close(self) -> None:
         """Want no more. Idempotent."""
         self._storage._leave(self)
-
-
-__all__ = ["Batch", "Compacted", "Cursor", "History", "Journal", "Snapshot", "Storage"]
