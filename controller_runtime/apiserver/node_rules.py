@@ -25,9 +25,9 @@ class NodeRules(Rules):
         spec, status = part(obj, "spec"), part(obj, "status")
         taints = spec.get("taints", [])
         if not any(_identity(taint) == _identity(_NOT_READY) for taint in taints):
-            spec = {**spec, "taints": [*taints, _NOT_READY]}
+            spec = {**spec, "taints": [*taints, {**_NOT_READY}]}
         if status.get("capacity") and not status.get("allocatable"):
-            status = {**status, "allocatable": status["capacity"]}
+            status = {**status, "allocatable": {**status["capacity"]}}
         return _with_both_cidrs({**obj, "spec": spec, "status": status})
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:

@@ -19,7 +19,6 @@ _SPEC_DEFAULTS: Mapping[str, Any] = {
     "restartPolicy": "Always",
     "terminationGracePeriodSeconds": DEFAULT_GRACE,
     "dnsPolicy": "ClusterFirst",
-    "securityContext": {},
     "schedulerName": "default-scheduler",
     "priority": 0,
     "enableServiceLinks": True,
@@ -76,7 +75,8 @@ def grace_of(obj: Object, asked: int | None) -> int:
 
 
 def _defaulted(spec: Object) -> dict[str, Any]:
-    defaulted = {**spec, **{name: value for name, value in _SPEC_DEFAULTS.items() if name not in spec}}
+    defaults = {**_SPEC_DEFAULTS, "securityContext": {}}
+    defaulted = {**spec, **{name: value for name, value in defaults.items() if name not in spec}}
     for name in _CONTAINERS:
         if name in spec:
             defaulted[name] = [_container(container) for container in spec[name]]

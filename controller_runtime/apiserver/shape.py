@@ -128,10 +128,15 @@ def _object_with(fields: _Fields) -> Shape:
             raise Misshapen(f"{path_of((place, f'.{name}'))}: {error}") from error
         for name, default in defaults.items():
             if value.get(name) is None and (default is not None or name not in value):
-                changes[name] = default
+                changes[name] = _fresh(default)
         return _changed(value, changes, defaults) if changes else value
 
     return shape
+
+
+def _fresh(default: Any) -> Any:
+    """A default of the object's own: objects are plain dicts, and whoever holds one may write to it."""
+    return {name: _fresh(item) for name, item in default.items()} if type(default) is dict else default
 
 
 def _changed(value: dict[str, Any], changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:

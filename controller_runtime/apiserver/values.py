@@ -152,7 +152,7 @@ _BY_PLAIN_TYPE: Mapping[str, Reader] = {
     "object": mapping,
     "": anything,
 }
-_ZEROS: Mapping[Reader, Any] = {string: "", boolean: False, int32: 0, int64: 0, number: 0, quantity: "0", mapping: {}}
+_ZEROS: Mapping[Reader, Any] = {string: "", boolean: False, int32: 0, int64: 0, number: 0, quantity: "0"}
 
 
 def reader_for(schema: Schema) -> Reader | None:
@@ -165,5 +165,5 @@ def reader_for(schema: Schema) -> Reader | None:
 
 
 def zero_of(reader: Reader) -> Any:
-    """What a null is read as where it cannot be left out: inside lists and maps."""
+    """What a null is read as where it cannot be left out: inside lists and maps. None where it stays null."""
     return _ZEROS.get(reader)

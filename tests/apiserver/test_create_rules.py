@@ -366,3 +366,35 @@ def test_bad_pods_are_refused(spec: dict[str, Any], fields: list[str]) -> None:
     causes = refused(POD, pod(**spec)).body()["details"]["causes"]
 
     assert [cause["field"] for cause in causes] == fields
+
+
+@pytest.mark.parametrize(
+    ("kind", "obj"),
+    [
+        pytest.param(NODE, {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}}, id="node"),
+        pytest.param(POD, pod(), id="pod"),
+        pytest.param(NAMESPACE, {"metadata": {"name": "n"}}, id="namespace"),
+        pytest.param(LEASE, lease(), id="lease"),
+    ],
+)
+def test_what_the_server_adds_to_an_object_is_that_objects_own(kind: Kind, obj: dict[str, Any]) -> None:
+    first = created(kind, copy.deepcopy(obj))
+    before = copy.deepcopy(first)
+    second = created(kind, copy.deepcopy(obj))
+
+    scribble(second)
+
+    assert first == before
+    assert created(kind, copy.deepcopy(obj)) == before
+
+
+def scribble(value: Any) -> None:
+    """Write into every container there is."""
+    if isinstance(value, dict):
+        for item in list(value.values()):
+            scribble(item)
+        value["scribbled"] = True
+    elif isinstance(value, list):
+        for item in list(value):
+            scribble(item)
+        value.append("scribbled")
