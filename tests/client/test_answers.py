@@ -61,6 +61,7 @@ def test_a_status_is_an_error_of_its_reason(response: HTTPResponse, error: type[
         pytest.param(401, b"Unauthorized\n", Unauthorized, "the server answered 401: Unauthorized", id="plain text"),
         pytest.param(403, b"", Forbidden, "the server answered 403", id="nothing"),
         pytest.param(502, b"<html>\n<body>", ServerError, "the server answered 502: <html>", id="a proxy's page"),
+        pytest.param(500, b"x" * 9999, ServerError, "the server answered 500: xxx", id="long text"),
         pytest.param(503, b"\xff\xfe", ServerError, "the server answered 503", id="not even text"),
         pytest.param(404, b"[1]", NotFound, "the server answered 404: [1]", id="JSON of another kind"),
         pytest.param(301, b"moved", APIError, "the server answered 301: moved", id="a redirect"),
@@ -72,6 +73,7 @@ def test_any_other_body_is_an_error_of_its_code(code: int, body: bytes, error: t
 
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize(
