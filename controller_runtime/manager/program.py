@@ -7,10 +7,12 @@ The order of starting stands in `start_caches` and `start`, read top to bottom; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.controller import Controller
+from controller_runtime.core.errors import Cancelled
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
@@ -97,7 +99,8 @@ class Program:
 
     def _start_runnable(self, runnable: Runnable) -> None:
         def run() -> None:
-            runnable.run(self._runnables_stop)
+            with suppress(Cancelled):  # giving up when told to is no failure
+                runnable.run(self._runnables_stop)
 
         # Its failure stops the whole, not at once the other runnables.
         self._runnables.append(spawn(self._host, self._stopping, runnable.name, run))

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from controller_runtime.api.objects import Cached, Request
-from controller_runtime.api.resources import NODES, PODS
+from controller_runtime.api.resources import NODES, PODS, Resource
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
@@ -18,7 +18,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Result
 from controller_runtime.core.errors import CacheSyncTimeout, ConnectionLost, ControllerRuntimeError, UsageError
 from controller_runtime.core.host import Thread
-from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.stop import Stage, Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
@@ -266,6 +266,22 @@ def test_work_in_hand_is_cancelled_when_the_grace_ends(bench: Bench) -> None:
     assert (bench.failure, bench.log) == (None, ["node begins"])
 
 
+@pytest.mark.scenario("MG-02")
+def test_a_runnable_that_gives_up_when_cancelled_has_not_failed(bench: Bench) -> None:
+    """It ignores the stop, is cancelled after the grace, and its `Cancelled` is not reported."""
+
+    def stubborn(stop: Stop) -> None:
+        stop.wait_until(None, Stage.CANCELLED)
+        stop.raise_if_cancelled()
+
+    bench.manager.add(Running("stubborn", stubborn))
+    bench.start()
+
+    bench.finish()
+
+    assert bench.failure is None
+
+
 def test_the_callers_cancellation_does_not_wait_for_the_grace(bench: Bench) -> None:
     bench.create("node")
     bench.manager.add(bench.slow(3600.0))
@@ -347,6 +363,22 @@ def test_caches_that_do_not_fill_end_the_run_with_the_reason(sim: Simulation) ->
     assert "nodes" in str(bench.failure)
     assert "connection refused" in str(bench.failure)
     assert (bench.log, sim.threads()) == ([], [])
+
+
+@pytest.mark.scenario("SR-02")
+def test_a_kind_that_the_server_does_not_have_is_named(sim: Simulation) -> None:
+    """The list is answered with 404 until the time is up; the error says so."""
+    host = sim.host("r0")
+    manager = Manager(host, InProcessTransport(host, APIServer(host)), cache_sync_timeout=10.0)
+    bench = Bench(sim, host, manager, Stop(host))
+    manager.add(Controller("zones", Calling(print)).watch(Resource("example.com", "v1", "Zone", "zones")))
+    bench.start()
+
+    sim.advance(60.0)
+
+    assert isinstance(bench.failure, CacheSyncTimeout)
+    assert "zones.example.com" in str(bench.failure)
+    assert "404 page not found" in str(bench.failure)
 
 
 def test_a_stop_before_the_caches_are_filled_starts_nothing(sim: Simulation) -> None:

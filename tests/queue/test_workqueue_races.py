@@ -31,6 +31,8 @@ class Hands:
 
     def begin(self, item: int) -> None:
         assert item not in self._held, f"{item} is in two hands"
+        counters = self.queue.counters()
+        assert min(counters.depth, counters.low_depth) >= 0
         self._held.add(item)
         self.counts[item] = self.counts.get(item, 0) + 1
 
