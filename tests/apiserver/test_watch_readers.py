@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from asking import LEASES, Asking, events, lease, version
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.core.host import Host
 from controller_runtime.testing.simulation import Simulation
 
 
@@ -183,35 +185,46 @@ def test_watch_without_a_reader_is_refused(ask: Asking) -> None:
     assert ask("GET", LEASES, watch="1")[0] == 400
 
 
+class Reader:
+    """Reads a watch on a thread of its own, whenever it is told to."""
+
+    def __init__(self, host: Host, server: APIServer) -> None:
+        self._condition = host.condition("reader")
+        self._ready = True
+        self.told: list[dict[str, Any]] = []
+        watch = server.handle(HTTPRequest("GET", LEASES, (("watch", "1"),)), self._on_ready)
+        assert not isinstance(watch, HTTPResponse)
+        self._watch = watch
+
+    def _on_ready(self) -> None:
+        with self._condition:
+            self._ready = True
+            self._condition.notify_all()
+
+    def read(self, count: int) -> None:
+        while len(self.told) < count:
+            with self._condition:
+                while not self._ready:
+                    self._condition.wait_until(None)
+                self._ready = False
+            self.told += events(self._watch)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_reader_misses_nothing_of_concurrent_writers(seed: int) -> None:
     with Simulation(seed=seed, switch_chance=0.5) as sim:
         host = sim.host("apiserver")
-        ask = Asking(APIServer(host))
-        condition, ready = host.condition("reader"), [True]
-        told: list[dict[str, Any]] = []
+        server = APIServer(host)
+        reader = Reader(host, server)
 
-        def on_ready() -> None:
-            with condition:
-                ready[0] = True
-                condition.notify_all()
+        def write(writer: int) -> None:
+            for number in range(5):
+                Asking(server).ok("POST", LEASES, lease(f"l{writer}-{number}"))
 
-        watch = ask.server.handle(HTTPRequest("GET", LEASES, (("watch", "1"),)), on_ready)
-        assert not isinstance(watch, HTTPResponse)
-
-        def read() -> None:
-            while len(told) < 20:
-                with condition:
-                    while not ready[0]:
-                        condition.wait_until(None)
-                    ready[0] = False
-                told.extend(events(watch))
-
-        reader = host.spawn("reader", read)
+        thread = host.spawn("reader", lambda: reader.read(20))
         for writer in range(4):
-            host.spawn(f"writer-{writer}", lambda w=writer: [ask("POST", LEASES, lease(f"l{w}-{n}")) for n in range(5)])
+            host.spawn(f"writer-{writer}", functools.partial(write, writer))
         sim.settle()
 
-        assert reader.join_until(host.monotonic())
-        assert versions(told) == sorted(set(versions(told)))
-        assert len(told) == 20
+        assert thread.join_until(host.monotonic())
+        assert versions(reader.told) == sorted(set(versions(reader.told)))
