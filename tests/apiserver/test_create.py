@@ -64,11 +64,12 @@ def test_name_of_a_terminating_object_is_taken_and_the_message_says_why(ask: Ask
     assert body["message"].startswith("object is being deleted: ")
 
 
+@pytest.mark.scenario("H-07", "H-08")
 @pytest.mark.parametrize(
     ("prefix", "kept"),
     [
-        pytest.param("a-", "a-", id="short", marks=pytest.mark.scenario("H-07")),
-        pytest.param("a" * 70, "a" * 58, id="long", marks=pytest.mark.scenario("H-08")),
+        pytest.param("a-", "a-", id="short"),
+        pytest.param("a" * 70, "a" * 58, id="long"),
     ],
 )
 def test_name_is_generated_from_a_prefix(prefix: str, kept: str, ask: Asking) -> None:
