@@ -12,6 +12,10 @@ from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
 
 
+# Two clocks that round differently can leave a span too short for either to move.
+_SHORTEST_WAIT = 1e-6
+
+
 class InProcessTransport:
     """A `transport.Transport` into a `wire.Handler`; what the caller sees is what it would see over HTTP.
 
@@ -110,7 +114,7 @@ class InProcessStream:
                 self.close()
                 raise StreamIdle(f"{self._request.method} {self._request.path}: no complete line in time")
             wake = self._watch.next_wake()
-            self._reader.wait_until(deadline if wake is None else min(deadline, now + wake))
+            self._reader.wait_until(deadline if wake is None else min(deadline, now + max(wake, _SHORTEST_WAIT)))
         self.close()
         return None
 
