@@ -29,7 +29,8 @@ def main() -> None:
     def renew(lease: V1Lease) -> V1Lease:
         assert lease.spec is not None
         lease.spec.renew_time = whole_second_safe()
-        assert lease.metadata is not None and lease.metadata.name is not None
+        assert lease.metadata is not None
+        assert lease.metadata.name is not None
         return api.replace_namespaced_lease(lease.metadata.name, "default", lease)
 
     for _ in range(50):

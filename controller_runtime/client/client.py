@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import builtins
+import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import Cached, Request, cached_from_bytes
@@ -49,6 +50,14 @@ class Client:
         self._host = host
         self._timeout = request_timeout
         self._headers = {"user-agent": user_agent or default_user_agent(host), "accept": "application/json"}
+
+    def within(self, seconds: float) -> Self:
+        """The same client for requests that may take `seconds` at most, and no longer than this one's."""
+        if seconds <= 0:
+            raise ValueError(f"seconds ({seconds}) must be positive")
+        quick = copy.copy(self)
+        quick._timeout = min(seconds, self._timeout)
+        return quick
 
     @overload
     def get(self, resource: Resource[T], request: Request) -> T: ...

@@ -11,7 +11,6 @@ from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Watc
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
 
-
 # Two clocks that round differently can leave a span too short for either to move.
 _SHORTEST_WAIT = 1e-6
 
