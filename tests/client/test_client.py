@@ -149,6 +149,17 @@ def test_two_namespaces_for_one_object_are_refused(host: SimulatedHost, recorder
     assert not recorder.asked
 
 
+def test_a_client_within_less_time_asks_for_no_more(host: SimulatedHost, recorder: Recorder) -> None:
+    client = Client(host, recorder, request_timeout=5.0)
+
+    for seconds in (2.0, 60.0):
+        client.within(seconds).delete(NODES, Request("n1"))
+
+    assert recorder.deadlines == [host.monotonic() + 2.0, host.monotonic() + 5.0]
+    with pytest.raises(ValueError, match="must be positive"):
+        client.within(0.0)
+
+
 def test_a_timeout_that_is_none_is_refused(host: SimulatedHost, recorder: Recorder) -> None:
     with pytest.raises(ValueError, match="request_timeout"):
         Client(host, recorder, request_timeout=0.0)

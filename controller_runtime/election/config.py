@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How replicas elect their leader: which lease, and how patient everybody is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+
+def _positive(config: object, field: attrs.Attribute[float], value: float) -> None:
+    if value <= 0:
+        raise ValueError(f"{field.name} ({value:g}) must be positive")
+
+
+def _not_empty(config: object, field: attrs.Attribute[Any], value: str | None) -> None:
+    if value == "":
+        raise ValueError(f"{field.name} must not be empty")
+
+
+@attrs.frozen(kw_only=True)
+class LeaderElectionConfig:
+    """How replicas elect their leader; the same for all of them but for the identity.
+
+    A leader stops by itself `renew_deadline` after it sent its last successful renewal;
+    the others wait `lease_duration` after they saw it. So there is never more than one, as
+    long as no clock runs faster than another by more than the ratio of the two.
+
+    Attributes:
+        name: Of the Lease.
+        namespace: Of the Lease.
+        identity: Names this replica, alone and for one run of the program; None is the
+            host's name and a random UUID.
+        lease_duration: Whole seconds that others leave a lease alone after it changed.
+        renew_deadline: Seconds that a leader may go on without a successful renewal.
+        retry_period: Seconds between two renewals, and at least between two looks of the others.
+        jitter: Looks of the others are apart by up to this many retry periods more.
+        release_on_stop: Give the lease back when stopped as asked, so that the next
+            leader need not wait.
+        labels: Put on the Lease, beside those it has.
+
+    Raises:
+        ValueError: A value is out of range, or two of them contradict each other.
+    """
+
+    name: str = attrs.field(validator=_not_empty)
+    namespace: str = attrs.field(validator=_not_empty)
+    identity: str | None = attrs.field(default=None, validator=_not_empty)
+    lease_duration: float = attrs.field(default=15.0, validator=_positive)
+    renew_deadline: float = attrs.field(default=10.0, validator=_positive)
+    retry_period: float = attrs.field(default=2.0, validator=_positive)
+    jitter: float = attrs.field(default=1.2, validator=attrs.validators.ge(1.0))
+    release_on_stop: bool = True
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        if self.lease_duration != int(self.lease_duration):
+            # Truncated, it could be shorter than the deadline that it must outlast.
+            raise ValueError(f"lease_duration ({self.lease_duration:g}) must be whole seconds: a Lease has no others")
+        if self.lease_duration <= self.renew_deadline:
+            raise ValueError(
+                f"lease_duration ({self.lease_duration:g}) must be greater than "
+                f"renew_deadline ({self.renew_deadline:g})"
+            )
+        if self.renew_deadline <= self.jitter * self.retry_period:
+            raise ValueError(
+                f"renew_deadline ({self.renew_deadline:g}) must be greater than jitter ({self.jitter:g}) times "
+                f"retry_period ({self.retry_period:g})"
+            )
+
+    @property
+    def request_timeout(self) -> float:
+        """Seconds that one request may take: there is time for a second one before the deadline."""
+        return max(1.0, self.renew_deadline / 2)

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Competes for a lease, keeps it, gives it back: a loop around `decision.decide`.
+
+Leadership is a deadline, not a flag: it ends by itself when renewals fail, whether or not
+this loop gets to run, and it never comes back. It does not release what it has lost: the
+work that it guarded may still be ending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller_runtime.api.objects import Request, microtime
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import (
+    AlreadyExists,
+    APIError,
+    Conflict,
+    ConnectionLost,
+    DecodeError,
+    LeadershipLost,
+    NotFound,
+)
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.election.decision import Held, Sighting, Step, decide
+from controller_runtime.election.lease_lock import LeaseLock
+from controller_runtime.election.record import LeaseRecord
+from controller_runtime.election.term import Term
+
+log = get_logger(__name__)
+
+Write = Callable[[LeaseRecord, float], None]
+
+
+def _nobody_asks(*_: object) -> None:
+    """Nobody wants to be told."""
+
+
+class LeaderElector:
+    """One candidate for one lease. It runs once and leads at most once.
+
+    Args:
+        host: What it runs on.
+        client: Reaches the API server, past any fence.
+        config: Which lease, and how patient.
+        on_leading: Called once when it begins to lead.
+        on_new_leader: Called with the identity of each leader seen, when it changes, ourselves
+            included; empty when nobody leads any more.
+
+    Attributes:
+        identity: What the lease names it by.
+        lock: The lease.
+        last_error: Why the last try failed; empty once one has succeeded.
+
+    Threads: `run` on one, which also calls back; the rest from any.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        client: Client,
+        config: LeaderElectionConfig,
+        *,
+        on_leading: Callable[[], None] = _nobody_asks,
+        on_new_leader: Callable[[str], None] = _nobody_asks,
+    ) -> None:
+        self.identity = config.identity if config.identity is not None else f"{host.name}_{host.uuid()}"
+        self.lock = LeaseLock(host, client, Request(config.name, config.namespace), config.labels)
+        self.last_error = ""
+        self._host = host
+        self._config = config
+        self._on_leading = on_leading
+        self._on_new_leader = on_new_leader
+        # Each is replaced whole by the thread that runs, and read by any.
+        self._seen = Sighting(None, host.monotonic())
+        self._leader = ""
+        self._term: Term | None = None
+        self._has_ended = False
+
+    @property
+    def leader(self) -> str:
+        """Who leads, as far as we know; empty for nobody."""
+        return self._leader
+
+    @property
+    def held(self) -> Held | None:
+        """The leadership we have or had, with its fencing token; None before, and after it was given back."""
+        term = self._term
+        return None if term is None else term.held
+
+    def is_leader(self) -> bool:
+        """True while we lead; cheap enough to ask before each step."""
+        term = self._term
+        return term is not None and not term.is_over()
+
+    def has_lost(self) -> bool:
+        """True once we led and the deadline has passed."""
+        term = self._term
+        return term is not None and term.is_over()
+
+    def problem(self, tolerance: float = 20.0) -> str:
+        """What is wrong, for a health check; empty if nothing is.
+
+        A process that leads and does not notice that it could not renew for long hangs.
+
+        Args:
+            tolerance: Seconds past the lease's duration.
+        """
+        held = self.held
+        if held is None or self._has_ended:
+            return ""
+        late = self._host.monotonic() - (held.until - self._config.renew_deadline)
+        if late <= self._config.lease_duration + tolerance:
+            return ""
+        return f"lease {self.lock} was not renewed for {late:.1f} s: {self.last_error or 'the elector hangs'}"
+
+    def run(self, stop: Stop) -> None:
+        """Compete for the lease, then keep it, until `stop` is set; then give it back.
+
+        A cancelled `stop` means that what leads has not ended: the lease is left to expire.
+
+        Raises:
+            LeadershipLost: It led, and does so no more.
+        """
+        try:
+            while not stop.is_set():
+                began = self._host.monotonic()
+                self._try()
+                stop.wait_until(self._next_try(began))
+            if self._term is not None and not stop.is_cancelled():
+                self._resign(self._term, stop)
+        finally:
+            self._has_ended = True
+
+    def _next_try(self, began: float) -> float:
+        """When to try again: renewals at a steady pace, looks at a jittered one, nothing due missed."""
+        now = self._host.monotonic()
+        if self._term is not None:
+            return min(max(began + self._config.retry_period, now), self._term.held.until)
+        look = now + self._config.retry_period * (1 + self._host.random.random() * self._config.jitter)
+        return min(look, self._seen.expires_at) if self._seen.expires_at > now else look
+
+    def _try(self) -> None:
+        try:
+            self._look_and_act()
+            self.last_error = ""
+        except (APIError, ConnectionLost, DecodeError) as error:
+            self.last_error = str(error)
+            log.warning("election try failed", lease=self.lock, leading=self.is_leader(), error=error)
+
+    def _look_and_act(self) -> None:
+        if self._term is None:  # a leader knows what the lease says: it wrote it
+            self._look()
+        try:
+            self._act()
+        except (Conflict, AlreadyExists, NotFound):  # somebody else wrote first: see who, and decide again
+            self._look()
+            self._act()
+
+    def _look(self) -> None:
+        record: LeaseRecord | None
+        try:
+            record = self.lock.read(self._deadline())
+        except NotFound:
+            record = None
+        self._note(record)
+
+    def _act(self) -> None:
+        now = self._host.monotonic()
+        seen = self._seen.record or LeaseRecord()
+        match decide(self._seen, self.identity, self.held, now):
+            case Step.CREATE:
+                self._begin(self.lock.create, 0)
+            case Step.TAKE:
+                self._begin(self.lock.update, seen.transitions + 1)
+            case Step.RENEW:
+                self._renew(seen)
+            case Step.WAIT:
+                pass
+            case Step.LOST:
+                raise self._lost(self.last_error or f"it is held by {self.leader or 'nobody'}")
+
+    def _begin(self, write: Write, transitions: int) -> None:
+        """Become the leader; from then on what the lease says is ours."""
+        stamp = microtime(self._host.now())
+        sent_at = self._write(write, self._record(stamp, transitions))
+        term = Term(self._host, transitions, sent_at + self._config.renew_deadline)
+        if term.is_over():
+            return  # the answer took too long; the next look will find our name and take the lease anew
+        self._term = term
+        log.info("became leader", lease=self.lock, identity=self.identity, token=transitions)
+        self._on_leading()
+
+    def _renew(self, seen: LeaseRecord) -> None:
+        term = self._term
+        assert term is not None, "only a leader renews"
+        sent_at = self._write(self.lock.update, self._record(seen.acquire_time, seen.transitions))
+        if not term.extend(sent_at + self._config.renew_deadline):
+            raise self._lost("its renewal was answered too late")
+
+    def _lost(self, why: str) -> LeadershipLost:
+        if self._term is not None:
+            self._term.end()
+        return LeadershipLost(f"lease {self.lock} is lost: {why}")
+
+    def _resign(self, term: Term, stop: Stop) -> None:
+        """Lead no more, now that nothing does which depends on it, and give the lease back."""
+        if term.is_over():
+            raise self._lost("the deadline passed before it could be given back")
+        self._term = None
+        deadline = self._host.monotonic() + self._config.renew_deadline
+        try:
+            while self._config.release_on_stop and not stop.is_cancelled() and self._host.monotonic() < deadline:
+                if self._release():
+                    return
+        except (APIError, ConnectionLost, DecodeError) as error:
+            log.warning("lease not released, it will expire", lease=self.lock, error=error)
+
+    def _release(self) -> bool:
+        """Blank the lease if it names us at this moment; False if somebody wrote it meanwhile."""
+        record = self.lock.read(self._deadline())
+        if record.holder != self.identity:
+            return True
+        stamp = microtime(self._host.now())
+        try:
+            self._write(self.lock.update, LeaseRecord("", 1, stamp, stamp, record.transitions))
+        except Conflict:
+            return False
+        log.info("released the lease", lease=self.lock, identity=self.identity)
+        return True
+
+    def _record(self, acquire_time: str, transitions: int) -> LeaseRecord:
+        stamp = microtime(self._host.now())
+        return LeaseRecord(self.identity, int(self._config.lease_duration), acquire_time, stamp, transitions)
+
+    def _write(self, write: Write, record: LeaseRecord) -> float:
+        """Write `record`; when it was sent, by which leadership counts."""
+        sent_at = self._host.monotonic()
+        write(record, self._deadline())
+        self._note(record)
+        return sent_at
+
+    def _deadline(self) -> float:
+        """When a request that begins now must have ended: soon, and never after our leadership."""
+        soon = self._host.monotonic() + self._config.request_timeout
+        return soon if self._term is None else min(soon, self._term.held.until)
+
+    def _note(self, record: LeaseRecord | None) -> None:
+        """Remember what the lease says, and tell if the leader is another."""
+        self._seen = self._seen.again(record, self._host.monotonic())
+        leader = record.holder if record is not None else ""
+        if leader != self._leader:
+            self._leader = leader
+            log.info("leader changed", lease=self.lock, leader=leader)
+            self._on_new_leader(leader)

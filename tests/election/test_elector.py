@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The elector's loop: what it asks of the server and when, and what it believes."""
+
+from __future__ import annotations
+
+import pytest
+from election_bench import LEASE, Bench
+
+from controller_runtime.api.resources import LEASES
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client.faults import Fault, LostReply, LostRequest, Refused, scripted
+from controller_runtime.core.errors import LeadershipLost
+from controller_runtime.testing.simulation import Simulation
+
+
+@pytest.fixture
+def bench(sim: Simulation) -> Bench:
+    return Bench(sim)
+
+
+def after(seconds: float, sim: Simulation, fault: Fault) -> object:
+    """Everything fails from then on."""
+
+    def faults(number: int, request: HTTPRequest) -> Fault | None:
+        return fault if sim.time >= seconds else None
+
+    return faults
+
+
+@pytest.mark.scenario("LE-01", "LE-07", "E-09")
+def test_a_healthy_leader_makes_the_lease_and_then_only_writes_it(bench: Bench) -> None:
+    """Read, create, then one write each retry period and no read."""
+    a = bench.start("a")
+
+    bench.sim.advance(4.5)
+
+    assert a.verbs == ["GET", "POST", "PUT", "PUT"]
+    assert [round(time, 3) for time, _ in a.calls] == [0.0, 0.0, 2.0, 4.0]
+    assert a.elector.is_leader()
+    assert bench.spec["leaseTransitions"] == 0
+    assert a.told == ["sees 'a'", "leads"]
+
+
+@pytest.mark.scenario("LE-08")
+def test_a_conflict_is_followed_by_a_look_and_another_write(bench: Bench) -> None:
+    """Somebody else's label costs one look, not the leadership."""
+    a = bench.start("a")
+    bench.sim.advance(2.5)
+    bench.client.patch(LEASES, LEASE, {"metadata": {"labels": {"x": "y"}}})
+
+    bench.sim.advance(4.0)
+
+    assert a.verbs == ["GET", "POST", "PUT", "PUT", "GET", "PUT", "PUT"]
+    assert a.elector.is_leader()
+    assert bench.client.get(LEASES, LEASE, dict)["metadata"]["labels"] == {"x": "y"}
+
+
+def test_a_renewal_keeps_what_does_not_change(bench: Bench) -> None:
+    bench.hold("", transitions=7)
+    a = bench.start("a")
+    first = bench.spec
+
+    bench.sim.advance(4.5)
+
+    assert bench.spec["renewTime"] > first["renewTime"]
+    assert {**bench.spec, "renewTime": ""} == {**first, "renewTime": ""}
+    assert a.elector.held is not None
+    assert a.elector.held.token == bench.spec["leaseTransitions"] == 8
+
+
+@pytest.mark.scenario("E-04")
+@pytest.mark.parametrize("seed", range(20))
+def test_of_two_that_race_one_leads_and_the_other_knows_it(seed: int) -> None:
+    """The loser is answered AlreadyExists, looks, and sees the winner."""
+    with Simulation(seed) as sim:
+        bench = Bench(sim)
+        candidates = [bench.candidate(name) for name in "ab"]
+        for each in candidates:
+            each.thread = each.host.spawn("elector", lambda each=each: each.elector.run(each.stop))  # type: ignore[misc]
+
+        sim.advance(1.0)
+
+        assert sorted(each.elector.is_leader() for each in candidates) == [False, True]
+        assert len({each.elector.leader for each in candidates}) == 1
+
+
+@pytest.mark.scenario("E-06", "LE-20")
+def test_a_candidate_whose_clock_is_a_year_ahead_takes_nothing(bench: Bench) -> None:
+    """Only the time since a change was seen counts, by the clock that never jumps."""
+    a, b = bench.start("a"), bench.start("b")
+
+    for jump in (3600.0, -7200.0, 365 * 86400.0):
+        bench.sim.jump(b.host, jump)
+        bench.sim.advance(30.0)
+
+    assert a.elector.is_leader()
+    assert not b.elector.is_leader()
+
+
+@pytest.mark.scenario("E-07")
+def test_a_leader_that_dies_is_succeeded_after_its_lease(bench: Bench) -> None:
+    """Not before the lease's duration has passed since the last change seen, and soon after."""
+    a, b = bench.start("a"), bench.start("b")
+    bench.sim.advance(21.0)
+    bench.sim.crash(a.host)
+    last_look = max(time for time, _ in b.calls)
+
+    bench.sim.advance(last_look + 14.0 - bench.sim.time)
+    assert not b.elector.is_leader()
+
+    bench.sim.advance(1.0 + 4.4 + 0.1)
+    assert b.elector.is_leader()
+    assert bench.spec["leaseTransitions"] == 1
+
+
+@pytest.mark.scenario("E-11")
+def test_a_leader_that_reaches_nobody_tries_on_and_gives_up_in_time(bench: Bench) -> None:
+    """Tries each retry period, until the deadline after the last success was sent; then it has lost."""
+    a = bench.start("a", after(3.0, bench.sim, Refused()))
+
+    bench.sim.advance(11.9)
+    assert a.elector.is_leader()
+    bench.sim.advance(0.2)
+
+    assert [round(time, 3) for time, _ in a.calls] == [0.0, 0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    assert not a.elector.is_leader()
+    assert a.elector.has_lost()
+    assert isinstance(a.outcome.failure, LeadershipLost)
+    assert "connection refused" in str(a.outcome.failure)
+
+
+def test_no_request_outlives_the_leadership_it_is_to_renew(bench: Bench) -> None:
+    a = bench.start("a", after(3.0, bench.sim, LostRequest()))
+
+    bench.sim.advance(12.0)
+
+    assert [round(time, 3) for time, _ in a.calls] == [0.0, 0.0, 2.0, 4.0, 9.0]
+    assert a.ended
+
+
+def test_a_leadership_that_lapsed_stays_lost_though_the_renewal_succeeds(bench: Bench) -> None:
+    a = bench.start("a")
+    bench.sim.advance(3.0)
+
+    bench.sim.pause(a.host, 20.0)
+    bench.sim.advance(30.0)
+
+    assert isinstance(a.outcome.failure, LeadershipLost)
+    assert not a.elector.is_leader()
+    assert bench.spec["holderIdentity"] == "a"
+
+
+def test_an_acquisition_whose_answer_is_lost_is_taken_anew(bench: Bench) -> None:
+    a = bench.start("a", scripted({1: LostReply()}))
+    bench.sim.advance(0.5)
+    assert not a.elector.is_leader()
+
+    bench.sim.advance(5.0 + 4.4)
+
+    assert a.elector.is_leader()
+    assert bench.spec["leaseTransitions"] == 1
+
+
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        pytest.param(lambda bench: bench.hold("other", transitions=9), id="taken"),
+        pytest.param(lambda bench: bench.hold("", transitions=0), id="blanked"),
+        pytest.param(lambda bench: bench.client.delete(LEASES, LEASE), id="deleted"),
+    ],
+)
+def test_a_leader_whose_lease_was_meddled_with_has_lost_at_the_next_renewal(bench: Bench, meddle: object) -> None:
+    a = bench.start("a")
+    bench.sim.advance(1.0)
+    meddle(bench)  # type: ignore[operator]
+
+    bench.sim.advance(2.0)
+
+    assert isinstance(a.outcome.failure, LeadershipLost)
+    assert a.elector.has_lost()
+
+
+@pytest.mark.scenario("LE-19", "E-12")
+def test_who_is_stopped_before_leading_ends_once_and_writes_nothing(bench: Bench) -> None:
+    """The run ends, was never told to lead, and leaves the lease alone."""
+    bench.hold("other")
+    a = bench.start("a")
+
+    a.stop.set()
+    bench.sim.settle()
+
+    assert a.ended
+    assert a.outcome.failure is None
+    assert a.told == ["sees 'other'"]
+    assert a.verbs == ["GET"]
+
+
+@pytest.mark.scenario("E-16")
+def test_each_change_of_leader_is_told_once(bench: Bench) -> None:
+    """Observed x, x, y, nobody: told x, y and the empty name."""
+    a = bench.candidate("a")
+    for holder in ("x", "x", "y", ""):
+        bench.hold(holder)
+        record = a.elector.lock.read(a.host.monotonic() + 1)
+        a.elector._note(record)
+
+    assert a.told == ["sees 'x'", "sees 'y'", "sees ''"]
+
+
+def test_what_failed_last_is_known_until_something_succeeds(bench: Bench) -> None:
+    a = bench.start("a", scripted({0: Refused()}))
+    assert "connection refused" in a.elector.last_error
+
+    bench.sim.advance(4.5)
+
+    assert a.elector.last_error == ""
+    assert a.elector.leader == "a"
+
+
+@pytest.mark.scenario("E-25", "LE-16")
+def test_a_leader_that_hangs_is_unhealthy_after_its_lease_and_a_tolerance(bench: Bench) -> None:
+    """Healthy until the lease's duration and 20 s after its last renewal; others are healthy; asking takes no lock."""
+    b = bench.candidate("b")
+    a = bench.start("a")
+    bench.sim.stall(a.thread, 100.0)  # type: ignore[arg-type]
+
+    bench.sim.advance(35.0)
+    assert (a.elector.problem(), b.elector.problem()) == ("", "")
+    bench.sim.advance(0.001)
+
+    assert "default/program was not renewed for 35.0 s" in a.elector.problem()
+    assert b.elector.problem() == ""
