@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import click
 
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.shell_identity import kept_identity, new_identity
 from controller_runtime.apiserver.shell_process import ProcessOptions, run
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.system import SystemHost
@@ -26,17 +26,17 @@ from controller_runtime.core.system import SystemHost
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the objects in this folder; by default they are gone at the end.",
+    help="Keep the objects in this folder, and who the server is; by default they are gone at the end.",
 )
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(port: int, kubeconfig_out: Path | None, data_dir: Path | None, exit_with_parent: bool) -> None:
     """Serve until stopped; see the command's help."""
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
-    token = secrets.token_urlsafe(32)
-    server = APIServer(host, token=token, data_dir=data_dir)
+    identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
+    server = APIServer(host, token=identity.token, data_dir=data_dir)
     try:
-        run(server, token, options, host, click.echo)
+        run(server, identity, options, click.echo)
     finally:
         server.close()
 

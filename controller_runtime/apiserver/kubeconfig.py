@@ -48,7 +48,7 @@ def kubeconfig(server: str, authority: bytes, token: str) -> str:
 
 
 def write_kubeconfig(path: Path, text: str) -> None:
-    """Put `text` at `path`, readable by its owner alone (0600), in one step: nobody sees half of it.
+    """Put `text` at `path`; see `write_private`.
 
     Raises:
         FileExistsError: There is a file that this function did not write, such as somebody's own kubeconfig.
@@ -56,10 +56,19 @@ def write_kubeconfig(path: Path, text: str) -> None:
     """
     if path.exists() and not _may_be_replaced(path):
         raise FileExistsError(f"{path} exists and is not one of ours")
+    write_private(path, text.encode())
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Put `content` at `path`, readable by its owner alone (0600), in one step: nobody sees half of it.
+
+    Raises:
+        OSError: The folder is missing or not writable.
+    """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600
     try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
         os.replace(name, path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -18,9 +18,8 @@ import attrs
 from controller_runtime.api.wire import Handler
 from controller_runtime.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.shell import LOOPBACK, serve
-from controller_runtime.apiserver.tls import make_certificates
+from controller_runtime.apiserver.shell_identity import Identity
 from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Clock
 
 
 @attrs.frozen(kw_only=True)
@@ -38,14 +37,13 @@ class ProcessOptions:
     exit_with_parent: bool = False
 
 
-def run(handler: Handler, token: str, options: ProcessOptions, clock: Clock, announce: Callable[[str], None]) -> None:
+def run(handler: Handler, identity: Identity, options: ProcessOptions, announce: Callable[[str], None]) -> None:
     """Serve `handler` over TLS until SIGINT, SIGTERM or the parent's end.
 
     Args:
         handler: Answers; called on this thread.
-        token: What it takes as a bearer token; written into the kubeconfig.
+        identity: What it shows, and what it takes; the kubeconfig tells clients.
         options: Port and files.
-        clock: Dates the certificates.
         announce: Told one line once the server answers.
 
     Raises:
@@ -54,11 +52,11 @@ def run(handler: Handler, token: str, options: ProcessOptions, clock: Clock, ann
     Threads: the main one, for the signals' sake.
     """
     with _kubeconfig_path(options.kubeconfig_out) as path:
-        asyncio.run(_serve(handler, token, options, path, clock, announce))
+        asyncio.run(_serve(handler, identity, options, path, announce))
 
 
 async def _serve(
-    handler: Handler, token: str, options: ProcessOptions, path: Path, clock: Clock, announce: Callable[[str], None]
+    handler: Handler, identity: Identity, options: ProcessOptions, path: Path, announce: Callable[[str], None]
 ) -> None:
     until = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -66,16 +64,15 @@ async def _serve(
         loop.add_signal_handler(number, until.set)
     if options.exit_with_parent:
         _watch_parent(loop, until)
-    certificates = make_certificates(clock.now())
 
     def tell(port: int) -> None:
         url = f"https://{LOOPBACK}:{port}"
         with _told_about(path):
-            write_kubeconfig(path, kubeconfig(url, certificates.authority, token))
+            write_kubeconfig(path, kubeconfig(url, identity.certificates.authority, identity.token))
         announce(f"ready url={url} kubeconfig={path}")
 
     try:
-        await serve(handler, until, tell, port=options.port, context=certificates.server_context())
+        await serve(handler, until, tell, port=options.port, context=identity.certificates.server_context())
     except OSError as error:
         reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
         raise UsageError(f"port {options.port} of {LOOPBACK} {reason}: choose another with --port") from error

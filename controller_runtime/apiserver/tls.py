@@ -27,12 +27,20 @@ class Certificates:
     Attributes:
         authority: The authority's certificate, PEM.
         server: The server's certificate, PEM.
-        key: The server's private key, PEM; it exists in memory alone.
+        key: The server's private key, PEM.
     """
 
     authority: bytes
     server: bytes
     key: bytes = attrs.field(repr=False)
+
+    def valid_until(self) -> datetime:
+        """When they end.
+
+        Raises:
+            ValueError: They are not certificates.
+        """
+        return x509.load_pem_x509_certificate(self.server).not_valid_after_utc
 
     def server_context(self) -> ssl.SSLContext:
         """How the server encrypts."""

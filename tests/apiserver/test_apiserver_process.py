@@ -89,6 +89,19 @@ def test_the_kubeconfig_is_where_it_was_asked_for(tmp_path: Path) -> None:
     assert server.end()[0] == 0
 
 
+def test_a_killed_server_with_a_data_directory_comes_back_for_the_clients_it_had(tmp_path: Path) -> None:
+    kept = ("--data-dir", str(tmp_path / "data"), "--kubeconfig-out", str(tmp_path / "kubeconfig"))
+    first = Server(*kept)
+    known = first.kubeconfig.read_text()
+    first.process.kill()
+    first.end()
+
+    second = Server(*kept, "--port", first.said[1].rpartition(":")[2])
+
+    assert second.kubeconfig.read_text() == known
+    assert second.end()[0] == 0
+
+
 def test_a_taken_port_is_named_with_the_remedy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
