@@ -10,6 +10,7 @@ import msgspec
 
 from controller_runtime.api.objects import Cached
 from controller_runtime.cache.store import Delta
+from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.core.host import Host
 from controllers.node_ttl import ANNOTATION
 
@@ -85,7 +86,7 @@ class Census:
 def _features(node: Cached) -> tuple[str, str]:
     try:
         view = _decoder.decode(node.raw)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return "Unknown", ""
     conditions = (view.status.conditions if view.status else None) or []
     ready = next((c.status for c in conditions if c.type == "Ready"), "Unknown")

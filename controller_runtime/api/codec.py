@@ -19,7 +19,7 @@ from msgspec import inspect
 from controller_runtime.api.objects import cached_from_bytes
 from controller_runtime.api.resources import Resource
 from controller_runtime.api.schema import Schema, schema_for
-from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.errors import UNREADABLE, DecodeError
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> 
     chosen = cast("type[T]", resource.default_view()) if view is None else view
     if hasattr(chosen, "model_validate_json"):
         _refuse_other_models(chosen, resource)
-        return _naming(_model_decoder(chosen), ValueError)
+        return _naming(_model_decoder(chosen))
     try:
         decode = msgspec.json.Decoder(dict[str, Any] if chosen is dict else chosen).decode
         shape = inspect.type_info(chosen)
@@ -59,7 +59,7 @@ def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> 
     if schema is not None:
         for mismatch in _mismatches(shape, schema, resource.kind):
             raise ValueError(mismatch)
-    return _naming(cast("Decoder[T]", decode), msgspec.MsgspecError)
+    return _naming(cast("Decoder[T]", decode))
 
 
 def _model_decoder(model: Any) -> Decoder[Any]:
@@ -67,11 +67,11 @@ def _model_decoder(model: Any) -> Decoder[Any]:
     return lambda raw: model.model_validate_json(raw, extra="ignore")
 
 
-def _naming(decode: Decoder[T], failure: type[Exception]) -> Decoder[T]:
+def _naming(decode: Decoder[T]) -> Decoder[T]:
     def decode_or_name(raw: bytes) -> T:
         try:
             return decode(raw)
-        except failure as error:
+        except UNREADABLE as error:
             raise DecodeError(f"{cached_from_bytes(raw).request}: {error}") from error
 
     return decode_or_name

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
-from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.errors import UNREADABLE, DecodeError
 
 T = TypeVar("T")
 
@@ -125,7 +125,7 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
 def _decode(decoder: msgspec.json.Decoder[T], cached: Cached) -> T:
     try:
         return decoder.decode(cached.raw)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise DecodeError(f"{cached.request}: {error}") from error
 
 
@@ -137,7 +137,7 @@ def cached_from_bytes(raw: bytes) -> Cached:
     """
     try:
         meta = _header.decode(raw).metadata
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise DecodeError(f"an object without readable metadata: {error}") from error
     return Cached(raw, meta.name, meta.namespace, meta.uid, meta.resource_version)
 
@@ -171,7 +171,7 @@ def meta(obj: AnyObject) -> ObjectMeta:
         raw = raw.model_dump(mode="json", by_alias=True, exclude_none=True)
     try:
         return msgspec.convert(raw, ObjectMeta, from_attributes=not isinstance(raw, Mapping))
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise DecodeError(f"malformed metadata: {error}") from error
 
 

@@ -10,6 +10,7 @@ import msgspec
 import yaml  # type: ignore[import-untyped]  # its stubs are a distribution of their own
 
 from controller_runtime.apiserver.shape import Place, path_of
+from controller_runtime.core.errors import UNREADABLE
 
 _SHOWN = 30
 
@@ -30,7 +31,7 @@ def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any
         # in its own way, or a name stands there twice: only then is the slow road taken.
         suspicious = tell_repeated and len(msgspec.json.encode(document)) != len(msgspec.json.format(body, indent=-1))
         repeated = _repeated(body) if suspicious else []
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise _unreadable("json", error, body) from error
     if type(document) is not dict:
         raise _unreadable("json", "not an object", body)

@@ -17,6 +17,7 @@ from controller_runtime.apiserver.status import (
     bad_request,
     invalid,
 )
+from controller_runtime.core.errors import UNREADABLE
 
 Query = Mapping[str, str]
 """The parameters by name; of one given several times, the first."""
@@ -127,7 +128,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
             # Null is the same as absent, everywhere in the API.
             content: Any = msgspec.json.decode(body, type=dict[str, Any])
             return msgspec.convert({name: value for name, value in content.items() if value is not None}, cls)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise bad_request(f"the body is no DeleteOptions: {error}") from None
 
     @classmethod

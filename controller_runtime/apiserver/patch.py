@@ -14,6 +14,7 @@ import msgspec
 
 from controller_runtime.apiserver import jsonpatch, mergepatch, status, strategic
 from controller_runtime.apiserver.kinds import Kind
+from controller_runtime.core.errors import UNREADABLE
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -43,5 +44,5 @@ def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch
         if media_type == MERGE_PATCH:
             return mergepatch.apply(whole, document)
         return strategic.apply(kind.schema, whole, document)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise status.bad_request(f"error decoding patch: {error}") from error

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api.wire import HTTPResponse
-from controller_runtime.core.errors import APIError, error_from_status
+from controller_runtime.core.errors import UNREADABLE, APIError, error_from_status
 
 _SHOWN = 200  # characters of a plain text answer that go into a message
 
@@ -34,7 +34,7 @@ def error_of(response: HTTPResponse) -> APIError:
 def _status_of(response: HTTPResponse) -> dict[str, Any]:
     try:
         body = msgspec.json.decode(response.body)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         body = None
     if isinstance(body, dict) and body.get("kind") == "Status":
         return body

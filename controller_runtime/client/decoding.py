@@ -15,7 +15,7 @@ import msgspec
 
 from controller_runtime.api.objects import Cached, cached_from_bytes
 from controller_runtime.api.resources import Resource
-from controller_runtime.core.errors import DecodeError, error_from_status
+from controller_runtime.core.errors import UNREADABLE, DecodeError, error_from_status
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -140,7 +140,7 @@ class Decoding:
                     raise error_from_status(_status.decode(found.object).code, _any.decode(found.object))
                 case _:
                     return _undecodable("an event of an unknown type", line)
-        except (DecodeError, msgspec.MsgspecError) as error:
+        except (DecodeError, *UNREADABLE) as error:
             return _undecodable(error, line)
 
     def page(self, body: bytes) -> Page:
@@ -151,7 +151,7 @@ class Decoding:
         """
         try:
             found = _list.decode(body)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise DecodeError(f"{self._resource}: the answer is no list: {error}") from error
         if found.api_version != self._resource.api_version:  # a Table, or metadata alone
             raise DecodeError(
@@ -176,7 +176,7 @@ class Decoding:
     def _with_kind(self, own: bytes) -> bytes:
         try:
             found = _kind.decode(own)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise DecodeError(f"an object without a readable kind: {error}") from error
         if found == self._expected:
             return own

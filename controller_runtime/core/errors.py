@@ -113,6 +113,10 @@ class CacheSyncTimeout(ControllerRuntimeError):
     """The caches did not fill in time; the message names each collection and its last error."""
 
 
+class AlreadyOwned(ControllerRuntimeError):
+    """The object has another controller; two would fight over it."""
+
+
 class LeadershipLost(ControllerRuntimeError):
     """The lease was lost; how `Manager.run` ends then."""
 
@@ -127,6 +131,11 @@ class Cancelled(ControllerRuntimeError):
 
 class ShutDown(Exception):  # not an error, so not in the tree
     """How `WorkQueue.get` ends once the queue is shut down and empty."""
+
+
+UNREADABLE: tuple[type[Exception], ...] = (ValueError, RecursionError)
+"""What decoding raises on bytes that are not what they should be: msgspec's errors (ValueErrors since 0.21), text
+that is not UTF-8 (a ValueError that is none of msgspec's), and nesting too deep."""
 
 
 def error_from_status(code: int, status: Mapping[str, Any], retry_after: float | None = None) -> APIError:

@@ -208,3 +208,22 @@ def test_failure_to_decode_names_the_object(view: type) -> None:
 
 def test_model_of_the_kind_in_another_version_of_the_models_passes() -> None:
     assert decoder_for(V1Lease, LEASES)(b'{"metadata":{"name":"l"}}').metadata is not None
+
+
+class Labelled(msgspec.Struct):
+    metadata: ObjectMeta
+
+
+@pytest.mark.parametrize("view", [dict, Labelled, V1Node])
+def test_text_that_is_not_utf8_is_an_object_that_does_not_decode(view: type) -> None:
+    raw = b'{"metadata":{"name":"n","labels":{"a":"\xff"}}}'
+
+    with pytest.raises(DecodeError, match="n: "):
+        decoder_for(view, NODES)(raw)
+
+
+def test_an_object_nested_too_deep_does_not_decode() -> None:
+    raw = b'{"metadata":{"name":"n"},"spec":' + b'{"a":' * 5000 + b"1" + b"}" * 5001
+
+    with pytest.raises(DecodeError, match="depth|nested|recursion"):
+        decoder_for(dict, NODES)(raw)
