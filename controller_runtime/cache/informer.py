@@ -78,6 +78,12 @@ class Informer:
         """How many handlers and subscriptions hear of its changes."""
         return len(self._delivery)
 
+    @property
+    def subscriptions(self) -> list[Subscription]:
+        """Those that have not ended."""
+        with self._lock:
+            return [subscription for subscription in self._subscriptions if not subscription.ended]
+
     def has_synced(self) -> bool:
         """True once the store is filled and every handler has heard of it."""
         return self._delivery.synced.is_set()

@@ -71,6 +71,8 @@ class Reflector:
     Attributes:
         state: What it is doing.
         last_error: Why the last try failed; empty once one has succeeded.
+        failed_at: When a try failed last, in monotonic seconds; None for never.
+        heard_at: When the server was heard of last, be it by a bookmark; before that, when this was made.
         lists: Lists begun, streamed or paged.
         watches: Watches begun, streamed lists included.
         idle: Streams given up because they were silent.
@@ -91,6 +93,8 @@ class Reflector:
         self._initial: dict[Request, Cached] = {}  # a streamed list, as far as it has come
         self.state = self._relist
         self.last_error = ""
+        self.failed_at: float | None = None
+        self.heard_at = host.monotonic()
         self.lists = self.watches = self.idle = self.skipped = 0
 
     def run(self, stop: Stop) -> None:
@@ -146,6 +150,7 @@ class Reflector:
             raise ConnectionLost(f"{self._source}: the watch ended at once, without a word")
 
     def _take(self, events: Iterator[WatchEvent | Undecodable]) -> None:
+        self.heard_at = self._host.monotonic()
         for event in events:
             self._fruitless = 0
             if isinstance(event, Undecodable):
@@ -170,6 +175,7 @@ class Reflector:
 
     def _complete(self, objects: dict[Request, Cached], version: str) -> None:
         self._version = version
+        self.heard_at = self._host.monotonic()
         self._most_recent = False
         self._fruitless = 0
         self.state = State.WATCHING
@@ -181,6 +187,7 @@ class Reflector:
         self._fruitless += 1
         self.idle += isinstance(error, StreamIdle)
         self.last_error = str(error)
+        self.failed_at = self._host.monotonic()
         failed = self.state
         self.state, wait, most_recent = recovery(
             failed,

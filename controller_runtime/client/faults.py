@@ -102,6 +102,9 @@ class FaultyTransport:
         self._lock = host.lock("faulty transport")
         self._calls = 0
 
+    def __str__(self) -> str:
+        return str(self._inner)
+
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         """See `transport.Transport.request`."""
         fault = self._next_fault(request)

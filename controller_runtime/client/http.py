@@ -50,6 +50,9 @@ class HTTPTransport:
         self._idle: list[Wire] = []  # the latest is used first, so that the others can grow old
         self._closed = False
 
+    def __str__(self) -> str:
+        return str(self._endpoint)
+
     def request(self, request: wire.HTTPRequest, deadline: float) -> wire.HTTPResponse:
         """See `transport.Transport.request`."""
         self._host.leaving("http request")

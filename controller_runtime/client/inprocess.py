@@ -29,6 +29,9 @@ class InProcessTransport:
         self._host = host
         self._handler = handler
 
+    def __str__(self) -> str:
+        return "in-process"
+
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         """See `transport.Transport.request`."""
         self._leave(request, deadline)

@@ -43,7 +43,7 @@ class Stream(Protocol):
 
 
 class Transport(Protocol):
-    """Carries requests to one API server. Threads: any."""
+    """Carries requests to one API server; as a string, where that is. Threads: any."""
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         """One exchange. Any HTTP status is an answer.

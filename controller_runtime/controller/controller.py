@@ -26,6 +26,7 @@ from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop
 from controller_runtime.queue.counters import QueueCounters
 from controller_runtime.queue.rate_limiters import RateLimiter
+from controller_runtime.queue.turns import Turn
 from controller_runtime.queue.workqueue import WorkQueue
 
 
@@ -144,6 +145,10 @@ class Controller:
     def counters(self) -> tuple[ReconcileCounters, QueueCounters] | None:
         """All that is counted of its reconciles and of its queue; None before it is started."""
         return (self._running.workers.counters(), self._running.queue.counters()) if self._running else None
+
+    def turns(self, limit: int) -> list[Turn[Request]]:
+        """Copies of the turns of all requests that are reconciled now and of up to `limit` others, to look at."""
+        return self._running.queue.turns(limit) if self._running else []
 
     def start(self, host: Host, informers: Informers, stop: Stop, sync_deadline: float) -> None:
         """Attach the sources, wait until they have delivered their initial lists, start the workers.

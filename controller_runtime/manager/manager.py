@@ -11,6 +11,7 @@ from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
+from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
@@ -37,7 +38,9 @@ class Manager:
 
     Attributes:
         host: As given.
+        transport: Carries all its requests, and counts them.
         client: Reads and writes the live state, past the caches.
+        informers: The caches.
         stopping: Set when the manager stops, cancelled when its grace has run out; for
             reconcilers that wait or take long.
 
@@ -53,17 +56,18 @@ class Manager:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
-        self.client = Client(host, transport)
+        self.transport = CountingTransport(host, transport)
+        self.client = Client(host, self.transport)
+        self.informers = Informers(host, self.transport)
         self.stopping = Stop(host, "manager")
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        self._transport = transport
-        self._informers = Informers(host, transport)
-        self._program = Program(host, self._informers, self.stopping)
-        # Guards the three fields below; `run` waits on it.
+        self._program = Program(host, self.informers, self.stopping)
+        # Guards the four fields below; `run` waits on it.
         self._condition = host.condition("manager")
         self._has_run = False
         self._names: set[str] = set()
+        self._controllers: list[Controller] = []
         self._added: list[Controller | Runnable] = []
 
     @classmethod
@@ -135,9 +139,15 @@ class Manager:
         self, resource: Resource[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Informer:
         """The informer of one collection, to subscribe to; it runs while the manager does."""
-        return self._informers.of(
+        return self.informers.of(
             resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
         )
+
+    @property
+    def controllers(self) -> list[Controller]:
+        """Those that were added, whether they run yet or not."""
+        with self._condition:
+            return [*self._controllers]
 
     def add(self, thing: Controller | Runnable) -> None:
         """Let a controller or a runnable run with the manager: when it starts, or at once if it has.
@@ -151,6 +161,8 @@ class Manager:
             if thing.name in self._names:
                 raise UsageError(f"{thing.name} cannot be added: the name is taken")
             self._names.add(thing.name)
+            if isinstance(thing, Controller):
+                self._controllers.append(thing)
             self._added.append(thing)
             self._condition.notify_all()
 
@@ -181,7 +193,7 @@ class Manager:
         finally:
             self.stopping.set()
             stuck = self._program.finish(self._grace)
-            self._transport.close()
+            self.transport.close()
         self._raise_failure(stuck)
 
     def _start_whatever_is_added(self) -> None:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import attrs
 
 from controller_runtime.core.counters import Histogram
 
-_BOUNDS = tuple(1e-8 * 10.0**n for n in range(12))
+# Multiplied one by one, as upstream does, so that they come out as the same floats: 9.999999999999999e-06.
+_BOUNDS = tuple(itertools.accumulate(range(11), lambda bound, _: bound * 10.0, initial=1e-8))
 
 
 @attrs.frozen(kw_only=True)

@@ -7,7 +7,9 @@ due time, and whoever looks moves what has fallen due. What a key means, it does
 
 from __future__ import annotations
 
+import copy
 import enum
+import itertools
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
@@ -195,6 +197,12 @@ class WorkQueue(Generic[T]):
             now = self._now()
             self._promote_due(now)
             return self._tally.snapshot([now - held.at for held in self._held.values()])
+
+    def turns(self, limit: int) -> list[Turn[T]]:
+        """Copies of all the turns that are held and of up to `limit` others, for people to look at."""
+        with self._condition:
+            others = itertools.islice(self._turns.values(), limit)
+            return [copy.copy(turn) for turn in (*self._held.values(), *others)]
 
     def _plan_later(self, item: T, now: float, due: float, cause: str) -> None:
         held = self._held.get(item)

@@ -17,6 +17,9 @@ class RecordingTransport:
         self._inner = inner
         self.requests: list[HTTPRequest] = []
 
+    def __str__(self) -> str:
+        return str(self._inner)
+
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         """As the inner transport's."""
         self.requests.append(request)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A transport that counts: what was asked, what came back, and how long that took."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import attrs
+
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import Stream, Transport
+from controller_runtime.core.counters import Histogram
+from controller_runtime.core.errors import ConnectionLost
+from controller_runtime.core.host import Host
+
+NO_ANSWER = "<error>"
+"""The code of a request that was not answered."""
+
+_BOUNDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+
+
+@attrs.frozen
+class RequestCounters:
+    """What was counted, at one instant.
+
+    Attributes:
+        answers: How many, by status code and method; the code is `NO_ANSWER` where none came.
+        durations: Seconds until the answer, or the end of the wait, by method; of a stream, until its headers.
+    """
+
+    answers: dict[tuple[str, str], int]
+    durations: dict[str, Histogram]
+
+
+class CountingTransport:
+    """A `transport.Transport` that is the one inside, and counts. Threads: any.
+
+    Args:
+        host: Its clock measures.
+        inner: Carries the requests.
+    """
+
+    def __init__(self, host: Host, inner: Transport) -> None:
+        self._now = host.monotonic
+        self._inner = inner
+        # Guards the two below.
+        self._lock = host.lock("counting transport")
+        self._answers: Counter[tuple[str, str]] = Counter()
+        self._durations: dict[str, Histogram] = {}
+
+    def __str__(self) -> str:
+        return str(self._inner)
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        """See `transport.Transport.request`."""
+        began = self._now()
+        try:
+            response = self._inner.request(request, deadline)
+        except ConnectionLost:
+            self._count(request.method, NO_ANSWER, began)
+            raise
+        self._count(request.method, str(response.status), began)
+        return response
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        """See `transport.Transport.stream`."""
+        began = self._now()
+        try:
+            stream = self._inner.stream(request, deadline)
+        except ConnectionLost:
+            self._count(request.method, NO_ANSWER, began)
+            raise
+        self._count(request.method, str(stream.response.status), began)
+        return stream
+
+    def close(self) -> None:
+        """See `transport.Transport.close`."""
+        self._inner.close()
+
+    def counters(self) -> RequestCounters:
+        """What has been counted so far."""
+        with self._lock:
+            durations = {method: histogram.copy() for method, histogram in self._durations.items()}
+            return RequestCounters(dict(self._answers), durations)
+
+    def _count(self, method: str, code: str, began: float) -> None:
+        took = self._now() - began
+        with self._lock:
+            self._answers[code, method] += 1
+            if method not in self._durations:
+                self._durations[method] = Histogram(_BOUNDS)
+            self._durations[method].observe(took)
