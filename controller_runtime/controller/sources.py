@@ -15,8 +15,12 @@ from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.handlers import Handler
 from controller_runtime.controller.predicates import Predicate
+from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
+
+log = get_logger(__name__)
 
 
 @attrs.frozen
@@ -62,12 +66,16 @@ class Watch:
     map: Handler
 
     def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Synced:
-        """Add a handler; it runs as the informer delivers."""
+        """Add a handler; it runs as the informer delivers. A change that it cannot read is logged and left out."""
         feed, when = _feed(queue, self.collection, self.map), self.when
 
         def handle(delta: Delta) -> None:
-            if when is None or when(delta.old, delta.new):
-                feed(delta)
+            try:
+                if when is None or when(delta.old, delta.new):
+                    feed(delta)
+            except DecodeError as error:
+                # One malformed object must not stop the program; its next readable change causes requests again.
+                log.warning("change left out: the object cannot be read", controller=name, error=error)
 
         return informer.add_handler(handle).wait_for_sync
 

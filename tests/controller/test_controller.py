@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request, annotations_of
+from controller_runtime.api.objects import Cached, Request, annotations_of
 from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.informers import Informers
@@ -18,7 +18,7 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.predicates import changed
 from controller_runtime.controller.reconciler import Reconciler, Result
-from controller_runtime.core.errors import CacheSyncTimeout, UsageError
+from controller_runtime.core.errors import CacheSyncTimeout, DecodeError, UsageError
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -102,6 +102,23 @@ def test_changes_that_the_predicate_stops_cause_nothing(bench: Bench) -> None:
     bench.sim.settle()
 
     assert noting.seen == ["a", "a"]
+
+
+def test_a_change_that_cannot_be_read_is_left_out_and_the_next_one_counts(bench: Bench) -> None:
+    noting = Noting()
+
+    def readable(old: Cached | None, new: Cached | None) -> bool:
+        if new is not None and new.name == "broken":
+            raise DecodeError("broken: labels are no texts")
+        return True
+
+    bench.start(Controller("notes", noting).watch(NODES, when=readable))
+
+    bench.create("broken", "a")
+    bench.sim.settle()
+
+    assert noting.seen == ["a"]
+    assert not bench.stop.is_set()
 
 
 def test_a_mapping_decides_what_is_requested(bench: Bench) -> None:
