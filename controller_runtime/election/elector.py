@@ -91,6 +91,11 @@ class LeaderElector:
         term = self._term
         return None if term is None else term.held
 
+    @property
+    def stop_timeout(self) -> float:
+        """Seconds that `run` may go on once its stop is set: a request in flight, then the release."""
+        return self._config.renew_deadline + 2 * self._config.request_timeout
+
     def is_leader(self) -> bool:
         """True while we lead; cheap enough to ask before each step."""
         term = self._term

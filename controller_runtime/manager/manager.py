@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self, TypeVar, overload
+from typing import Any, ClassVar, Self, TypeVar, overload
 
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informer import Informer
@@ -18,6 +18,9 @@ from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
+from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.election.elector import LeaderElector
+from controller_runtime.election.term import FencedTransport
 from controller_runtime.manager.program import Program, Runnable
 
 T = TypeVar("T")
@@ -35,11 +38,15 @@ class Manager:
         grace: Seconds that work in hand has to finish once the manager stops; then it is
             cancelled.
         cache_sync_timeout: Seconds that caches have to fill, each time something is started.
+        leader_election: Run controllers only while this replica leads, of all that have the
+            same lease; the rest runs before, so that a new leader's caches are filled. It leads
+            at most once: losing the lease ends the run. None: no lease.
 
     Attributes:
         host: As given.
         transport: Carries all its requests, and counts them.
-        client: Reads and writes the live state, past the caches.
+        client: Reads and writes the live state, past the caches; nothing, once the lease is lost.
+        elector: Knows who leads; None without leader election.
         informers: The caches.
         stopping: Set when the manager stops, cancelled when its grace has run out; for
             reconcilers that wait or take long.
@@ -50,34 +57,51 @@ class Manager:
     Threads: `add`, `lister` and `informer` from any; `run` from one.
     """
 
+    _elector_class: ClassVar[type[LeaderElector]] = LeaderElector
+
     def __init__(
-        self, host: Host, transport: Transport, *, grace: float = 30.0, cache_sync_timeout: float = 120.0
+        self,
+        host: Host,
+        transport: Transport,
+        *,
+        grace: float = 30.0,
+        cache_sync_timeout: float = 120.0,
+        leader_election: LeaderElectionConfig | None = None,
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
         self.transport = CountingTransport(host, transport)
         self.client = Client(host, self.transport)
+        self.elector = self._elect(leader_election)
         self.informers = Informers(host, self.transport)
         self.stopping = Stop(host, "manager")
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        self._program = Program(host, self.informers, self.stopping)
-        # Guards the four fields below; `run` waits on it.
+        self._program = Program(host, self.informers, self.stopping, self.elector)
+        # Guards the five fields below; `run` waits on it.
         self._condition = host.condition("manager")
         self._has_run = False
         self._names: set[str] = set()
         self._controllers: list[Controller] = []
         self._added: list[Controller | Runnable] = []
+        self._has_news = False
 
     @classmethod
-    def from_kubeconfig(cls, path: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
+    def from_kubeconfig(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        context: str | None = None,
+        *,
+        leader_election: LeaderElectionConfig | None = None,
+    ) -> Self:
         """A manager on this machine, for the cluster that a kubeconfig describes.
 
         Args:
             path: The file; None is the pod's own cluster where there is one, else what
                 `$KUBECONFIG` names, or `~/.kube/config`.
             context: Which of its contexts; None is its current one.
+            leader_election: As for the class.
 
         Raises:
             UsageError: The configuration is missing or cannot be used.
@@ -91,7 +115,7 @@ class Manager:
         else:
             reach = configuration.from_kubeconfig(path, context)
         host = SystemHost()
-        return cls(host, HTTPTransport(host, reach))
+        return cls(host, HTTPTransport(host, reach), leader_election=leader_election)
 
     @overload
     def lister(
@@ -164,7 +188,7 @@ class Manager:
             if isinstance(thing, Controller):
                 self._controllers.append(thing)
             self._added.append(thing)
-            self._condition.notify_all()
+        self._tell()
 
     def run(self, stop: Stop | None = None) -> None:
         """Run until `stop` is set or something fails; then stop everything, in order.
@@ -174,6 +198,7 @@ class Manager:
         Raises:
             UsageError: It has run before.
             CacheSyncTimeout: The caches did not fill in time.
+            LeadershipLost: The lease was lost; what ran was told to give up at once.
             Exception: The first failure of a thread.
             ControllerRuntimeError: Something still runs although it was cancelled; the
                 error's notes tell where it stands.
@@ -182,7 +207,7 @@ class Manager:
             if self._has_run:
                 raise UsageError("a manager runs once, and this one has been run")
             self._has_run = True
-        self.stopping.on_set(self._wake)
+        self.stopping.on_set(self._tell)
         if stop is not None:
             stop.on_set(self.stopping.set)
             stop.on_set(self.stopping.cancel, Stage.CANCELLED)
@@ -197,27 +222,37 @@ class Manager:
         self._raise_failure(stuck)
 
     def _start_whatever_is_added(self) -> None:
-        """Start what was added before, then what is added meanwhile, until it stops."""
+        """Start what was added before, then what is added or may start meanwhile, until it stops."""
         self._program.start_caches()
         things = self._take_added()
         while not self.stopping.is_set():
             self._program.start(things, self._cache_sync_timeout)
-            things = self._await_added()
+            self._await_news()
+            things = self._take_added()
 
     def _take_added(self) -> list[Controller | Runnable]:
         with self._condition:
-            taken, self._added = self._added, []
+            taken, self._added, self._has_news = self._added, [], False
             return taken
 
-    def _await_added(self) -> list[Controller | Runnable]:
+    def _await_news(self) -> None:
         with self._condition:
-            while not self._added and not self.stopping.is_set():
+            while not self._has_news:
                 self._condition.wait_until(None)
-        return self._take_added()
 
-    def _wake(self) -> None:
+    def _tell(self) -> None:
+        """Something was added, we lead, or we stop."""
         with self._condition:
+            self._has_news = True
             self._condition.notify_all()
+
+    def _elect(self, config: LeaderElectionConfig | None) -> LeaderElector | None:
+        """An elector, and the client fenced by it; its own is not."""
+        if config is None:
+            return None
+        elector = self._elector_class(self.host, self.client, config, on_leading=self._tell)
+        self.client = Client(self.host, FencedTransport(self.transport, elector.has_lost))
+        return elector
 
     def _raise_failure(self, stuck: list[Thread]) -> None:
         failure = self.stopping.failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs while a manager does: informers, runnables, controllers.
+"""What runs while a manager does: informers, runnables, leader election, controllers.
 
 The order of starting stands in `start_caches` and `start`, read top to bottom; `finish` is its mirror.
 """
@@ -12,10 +12,11 @@ from typing import Protocol
 
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import Cancelled
+from controller_runtime.core.errors import Cancelled, LeadershipLost
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.election.elector import LeaderElector
 
 log = get_logger(__name__)
 
@@ -37,19 +38,24 @@ class Runnable(Protocol):
 class Program:
     """Starts things in their order, and stops them in its mirror.
 
-    Caches outlive the runnables that read them, and those the controllers: each has a
-    stop of its own, and `stopping` is that of the controllers and of the whole.
+    Caches outlive the runnables that read them, those the lease, and that the
+    controllers: each has a stop of its own, and `stopping` is that of the controllers and of
+    the whole. With an elector, controllers wait until it leads.
 
     Threads: one, the manager's.
     """
 
-    def __init__(self, host: Host, informers: Informers, stopping: Stop) -> None:
+    def __init__(self, host: Host, informers: Informers, stopping: Stop, elector: LeaderElector | None) -> None:
         self._host = host
         self._informers = informers
         self._stopping = stopping
+        self._elector = elector
         self._informers_stop = Stop(host, "informers stop")
         self._runnables_stop = Stop(host, "runnables stop")
+        self._election_stop = Stop(host, "election stop")
         self._runnables: list[Thread] = []
+        self._elections: list[Thread] = []  # one, once it has been started
+        self._waiting: list[Controller] = []  # until we lead
         self._controllers: list[Controller] = []
         self._informers_stop.on_set(self._pass_on_failure)
 
@@ -60,6 +66,8 @@ class Program:
     def start(self, things: Sequence[Controller | Runnable], cache_sync_timeout: float) -> None:
         """Start `things` once the caches they need are filled; nothing, if `stopping` is set first.
 
+        Controllers wait further until we lead: then call this again.
+
         Args:
             things: In the order in which they were added.
             cache_sync_timeout: Seconds that the caches have to fill.
@@ -68,7 +76,6 @@ class Program:
             CacheSyncTimeout: The caches did not fill in time.
             UsageError: A controller runs with another manager.
         """
-        deadline = self._host.monotonic() + cache_sync_timeout
         controllers = [thing for thing in things if isinstance(thing, Controller)]
         for controller in controllers:
             for collection in controller.collections:
@@ -78,10 +85,11 @@ class Program:
         for thing in things:
             if not isinstance(thing, Controller):
                 self._start_runnable(thing)
-        for controller in controllers:
-            self._controllers.append(controller)
-            controller.start(self._host, self._informers, self._stopping, deadline)
-            log.info("controller started", controller=controller.name, workers=controller.workers)
+        self._waiting += controllers
+        if self._elector is not None and not self._elections:
+            self._elections.append(spawn(self._host, self._stopping, "leader-election", self._elect))
+        if self._elector is None or self._elector.is_leader():
+            self._start_controllers(self._host.monotonic() + cache_sync_timeout)
 
     def finish(self, grace: float) -> list[Thread]:
         """Stop everything, once `stopping` is set; the threads that would not end.
@@ -89,8 +97,10 @@ class Program:
         Args:
             grace: Seconds that work in hand has to finish; then it is cancelled.
         """
-        deadline = self._host.monotonic() + grace
+        patience = 0.0 if self._stopping.is_cancelled() else grace
+        deadline = self._host.monotonic() + patience
         stuck = self._end(self._join_controllers, self._stopping, deadline)
+        stuck += self._end_election(bool(stuck))
         self._runnables_stop.set()
         stuck += self._end(self._join_runnables, self._runnables_stop, deadline)
         self._informers_stop.set()
@@ -106,6 +116,32 @@ class Program:
         self._runnables.append(spawn(self._host, self._stopping, runnable.name, run))
         log.info("runnable started", runnable=runnable.name)
 
+    def _start_controllers(self, sync_deadline: float) -> None:
+        controllers, self._waiting = self._waiting, []
+        for controller in controllers:
+            self._controllers.append(controller)
+            controller.start(self._host, self._informers, self._stopping, sync_deadline)
+            log.info("controller started", controller=controller.name, workers=controller.workers)
+
+    def _elect(self) -> None:
+        assert self._elector is not None, "started only with one"
+        try:
+            self._elector.run(self._election_stop)
+        except LeadershipLost as error:
+            self._stopping.fail(error)
+            self._stopping.cancel()  # another may lead by now, so there is no grace
+
+    def _end_election(self, work_goes_on: bool) -> list[Thread]:
+        """Give the lease back, unless something still works under it: then it must expire."""
+        if self._elector is None:
+            return []
+        if work_goes_on:
+            self._election_stop.cancel()
+        else:
+            self._election_stop.set()
+        deadline = self._host.monotonic() + self._elector.stop_timeout
+        return self._end(self._join_election, self._election_stop, deadline)
+
     def _end(self, join_until: Callable[[float], list[Thread]], stop: Stop, deadline: float) -> list[Thread]:
         """Wait until `deadline`, then cancel and wait a little longer; the threads that are left."""
         if not join_until(deadline):
@@ -119,6 +155,10 @@ class Program:
     def _join_runnables(self, deadline: float) -> list[Thread]:
         self._runnables = [thread for thread in self._runnables if not thread.join_until(deadline)]
         return self._runnables
+
+    def _join_election(self, deadline: float) -> list[Thread]:
+        self._elections = [thread for thread in self._elections if not thread.join_until(deadline)]
+        return self._elections
 
     def _pass_on_failure(self) -> None:
         if self._informers_stop.failure is not None:
