@@ -54,6 +54,7 @@ class LeaderElector:
         identity: What the lease names it by.
         lock: The lease.
         last_error: Why the last try failed; empty once one has succeeded.
+        slow_paths: Renewals for which the lease had to be read again.
 
     Threads: `run` on one, which also calls back; the rest from any.
     """
@@ -70,6 +71,7 @@ class LeaderElector:
         self.identity = config.identity if config.identity is not None else f"{host.name}_{host.uuid()}"
         self.lock = LeaseLock(host, client, Request(config.name, config.namespace), config.labels)
         self.last_error = ""
+        self.slow_paths = 0
         self._host = host
         self._config = config
         self._on_leading = on_leading
@@ -162,6 +164,7 @@ class LeaderElector:
         try:
             self._act()
         except (Conflict, AlreadyExists, NotFound):  # somebody else wrote first: see who, and decide again
+            self.slow_paths += self._term is not None
             self._look()
             self._act()
 
