@@ -51,6 +51,7 @@ class LeaderElector:
             included; empty when nobody leads any more.
 
     Attributes:
+        name: That of the lease, without its namespace.
         identity: What the lease names it by.
         lock: The lease.
         last_error: Why the last try failed; empty once one has succeeded.
@@ -68,6 +69,7 @@ class LeaderElector:
         on_leading: Callable[[], None] = _nobody_asks,
         on_new_leader: Callable[[str], None] = _nobody_asks,
     ) -> None:
+        self.name = config.name
         self.identity = config.identity if config.identity is not None else f"{host.name}_{host.uuid()}"
         self.lock = LeaseLock(host, client, Request(config.name, config.namespace), config.labels)
         self.last_error = ""
