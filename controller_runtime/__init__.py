@@ -12,18 +12,24 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from controller_runtime.api.conditions import condition_of, conditions_of, with_condition
     from controller_runtime.api.objects import Cached, Request, annotations_of, labels_of, meta, microtime
-    from controller_runtime.api.resources import LEASES, NAMESPACES, NODES, PODS, Resource
+    from controller_runtime.api.references import controller_of, set_controller, set_owner
+    from controller_runtime.api.resources import EVENTS, LEASES, NAMESPACES, NODES, PODS, Resource
     from controller_runtime.cache.lister import Lister
     from controller_runtime.cache.store import Delta
     from controller_runtime.client.client import Client
+    from controller_runtime.client.create_or_patch import Change, create_or_patch
     from controller_runtime.client.patches import PatchType
+    from controller_runtime.client.retry import ConflictRetry, retry_on_conflict
     from controller_runtime.controller.controller import Controller
+    from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
     from controller_runtime.controller.handlers import enqueue_mapped, enqueue_object, enqueue_owner
     from controller_runtime.controller.predicates import all_of, any_of, changed, matches, negate
     from controller_runtime.controller.reconciler import Reconciler, Result
     from controller_runtime.core.errors import (
         AlreadyExists,
+        AlreadyOwned,
         APIError,
         BadRequest,
         CacheSyncTimeout,
@@ -48,6 +54,8 @@ if TYPE_CHECKING:
     from controller_runtime.core.host import Clock, Host
     from controller_runtime.core.stop import Stop
     from controller_runtime.core.system import SystemHost
+    from controller_runtime.election.config import LeaderElectionConfig
+    from controller_runtime.events.recorder import EventAPI, EventRecorder
     from controller_runtime.manager.manager import Manager
     from controller_runtime.queue.rate_limiters import Bucket, ItemExponential, MaxOf
     from controller_runtime.queue.workqueue import WorkQueue
@@ -55,30 +63,38 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "EVENTS",
     "LEASES",
     "NAMESPACES",
     "NODES",
     "PODS",
     "APIError",
     "AlreadyExists",
+    "AlreadyOwned",
     "BadRequest",
     "Bucket",
     "CacheSyncTimeout",
     "Cached",
     "Cancelled",
+    "Change",
     "Client",
     "Clock",
     "Conflict",
+    "ConflictRetry",
     "ConnectionLost",
     "Controller",
     "ControllerRuntimeError",
     "DecodeError",
     "Delta",
+    "EventAPI",
+    "EventRecorder",
     "Expired",
+    "Finalizers",
     "Forbidden",
     "Host",
     "Invalid",
     "ItemExponential",
+    "LeaderElectionConfig",
     "LeadershipLost",
     "Lister",
     "Manager",
@@ -100,10 +116,15 @@ __all__ = [
     "UsageError",
     "WorkQueue",
     "__version__",
+    "add_finalizers",
     "all_of",
     "annotations_of",
     "any_of",
     "changed",
+    "condition_of",
+    "conditions_of",
+    "controller_of",
+    "create_or_patch",
     "enqueue_mapped",
     "enqueue_object",
     "enqueue_owner",
@@ -112,23 +133,35 @@ __all__ = [
     "meta",
     "microtime",
     "negate",
+    "remove_finalizers",
+    "retry_on_conflict",
+    "set_controller",
+    "set_owner",
+    "with_condition",
 ]
 
 # Where each public name lives; those of `core.errors` are the rest.
 _HOMES = {
+    **dict.fromkeys(("condition_of", "conditions_of", "with_condition"), "api.conditions"),
     **dict.fromkeys(("Cached", "Request", "annotations_of", "labels_of", "meta", "microtime"), "api.objects"),
-    **dict.fromkeys(("LEASES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"),
+    **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),
+    **dict.fromkeys(("EVENTS", "LEASES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"),
     "Lister": "cache.lister",
     "Delta": "cache.store",
     "Client": "client.client",
+    **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
     "PatchType": "client.patches",
+    **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "client.retry"),
     "Controller": "controller.controller",
+    **dict.fromkeys(("Finalizers", "add_finalizers", "remove_finalizers"), "controller.finalizers"),
     **dict.fromkeys(("enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"),
     **dict.fromkeys(("all_of", "any_of", "changed", "matches", "negate"), "controller.predicates"),
     **dict.fromkeys(("Reconciler", "Result"), "controller.reconciler"),
     **dict.fromkeys(("Clock", "Host"), "core.host"),
     "Stop": "core.stop",
     "SystemHost": "core.system",
+    "LeaderElectionConfig": "election.config",
+    **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
     "Manager": "manager.manager",
     **dict.fromkeys(("Bucket", "ItemExponential", "MaxOf"), "queue.rate_limiters"),
     "WorkQueue": "queue.workqueue",

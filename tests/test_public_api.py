@@ -14,23 +14,28 @@ from controller_runtime.core import errors
 
 PUBLIC = {
     # run
-    "Manager", "Host", "Clock", "SystemHost", "Stop", "__version__",
+    "Manager", "LeaderElectionConfig", "Host", "Clock", "SystemHost", "Stop", "__version__",
     # write a controller
     "Controller", "Reconciler", "Request", "Result", "TerminalError",
+    "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events
     "Delta", "enqueue_object", "enqueue_owner", "enqueue_mapped",
     # filter them
     "changed", "all_of", "any_of", "negate", "matches",
     # read and write
-    "Lister", "Client", "PatchType", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES",
+    "Lister", "Client", "PatchType", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES", "EVENTS",
+    "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
+    # tell people
+    "EventRecorder", "EventAPI",
     # look at objects
     "Cached", "meta", "labels_of", "annotations_of", "microtime",
+    "condition_of", "conditions_of", "with_condition", "controller_of",
     # à la carte
     "WorkQueue", "ShutDown", "ItemExponential", "Bucket", "MaxOf",
     # errors
     "ControllerRuntimeError", "UsageError", "APIError", "BadRequest", "Unauthorized", "Forbidden", "NotFound",
     "Conflict", "AlreadyExists", "Expired", "Invalid", "TooManyRequests", "ServerError", "ConnectionLost",
-    "StreamIdle", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled",
+    "StreamIdle", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled", "AlreadyOwned",
 }  # fmt: skip
 
 

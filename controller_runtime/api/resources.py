@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import attrs
 
 if TYPE_CHECKING:  # the models take 0.2 s and 30 MiB to import, which a program that uses views need not pay
-    from kubernetes.client import V1Lease, V1Namespace, V1Node, V1Pod
+    from kubernetes.client import CoreV1Event, EventsV1Event, V1Lease, V1Namespace, V1Node, V1Pod
 
 T = TypeVar("T")
 
@@ -91,3 +91,8 @@ NAMESPACES: Resource[V1Namespace] = Resource(
     "", "v1", "Namespace", "namespaces", False, "kubernetes.client:V1Namespace"
 )
 LEASES: Resource[V1Lease] = Resource("coordination.k8s.io", "v1", "Lease", "leases", True, "kubernetes.client:V1Lease")
+EVENTS: Resource[EventsV1Event] = Resource(
+    "events.k8s.io", "v1", "Event", "events", True, "kubernetes.client:EventsV1Event"
+)
+# The same objects under their older names of fields.
+CORE_EVENTS: Resource[CoreV1Event] = Resource("", "v1", "Event", "events", True, "kubernetes.client:CoreV1Event")

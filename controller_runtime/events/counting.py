@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Correlation for core/v1 events: the same again is a count, and many alike are one.
+
+Events are the same when everything but their times is; they are alike when only their
+messages differ. From the tenth message on, those that are alike go into one combined
+event. The numbers are client-go's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import attrs
+from cachetools import LRUCache
+
+from controller_runtime.api.objects import timestamp
+from controller_runtime.api.resources import CORE_EVENTS
+from controller_runtime.events.occurrence import CACHED, Fate, Occurrence, Reporter, Write
+from controller_runtime.events.spam import SpamFilter
+
+SIMILAR = 10
+"""Different messages from which on events that are alike are combined."""
+
+WINDOW = 600.0
+"""Seconds without one after which the messages are forgotten."""
+
+COMBINED = "(combined from similar events): "
+
+
+@attrs.define
+class _Group:
+    """Events that are alike: their messages, the oldest first, at most as many as matter."""
+
+    notes: dict[str, None]
+    last_at: float
+
+
+@attrs.define
+class _Record:
+    """One event on the server, as far as this recorder knows."""
+
+    first: Occurrence
+    count: int = 0
+
+
+class CountingCorrelator:
+    """See `occurrence.Correlator`.
+
+    Args:
+        reporter: Who reports.
+        spam: Bounds the writes.
+    """
+
+    def __init__(self, reporter: Reporter, spam: SpamFilter) -> None:
+        self._reporter = reporter
+        self._spam = spam
+        self._groups: LRUCache[Hashable, _Group] = LRUCache(CACHED)
+        self._records: LRUCache[Hashable, _Record] = LRUCache(CACHED)
+
+    def next_due(self) -> float | None:
+        """Never: every count that may be written is written at once."""
+        return None
+
+    def due(self, now: float) -> list[Write]:
+        """Nothing."""
+        return []
+
+    def close(self) -> list[Write]:
+        """Nothing."""
+        return []
+
+    def observe(self, occurrence: Occurrence) -> Write | Fate:
+        """A new event, or one more of an event that is there."""
+        group = (attrs.evolve(occurrence.regarding, field_path=""), occurrence.type, occurrence.reason)
+        key: Hashable = (occurrence.regarding, *group, occurrence.note)
+        if self._has_many_alike(group, occurrence):
+            key, occurrence = group, attrs.evolve(occurrence, note=COMBINED + occurrence.note)
+        record = self._records.get(key)
+        is_allowed = self._spam.allows(occurrence)
+        if record is None:
+            if not is_allowed:
+                return Fate.SPAM
+            self._records[key] = record = _Record(occurrence)
+        record.count += 1
+        if not is_allowed:
+            return Fate.HELD
+        return self._write(record, occurrence)
+
+    def _has_many_alike(self, key: Hashable, occurrence: Occurrence) -> bool:
+        group = self._groups.get(key)
+        if group is None or occurrence.at - group.last_at >= WINDOW:
+            self._groups[key] = group = _Group({}, occurrence.at)
+        group.last_at = occurrence.at
+        group.notes[occurrence.note] = None
+        if len(group.notes) < SIMILAR:
+            return False
+        del group.notes[next(iter(group.notes))]
+        return True
+
+    def _write(self, record: _Record, last: Occurrence) -> Write:
+        first = record.first
+        changing = {"message": last.note, "lastTimestamp": timestamp(last.time), "count": record.count}
+        body: dict[str, Any] = {
+            "metadata": {"name": first.name, "namespace": first.namespace},
+            "involvedObject": first.regarding.body(),
+            "reason": first.reason,
+            "type": first.type,
+            "source": {"component": self._reporter.controller, "host": self._reporter.node},
+            "reportingComponent": self._reporter.controller,
+            "reportingInstance": self._reporter.instance,
+            "firstTimestamp": timestamp(first.time),
+            **changing,
+        }
+        patch = changing if record.count > 1 else None
+        return Write(body=body, resource=CORE_EVENTS, patch=patch, through=CORE_EVENTS)

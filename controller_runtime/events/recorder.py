@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder: takes what happened from any thread at once, and writes events on one of its own.
+
+Nothing here can fail or hold up whoever tells: what cannot be kept is counted and dropped.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from typing import Any
+
+from controller_runtime.api.names import qualified_name_problems, subdomain_problems
+from controller_runtime.api.objects import AnyObject
+from controller_runtime.api.references import Reference, reference_to
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.client import Client
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
+from controller_runtime.events.counting import CountingCorrelator
+from controller_runtime.events.occurrence import Correlator, Fate, Occurrence, Reporter, SpamKey, Write, by_object
+from controller_runtime.events.sender import Sender
+from controller_runtime.events.series import SeriesCorrelator
+from controller_runtime.events.spam import SpamFilter
+
+QUEUED = 1000
+"""Occurrences that wait to be written; those that come on top are dropped."""
+
+DRAIN = 5.0
+"""Seconds that a recorder goes on writing after a stop."""
+
+_WORD = 128
+_NOTE = 1024
+
+
+class EventAPI(enum.Enum):
+    """Which of the two APIs events are written to; the server shows each event in both."""
+
+    EVENTS = enum.auto()
+    """events.k8s.io/v1: repetitions become a series, written every half hour."""
+
+    CORE = enum.auto()
+    """core/v1: repetitions are counted at once; many that differ in their message alone are combined."""
+
+
+class EventRecorder:
+    """Tells the people who look after a cluster what happens to its objects.
+
+    A role needs `create` and `patch` of `events`, in the groups `events.k8s.io` and core.
+
+    Args:
+        host: What it runs on.
+        client: Writes the events.
+        component: Who reports: the controller's name, with a DNS prefix if it is not Kubernetes' own.
+        api: Where to.
+        spam_key: What shares the bound of 25 writes and then one in 300 seconds; by default all
+            that happens to one object.
+
+    Raises:
+        ValueError: `component` is no qualified name.
+
+    Threads: any for `event` and `counts`; `run` is for one.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        client: Client,
+        *,
+        component: str,
+        api: EventAPI = EventAPI.EVENTS,
+        spam_key: SpamKey = by_object,
+    ) -> None:
+        if problems := qualified_name_problems(component):
+            raise ValueError(f"component {component!r}: {problems[0]}")
+        self.name = f"events/{component}"
+        self._host = host
+        self._client = client
+        reporter = Reporter(controller=component, instance=f"{component}-{host.name}"[:_WORD], node=host.name)
+        # The thread of `run` alone uses it.
+        self._correlator: Correlator
+        match api:
+            case EventAPI.EVENTS:
+                self._correlator = SeriesCorrelator(reporter, SpamFilter(spam_key))
+            case EventAPI.CORE:
+                self._correlator = CountingCorrelator(reporter, SpamFilter(spam_key))
+        # Guards the three fields below; `run` waits on it.
+        self._condition = host.condition(self.name)
+        self._waiting: deque[Occurrence] = deque()
+        self._is_closed = False
+        self._counts = dict.fromkeys(Fate, 0)
+
+    def event(
+        self,
+        obj: AnyObject,
+        type: str,  # noqa: A002 (the field's word)
+        reason: str,
+        message: str,
+        *,
+        action: str = "",
+        resource: Resource[Any] | None = None,
+        field_path: str = "",
+    ) -> None:
+        """Tell that something happened to `obj`. Returns at once; nothing tells whether it was written.
+
+        Args:
+            obj: A `Cached`, a dict, a model, or a view that declares metadata.
+            type: `Normal` or `Warning`.
+            reason: Why, in one CamelCase word, for machines.
+            message: For people; cut after 1024 bytes.
+            action: What was done or tried, in one CamelCase word; the reason, if left out.
+            resource: The object's collection, where the object does not say its kind.
+            field_path: The part of the object that is meant, such as `spec.containers{web}`.
+
+        Raises:
+            ValueError: What a server would refuse: another type, a reason or an action that
+                is empty or longer than 128 bytes. Or the object does not say its kind.
+        """
+        _refuse_what_a_server_would(type, reason, action or reason)
+        regarding = reference_to(obj, resource, field_path=field_path)
+        occurrence = Occurrence(
+            regarding=regarding,
+            type=type,
+            reason=reason,
+            action=action or reason,
+            note=message.encode()[:_NOTE].decode(errors="ignore"),
+            name=self._name_for(regarding),
+            time=self._host.now(),
+            at=self._host.monotonic(),
+        )
+        with self._condition:
+            if self._is_closed or len(self._waiting) >= QUEUED:
+                self._counts[Fate.DROPPED] += 1
+            else:
+                self._waiting.append(occurrence)
+                self._condition.notify()
+
+    def counts(self) -> dict[Fate, int]:
+        """What has become of the occurrences and the writes so far."""
+        with self._condition:
+            return self._counts.copy()
+
+    def run(self, stop: Stop) -> None:
+        """Write events until `stop` is set; then what is left, as far as it can be written in a few seconds.
+
+        A write that the server does not answer is tried 12 times, some 10 seconds apart.
+        """
+        sender = Sender(self._host, self._client, stop)
+        forget = stop.on_set(self._wake)
+        while not stop.is_set():
+            occurrence = self._next(stop)
+            now = self._host.monotonic() if occurrence is None else occurrence.at
+            for write in self._decide(now, occurrence):
+                self._count(sender.send(write))
+        forget()
+        self._drain(sender, stop)
+
+    def _next(self, stop: Stop) -> Occurrence | None:
+        """The next occurrence, or None when something is due or there is a stop."""
+        due_at = self._correlator.next_due()
+        with self._condition:
+            while not stop.is_set():
+                if self._waiting:
+                    return self._waiting.popleft()
+                if due_at is not None and self._host.monotonic() >= due_at:
+                    break
+                self._condition.wait_until(due_at)
+            return None
+
+    def _decide(self, now: float, occurrence: Occurrence | None) -> list[Write]:
+        writes = self._correlator.due(now)
+        if occurrence is None:
+            return writes
+        decision = self._correlator.observe(occurrence)
+        if isinstance(decision, Write):
+            return [*writes, decision]
+        self._count(decision)
+        return writes
+
+    def _drain(self, sender: Sender, stop: Stop) -> None:
+        with self._condition:
+            self._is_closed = True
+            left = [*self._waiting]
+            self._waiting.clear()
+        writes = [write for occurrence in left for write in self._decide(occurrence.at, occurrence)]
+        deadline = self._host.monotonic() + DRAIN
+        for write in [*writes, *self._correlator.close()]:
+            has_time = self._host.monotonic() < deadline and not stop.is_cancelled()
+            self._count(sender.send(write) if has_time else Fate.FAILED)
+
+    def _count(self, fate: Fate) -> None:
+        with self._condition:
+            self._counts[fate] += 1
+
+    def _wake(self) -> None:
+        with self._condition:
+            self._condition.notify_all()
+
+    def _name_for(self, regarding: Reference) -> str:
+        suffix = f"{self._host.random.getrandbits(64):016x}"
+        name = f"{regarding.name}.{suffix}"
+        # Some kinds have names that an event cannot have.
+        return f"{regarding.kind.lower()}.{suffix}" if subdomain_problems(name) else name
+
+
+def _refuse_what_a_server_would(type: str, reason: str, action: str) -> None:  # noqa: A002 (the field's word)
+    if type not in ("Normal", "Warning"):
+        raise ValueError(f"the type of an event must be Normal or Warning, not {type!r}")
+    for word in (reason, action):
+        if not 0 < len(word.encode()) <= _WORD:
+            raise ValueError(f"the reason and the action of an event need 1 to {_WORD} bytes, not {word!r}")

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Correlation for events.k8s.io/v1: what happens again and again becomes a series, one event with a count.
+
+The first repetition is written at once, those that follow are counted and written every half
+hour, or when the note changes; a series without news ends. Beyond upstream, which has
+neither: a changed note is not lost, and the writes of one object are bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import attrs
+from cachetools import TTLCache
+
+from controller_runtime.api.objects import microtime
+from controller_runtime.api.resources import CORE_EVENTS, EVENTS
+from controller_runtime.events.occurrence import CACHED, Fate, Occurrence, Reporter, Write
+from controller_runtime.events.spam import SpamFilter
+
+REFRESH = 1800.0
+"""Seconds between writes of a count that grows."""
+
+IDLE = 360.0
+"""Seconds without news after which a series has ended."""
+
+
+@attrs.define
+class _Series:
+    """One event and what has happened since it was written last."""
+
+    first: Occurrence
+    last: Occurrence
+    count: int
+    written: Occurrence
+    """What was the last when it was written."""
+    written_count: int
+    written_at: float
+
+    @classmethod
+    def of(cls, occurrence: Occurrence) -> _Series:
+        return cls(occurrence, occurrence, 1, occurrence, 1, occurrence.at)
+
+    @property
+    def is_worth_writing(self) -> bool:
+        return (
+            self.written_count == 1 or self.last.at - self.written_at >= REFRESH or self.last.note != self.written.note
+        )
+
+    @property
+    def has_unwritten(self) -> bool:
+        return self.count > self.written_count
+
+
+class SeriesCorrelator:
+    """See `occurrence.Correlator`.
+
+    Args:
+        reporter: Who reports.
+        spam: Bounds the writes.
+    """
+
+    def __init__(self, reporter: Reporter, spam: SpamFilter) -> None:
+        self._reporter = reporter
+        self._spam = spam
+        self._now = 0.0
+        # The one that was heard of longest ago is first, and the first to end.
+        self._series: TTLCache[Hashable, _Series] = TTLCache(CACHED, IDLE, timer=lambda: self._now)
+
+    def next_due(self) -> float | None:
+        """When the first series ends, if it gets no news."""
+        first = next(iter(self._series), None)
+        return None if first is None else self._series[first].last.at + IDLE
+
+    def due(self, now: float) -> list[Write]:
+        """The last counts of the series that have ended."""
+        self._now = now
+        ended = [series for _, series in self._series.expire(now)]
+        if len(self._series) == CACHED:  # room for another, without losing its count
+            ended.append(self._series.popitem()[1])
+        return self._last_writes(ended)
+
+    def close(self) -> list[Write]:
+        """The last counts of all."""
+        ended = [*self._series.values()]
+        self._series.clear()
+        return self._last_writes(ended)
+
+    def observe(self, occurrence: Occurrence) -> Write | Fate:
+        """A new event, a repetition, or one more of a series."""
+        self._now = occurrence.at
+        key = (occurrence.regarding, occurrence.type, occurrence.reason, occurrence.action)
+        series = self._series.get(key)
+        if series is None:
+            if not self._spam.allows(occurrence):
+                return Fate.SPAM
+            self._series[key] = series = _Series.of(occurrence)
+            return Write(body=self._body(series), resource=EVENTS, through=EVENTS)
+        series.last = occurrence
+        series.count += 1
+        self._series[key] = series  # its time to end starts again
+        if series.is_worth_writing and self._spam.allows(occurrence):
+            return self._write(series)
+        return Fate.HELD
+
+    def _last_writes(self, ended: list[_Series]) -> list[Write]:
+        return [self._write(series) for series in ended if series.has_unwritten]
+
+    def _write(self, series: _Series) -> Write:
+        patch: dict[str, Any] = {"series": _count_of(series)}
+        through: Any = EVENTS
+        if series.last.note != series.written.note:
+            # To events.k8s.io a note is immutable; to the core group, where it is the same object, it is not.
+            patch["message"] = series.last.note
+            through = CORE_EVENTS
+        series.written, series.written_count, series.written_at = series.last, series.count, series.last.at
+        return Write(body=self._body(series), resource=EVENTS, patch=patch, through=through)
+
+    def _body(self, series: _Series) -> dict[str, Any]:
+        first = series.first
+        body = {
+            "metadata": {"name": first.name, "namespace": first.namespace},
+            "eventTime": microtime(first.time),
+            "reportingController": self._reporter.controller,
+            "reportingInstance": self._reporter.instance,
+            "action": first.action,
+            "reason": first.reason,
+            "regarding": first.regarding.body(),
+            "note": series.last.note,
+            "type": first.type,
+        }
+        return body if series.count == 1 else {**body, "series": _count_of(series)}
+
+
+def _count_of(series: _Series) -> dict[str, Any]:
+    return {"count": series.count, "lastObservedTime": microtime(series.last.time)}
