@@ -47,6 +47,11 @@ def cli() -> None:
 @click.option(
     "--allow-fake-nodes", is_flag=True, help="Register hollow nodes on a cluster that is not the embedded one."
 )
+@click.option("--leader-elect", is_flag=True, help="Run the controllers only while this replica leads.")
+@click.option(
+    "--leader-election-id", metavar="ID", help="Name of the lease that the replicas share; controllers by default."
+)
+@click.option("--leader-election-namespace", metavar="NS", help="Where that lease is; kube-system by default.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers of each controller.")
 @click.option(
     "--duration",

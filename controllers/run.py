@@ -19,6 +19,7 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
+from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers import catalog
@@ -43,6 +44,9 @@ class RunOptions:
     context: str | None = None
     hollow_nodes: int = 0
     allow_fake_nodes: bool = False
+    leader_elect: bool = False
+    leader_election_id: str | None = None
+    leader_election_namespace: str | None = None
     workers: int | None = None
     duration: float | None = None
     live: bool = False
@@ -56,6 +60,7 @@ class Plan:
     kubeconfig: Path | None
     context: str | None
     names: list[str]
+    leader_election: LeaderElectionConfig | None
 
 
 def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
@@ -76,7 +81,23 @@ def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
             "--hollow-nodes would add fake nodes to a real cluster: add --allow-fake-nodes if that is meant"
         )
     names = catalog.choose("*" if options.controllers is None else options.controllers, embedded=embedded)
-    return Plan(embedded, options.kubeconfig, options.context, names)
+    return Plan(embedded, options.kubeconfig, options.context, names, _leader_election(options))
+
+
+def _leader_election(options: RunOptions) -> LeaderElectionConfig | None:
+    """How replicas of this command elect their leader.
+
+    Raises:
+        UsageError: The lease is named, but not asked for.
+    """
+    if options.leader_elect:
+        return LeaderElectionConfig(
+            name=options.leader_election_id or "controllers",
+            namespace=options.leader_election_namespace or "kube-system",
+        )
+    if options.leader_election_id or options.leader_election_namespace:
+        raise UsageError("--leader-election-id and --leader-election-namespace need --leader-elect: add it")
+    return None
 
 
 def run(options: RunOptions) -> None:
@@ -96,7 +117,7 @@ def run(options: RunOptions) -> None:
             server = stack.enter_context(APIServerProcess(host))
             kubeconfig, title = server.kubeconfig, "embedded API server"
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
-        manager = Manager.from_kubeconfig(kubeconfig, todo.context)
+        manager = Manager.from_kubeconfig(kubeconfig, todo.context, leader_election=todo.leader_election)
         reach(manager)
         compose(manager, host, stop, options, todo, title, stack)
         if options.duration is not None:

@@ -57,6 +57,7 @@ def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
             "--allow-fake-nodes",
             id="fake nodes on a cluster",
         ),
+        pytest.param({"leader_election_id": "x"}, "need --leader-elect", id="a lease nobody asked for"),
         pytest.param({"controllers": "node-tlt"}, "did you mean 'node-ttl'", id="misspelt name"),
         pytest.param({"controllers": "xyz"}, "there are: node-ttl", id="unknown name"),
         pytest.param({"controllers": " , "}, "names nothing", id="no name"),
@@ -65,6 +66,15 @@ def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
 def test_options_that_contradict_or_could_harm_are_refused_with_the_remedy(options: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         decide(**options)
+
+
+def test_replicas_share_a_lease_only_if_asked_to() -> None:
+    by_default = decide(leader_elect=True).leader_election
+    named = decide(leader_elect=True, leader_election_id="mine", leader_election_namespace="there").leader_election
+
+    assert decide().leader_election is None
+    assert (by_default.name, by_default.namespace) == ("controllers", "kube-system")
+    assert (named.name, named.namespace) == ("mine", "there")
 
 
 def test_names_are_taken_once_and_in_the_order_given() -> None:

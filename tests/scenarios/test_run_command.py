@@ -86,6 +86,17 @@ def test_a_run_ends_by_itself_after_its_duration() -> None:
     assert "Traceback" not in outcome.stderr
 
 
+def test_with_leader_election_controllers_start_with_the_lease_and_give_it_back_at_the_end() -> None:
+    outcome = subprocess.run(
+        command("--leader-elect", "--duration", "0.5"), capture_output=True, text=True, check=False
+    )
+
+    told = [line.split(" ", 1)[1] for line in outcome.stderr.splitlines()]
+    acts = ("became leader", "controller started", "released the lease", "stopped")
+    assert [act for line in told for act in acts if act in line] == [*acts]
+    assert outcome.returncode == 0
+
+
 def test_a_killed_run_leaves_no_server_behind() -> None:
     with running("--embedded") as process:
         server = int(read_until(process, r"server is ready pid=(\d+)")[1])
