@@ -30,6 +30,9 @@ class Schema:
         default: What stands there when the client is silent; None for nothing.
         merge_key: What tells the elements of a list apart in a strategic merge; empty for none.
         strategies: Of a strategic merge, such as `("merge", "retainKeys")`; without `merge` a list is replaced.
+        list_type: `map`, `set` or `atomic`: how the elements of a list are owned; empty is atomic.
+        list_keys: What tells the elements of a list of type `map` apart.
+        map_type: `atomic` for an object that is owned whole; else empty or `granular`.
 
     Threads: any.
     """
@@ -46,6 +49,9 @@ class Schema:
         self.merge_key: str = self._raw.get("x-kubernetes-patch-merge-key", "")
         strategies = self._raw.get("x-kubernetes-patch-strategy", "")
         self.strategies: tuple[str, ...] = tuple(strategies.split(",")) if strategies else ()
+        self.list_type: str = self._raw.get("x-kubernetes-list-type", "")
+        self.list_keys: tuple[str, ...] = tuple(self._raw.get("x-kubernetes-list-map-keys", ()))
+        self.map_type: str = self._raw.get("x-kubernetes-map-type", "")
 
     @functools.cached_property
     def properties(self) -> Mapping[str, Schema]:
@@ -107,9 +113,16 @@ class Library:
 
 
 @functools.cache
-def _recorded() -> Mapping[tuple[str, str, str], Schema]:
+def definitions() -> Mapping[str, Mapping[str, Any]]:
+    """All recorded definitions by name, as OpenAPI components have them; shared, so do not change them."""
     packed = resources.files(__package__).joinpath(_DATA).read_bytes()
-    return dict(Library(msgspec.json.decode(gzip.decompress(packed))).kinds())
+    decoded: dict[str, dict[str, Any]] = msgspec.json.decode(gzip.decompress(packed))
+    return decoded
+
+
+@functools.cache
+def _recorded() -> Mapping[tuple[str, str, str], Schema]:
+    return dict(Library(definitions()).kinds())
 
 
 def schema_for(group: str, version: str, kind: str) -> Schema | None:

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from controller_runtime.api.schema import Schema
 from controller_runtime.apiserver import documents, status
 from controller_runtime.apiserver.kinds import Kind
 from controller_runtime.apiserver.shape import Compiler, Misshapen, Shape
@@ -77,6 +78,40 @@ def admit(
     return shaped, [] if field_validation == IGNORE else findings
 
 
+def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The fields a client applies, in stored form, and the paths of those that do not exist.
+
+    Nothing is filled in and nothing empty is left out, for what is said is owned; null says nothing.
+
+    Raises:
+        Misshapen: A value has the wrong type.
+    """
+    unknown: list[str] = []
+    bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
+    return _said_of(kind)(bare, None, None, unknown), unknown
+
+
+@functools.cache
+def empty(kind: Kind) -> dict[str, Any]:
+    """An object of which nothing has been said yet: its parts, without content. Shared, so do not change it."""
+    obj, _ = _shaped(kind, {}, None)
+    return _bare(kind.schema, obj)
+
+
+def _bare(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+    """`value` without what a default says, and with null for the lists and maps that have to be there.
+
+    So a real server sees an object before anybody has written it: those are null, not absent.
+    """
+    bare: dict[str, Any] = dict.fromkeys(schema.required)
+    for name, part in value.items():
+        if type(part) is dict:
+            bare[name] = _bare(schema.properties[name], part)
+        elif not part:
+            bare[name] = part
+    return bare
+
+
 def _patch_refused(kind: Kind, name: str, text: str) -> status.StatusError:
     return status.invalid(kind, name, [status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")])
 
@@ -101,3 +136,8 @@ def _shaped(kind: Kind, raw: Mapping[str, Any], old: Mapping[str, Any] | None) -
 @functools.cache
 def _shape_of(kind: Kind) -> Shape:
     return Compiler().shape(kind.schema)
+
+
+@functools.cache
+def _said_of(kind: Kind) -> Shape:
+    return Compiler(fill=False).shape(kind.schema)

@@ -21,6 +21,7 @@ Shape = Callable[[Any, Any, Place, list[str]], Any]
 """Takes a value, the old object's value at the same place, its place, and the list that gathers unknown fields."""
 
 _EVENT = "io.k8s.api.core.v1.Event"
+_TELLING = ("managedFields",)  # an empty list of them is a wish: to forget who owns what
 
 
 class Misshapen(Exception):
@@ -37,9 +38,14 @@ def path_of(place: Place) -> str:
 
 
 class Compiler:
-    """Makes shapes. One shape for each definition, so that recursive ones end."""
+    """Makes shapes. One shape for each definition, so that recursive ones end.
 
-    def __init__(self) -> None:
+    Args:
+        fill: Whether defaults are filled in and empty lists and maps left out, as an object is stored.
+    """
+
+    def __init__(self, *, fill: bool = True) -> None:
+        self._fill = fill
         self._made: dict[str, Shape] = {}
 
     def shape(self, schema: Schema) -> Shape:
@@ -70,8 +76,10 @@ class Compiler:
                 fields.readers[name] = reader
             else:
                 fields.parts[name] = self.shape(child)
-                if not child.properties and name not in schema.required:
+                if self._fill and not child.properties and name not in schema.required and name not in _TELLING:
                     fields.left_out_when_empty.add(name)
+            if not self._fill:
+                continue
             if child.default is not None:
                 default = child.default
                 fields.defaults[name] = default if reader else fields.parts[name](default, None, None, [])

@@ -140,6 +140,18 @@ def conflict(kind: Named, name: str, text: str = OPTIMISTIC_LOCK) -> StatusError
     return StatusError(409, "Conflict", message, details=_details(name, kind.group, kind.plural))
 
 
+def apply_conflict(conflicts: Mapping[str, Sequence[str]]) -> StatusError:
+    """409: an applied configuration disagrees with other managers; `conflicts` tells each one's fields."""
+    pairs = [(manager, field) for manager, fields in conflicts.items() for field in fields]
+    if len(pairs) == 1:
+        text = f"1 conflict: conflict with {pairs[0][0]}: {pairs[0][1]}"
+    else:
+        lines = (f"conflicts with {manager}:\n- " + "\n- ".join(conflicts[manager]) for manager in sorted(conflicts))
+        text = f"{len(pairs)} conflicts: " + "\n".join(lines)
+    causes = [Cause("FieldManagerConflict", f"conflict with {manager}", field)._asdict() for manager, field in pairs]
+    return StatusError(409, "Conflict", f"Apply failed with {text}", details={"causes": causes})
+
+
 def uid_conflict(kind: Named, namespace: str, name: str, asked: str, actual: str) -> StatusError:
     """409: an update meant another object of this name; `actual` is empty where there is none."""
     key = "/".join(part for part in ("/registry", kind.plural, namespace, name) if part)
@@ -235,6 +247,17 @@ def unsupported_media_type(accepted: Sequence[str] = ()) -> StatusError:
     types = ", ".join(accepted)
     text = f"the body of the request was in an unknown format - accepted media types include: {types}"
     return StatusError(415, "UnsupportedMediaType", text)
+
+
+def disruption_refused(text: str, *, retry_after: int | None = None) -> StatusError:
+    """429: an eviction that a disruption budget does not allow now."""
+    return StatusError(
+        429,
+        "TooManyRequests",
+        "Cannot evict pod as it would violate the pod's disruption budget.",
+        details={"causes": [{"reason": "DisruptionBudget", "message": text}]},
+        retry_after=retry_after,
+    )
 
 
 def internal(text: str) -> StatusError:

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets of fields, as `managedFields` tell who owns what.
+
+A path is a tuple of steps, each spelled as FieldsV1 spells it: `f:name` for a field,
+`k:{"name":"c"}` for the element of a list that has these keys, `v:"x"` for the element
+that is this value. A set of fields is a frozenset of paths, so that union, difference
+and intersection are Python's own; this room takes them from the wire and puts them on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+Path: TypeAlias = tuple[str, ...]
+"""The steps from the root of an object to a field."""
+
+Fields: TypeAlias = frozenset[Path]
+"""A set of fields. Owning a field says nothing about the fields below it."""
+
+Document: TypeAlias = Mapping[str, Any]
+"""A set of fields as FieldsV1: nested steps, each holding `.` if it is in the set itself and has more below."""
+
+NOTHING: Fields = frozenset()
+_SELF = "."
+_KINDS = "fkvi"  # fields, keys, values, indexes; in the order in which they are told
+
+
+def field_step(name: str) -> str:
+    """The step to a field of an object, or to the value of a map."""
+    return f"f:{name}"
+
+
+def key_step(keys: Mapping[str, Any]) -> str:
+    """The step to the element of a list that has these keys."""
+    return f"k:{msgspec.json.encode(keys, order='sorted').decode()}"
+
+
+def value_step(value: Any) -> str:
+    """The step to the element of a list that is this value."""
+    return f"v:{msgspec.json.encode(value).decode()}"
+
+
+def contains(document: Document, path: Path) -> bool:
+    """Whether the set on the wire holds `path`."""
+    node = document
+    for step in path:
+        below = node.get(step)
+        if below is None:
+            return False
+        node = below
+    return not node or _SELF in node
+
+
+def encode(fields: Iterable[Path]) -> dict[str, Any]:
+    """The set as FieldsV1, in the order in which a real server tells it."""
+    root: dict[str, Any] = {}
+    for path in sorted(fields, key=_order):  # so that a path comes before those that go on from it
+        node = root
+        for step in path[:-1]:
+            below = node.get(step)
+            if below is None:
+                below = node[step] = {}
+            elif not below:
+                below[_SELF] = {}
+            node = below
+        node[path[-1]] = {}
+    return root
+
+
+def decode(document: Document) -> Fields:
+    """The set that FieldsV1 tells, its steps spelled in the one way this module spells them.
+
+    Raises:
+        ValueError: It is not FieldsV1; the text says where.
+    """
+    found: set[Path] = set()
+    waiting: list[tuple[Path, Any]] = [((), document)]
+    while waiting:
+        path, node = waiting.pop()
+        if type(node) is not dict:
+            raise ValueError(f"{text_of(path)}: expected an object")
+        if path and (not node or _SELF in node):
+            found.add(path)
+        waiting += [((*path, _spelled(step)), below) for step, below in node.items() if step != _SELF]
+    return frozenset(found)
+
+
+def _spelled(step: str) -> str:
+    kind, content = _parsed(step)
+    match kind:
+        case "k" if type(content) is dict:
+            return key_step(content)
+        case "v":
+            return value_step(content)
+        case "f" | "i":
+            return step
+    raise ValueError(f"{step!r} is no step to a field")
+
+
+def _parsed(step: str) -> tuple[str, Any]:
+    kind, colon, rest = step.partition(":")
+    try:
+        match kind:
+            case "f" if colon:
+                return kind, rest
+            case "k" | "v":
+                return kind, msgspec.json.decode(rest)
+            case "i":
+                return kind, int(rest)
+    except (msgspec.DecodeError, ValueError):
+        pass
+    raise ValueError(f"{step!r} is no step to a field")
+
+
+def text_of(path: Path) -> str:
+    """The path as messages name it: `.spec.containers[name="c"].image`."""
+    return "".join(map(_step_text, path))
+
+
+def _step_text(step: str) -> str:
+    kind, content = _parsed(step)
+    match kind:
+        case "f":
+            return f".{content}"
+        case "k":
+            return f"[{','.join(f'{name}={_quoted(value)}' for name, value in content.items())}]"
+        case "v":
+            return f"[={_quoted(content)}]"
+    return f"[{content}]"
+
+
+def _quoted(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _order(path: Path) -> tuple[Any, ...]:
+    return tuple(map(_rank, path))
+
+
+def told_order(path: Path) -> tuple[Any, ...]:
+    """The key by which messages sort paths: at every level, what ends there comes before what goes on."""
+    last = len(path) - 1
+    return tuple((depth < last, _rank(step)) for depth, step in enumerate(path))
+
+
+def _rank(step: str) -> tuple[Any, ...]:
+    kind, content = _parsed(step)
+    match kind:
+        case "k":
+            return (1, tuple((name, _scalar_rank(value)) for name, value in content.items()))
+        case "v":
+            return (2, _scalar_rank(content))
+    return (_KINDS.index(kind), content)
+
+
+def _scalar_rank(value: Any) -> tuple[bool, Any]:
+    """Numbers by their size, everything else by its text."""
+    if type(value) is int or type(value) is float:
+        return (False, value)
+    return (True, _quoted(value))
