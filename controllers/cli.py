@@ -11,6 +11,7 @@ import click
 
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import configure, get_logger
+from controller_runtime.manager.endpoints import NOWHERE
 from controllers.run import RunOptions, run
 
 log = get_logger(__name__)
@@ -58,6 +59,18 @@ def cli() -> None:
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
     help="Stop by itself after this long.",
+)
+@click.option(
+    "--metrics-bind-address",
+    metavar="ADDRESS",
+    default=NOWHERE,
+    help="Serve /metrics and /debug/controllers at HOST:PORT, or at :PORT of every interface; 0 (default) is nowhere.",
+)
+@click.option(
+    "--health-probe-bind-address",
+    metavar="ADDRESS",
+    default=NOWHERE,
+    help="Serve /healthz, /livez and /readyz, likewise.",
 )
 @click.option(
     "--log-format",

@@ -20,12 +20,14 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.manager.endpoints import NOWHERE, Endpoints
+from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers import catalog
 from controllers.census import Census
 from controllers.hollow_nodes import HollowNodes
-from controllers.signals import stopping_signals
+from controllers.signals import handled_signals
 from controllers.view import ControllerStatus, LastLines, LiveView, PlainView, Snapshot, View
 
 log = get_logger(__name__)
@@ -49,6 +51,8 @@ class RunOptions:
     leader_election_namespace: str | None = None
     workers: int | None = None
     duration: float | None = None
+    metrics_bind_address: str = NOWHERE
+    health_probe_bind_address: str = NOWHERE
     live: bool = False
 
 
@@ -111,7 +115,11 @@ def run(options: RunOptions) -> None:
     host = SystemHost()
     stop = Stop(host)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(stopping_signals(host, stop))
+        # Taken now, so that an address that cannot be had is known before anything is started.
+        endpoints = stack.enter_context(
+            Endpoints(metrics=options.metrics_bind_address, probes=options.health_probe_bind_address)
+        )
+        signals = stack.enter_context(handled_signals(host, stop))
         kubeconfig, title = todo.kubeconfig, f"cluster of {todo.kubeconfig or 'this pod'}"
         if todo.embedded:
             server = stack.enter_context(APIServerProcess(host))
@@ -120,6 +128,8 @@ def run(options: RunOptions) -> None:
         manager = Manager.from_kubeconfig(kubeconfig, todo.context, leader_election=todo.leader_election)
         reach(manager)
         compose(manager, host, stop, options, todo, title, stack)
+        endpoints.serve(manager)
+        signals.report = lambda: report(manager)
         if options.duration is not None:
             spawn(host, stop, "duration", _after(stop, options.duration))
         log.info("running", cluster=title, controllers=",".join(todo.names))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals as a way to stop: the first asks, the second insists.
+"""Signals: the first one that asks to stop asks, the second insists; SIGUSR1 asks what is going on.
 
 Python runs a signal's handler on the main thread, between any two instructions, even
 inside a section that holds a lock; so the handler does nothing, and a thread reads the
@@ -12,32 +12,54 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import attrs
 
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
+from controller_runtime.core.system import stacks
 
 log = get_logger(__name__)
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
+ASKING = signal.SIGUSR1
 _END = b"\0"  # no signal has the number zero
 
 
+@attrs.define
+class Signals:
+    """What signals do.
+
+    Attributes:
+        report: What SIGUSR1 writes to standard error, below the stacks of all threads; called on
+            the thread that reads the signals.
+    """
+
+    report: Callable[[], str]
+
+
 @contextlib.contextmanager
-def stopping_signals(host: Host, stop: Stop) -> Iterator[None]:
+def handled_signals(host: Host, stop: Stop) -> Iterator[Signals]:
     """Inside, SIGINT and SIGTERM set `stop`; a second one ends the process at once with status 1.
+
+    SIGUSR1 writes every thread's stack and a report to standard error.
 
     Threads: the main thread only, once at a time.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    previous = {number: signal.signal(number, lambda *_: None) for number in STOPPING}
+    previous = {number: signal.signal(number, lambda *_: None) for number in (*STOPPING, ASKING)}
     previous_fd = signal.set_wakeup_fd(writer)
+    signals = Signals(lambda: "nothing has been started yet")
 
     def read() -> None:
         asked = False
         while (byte := os.read(reader, 1)) != _END:
+            if byte[0] == ASKING:
+                sys.stderr.write(f"{stacks()}\n{signals.report()}\n")
+                sys.stderr.flush()
             if byte[0] not in STOPPING:
                 continue
             if asked:
@@ -50,7 +72,7 @@ def stopping_signals(host: Host, stop: Stop) -> Iterator[None]:
 
     thread = host.spawn("signals", read)
     try:
-        yield
+        yield signals
     finally:
         signal.set_wakeup_fd(previous_fd)
         for number, handler in previous.items():

@@ -39,6 +39,7 @@ MAY_TOUCH_THE_SYSTEM = (
     "controller_runtime/apiserver/__main__.py",
     "controller_runtime/apiserver/tls.py",
     "controller_runtime/client/http*.py",
+    "controller_runtime/manager/serving.py",
     "controllers/__main__.py",
     "controllers/cli*.py",
 )

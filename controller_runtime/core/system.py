@@ -44,6 +44,13 @@ class _Thread(threading.Thread):
         return "".join(traceback.format_stack(frame)) if frame is not None else ""
 
 
+def stacks() -> str:
+    """Where every thread of this process stands, each below its name, the innermost call last."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    stands = [(names.get(ident, str(ident)), traceback.format_stack(f)) for ident, f in sys._current_frames().items()]
+    return "\n".join(f"{name}\n{''.join(lines)}" for name, lines in sorted(stands))
+
+
 class SystemHost:
     """The real machine.
 

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a manager is doing at this moment, for people who look into it: cached, queued, running, since when and why."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from controller_runtime.api.objects import Request
+from controller_runtime.cache.informer import Informer
+from controller_runtime.controller.controller import Controller
+from controller_runtime.manager.manager import Manager
+from controller_runtime.queue.turns import Place, Turn
+
+MOST_WAITING = 100
+"""Requests that are shown of each queue, beside all that are in work."""
+
+
+def describe(manager: Manager) -> dict[str, Any]:
+    """A value that JSON can hold; times are in seconds from now. Each part of it is of one instant, not the whole."""
+    now = manager.host.monotonic()
+    elector = manager.elector
+    election = None
+    if elector is not None:
+        election = {
+            "lease": str(elector.lock),
+            "identity": elector.identity,
+            "leader": elector.leader,
+            "leads": elector.is_leader(),
+            "last_error": elector.last_error,
+        }
+    return {
+        "stopping": manager.stopping.is_set(),
+        "election": election,
+        "controllers": [_controller(controller, now) for controller in manager.controllers],
+        "informers": [_informer(informer, now) for informer in manager.informers],
+    }
+
+
+def report(manager: Manager) -> str:
+    """The same as text."""
+    return json.dumps(describe(manager), indent=2, ensure_ascii=False)
+
+
+def _controller(controller: Controller, now: float) -> dict[str, Any]:
+    turns = controller.turns(MOST_WAITING)
+    counters = controller.counters()
+    shown: dict[str, Any] = {"name": controller.name, "started": counters is not None, "workers": controller.workers}
+    if counters is not None:
+        reconciles, queue = counters
+        shown |= {"reconciles": reconciles.reconciles, "errors": reconciles.errors}
+        shown |= {"queued": queue.depth, "queued_low": queue.low_depth}
+    for name, places in (("running", (Place.HELD,)), ("due", (Place.READY, Place.AGAIN)), ("later", (Place.WAITING,))):
+        shown[name] = [_turn(turn, now) for turn in turns if turn.place in places]
+    return shown
+
+
+def _turn(turn: Turn[Request], now: float) -> dict[str, Any]:
+    age = now - turn.at
+    when = {"in": round(-age, 3)} if turn.place is Place.WAITING else {"since": round(age, 3)}
+    return {"request": str(turn.item), **when, "causes": list(turn.causes), "low": turn.low}
+
+
+def _informer(informer: Informer, now: float) -> dict[str, Any]:
+    reflector = informer.reflector
+    return {
+        "collection": str(informer),
+        "synced": informer.has_synced(),
+        "state": reflector.state.value,
+        "objects": len(informer.store),
+        "version": informer.store.version,
+        "heard_since": round(now - reflector.heard_at, 3),
+        "last_error": reflector.last_error,
+        "handlers": informer.handlers,
+        "backlogs": {subscription.name: subscription.backlog for subscription in informer.subscriptions},
+    }

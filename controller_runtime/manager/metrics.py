@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The metrics of one manager, read off its counters when somebody asks.
+
+Names, labels and buckets are those of Go's controller-runtime wherever it has the thing,
+so that its dashboards and alerts work; what it does not have is called
+`controller_runtime_informer_*`. `docs/operations.md` lists them all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import attrs
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from controller_runtime.cache.informer import Informer
+from controller_runtime.client.counting import CountingTransport
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.counters import ReconcileCounters
+from controller_runtime.election.elector import LeaderElector
+from controller_runtime.manager.exposition import Row, counter, gauge, histogram, metrics_of
+from controller_runtime.manager.manager import Manager
+from controller_runtime.queue.counters import QueueCounters
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""Of what `Metrics.text` gives."""
+
+
+class Metrics:
+    """The metrics of one manager, and of the process it runs in.
+
+    Args:
+        manager: Whose.
+
+    Attributes:
+        registry: Its own, for more collectors. What others register process-wide is not in it.
+
+    Threads: any.
+    """
+
+    def __init__(self, manager: Manager) -> None:
+        self.registry = CollectorRegistry(auto_describe=False)
+        self.registry.register(_ManagerCollector(manager))
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+
+    def text(self) -> bytes:
+        """All metrics as they are now, in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+class _ManagerCollector(Collector):
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _of_controllers(self._manager.controllers)
+        yield from _of_requests(self._manager.transport)
+        yield from _of_election(self._manager.elector)
+        yield from _of_informers([*self._manager.informers], self._manager.host.monotonic())
+
+
+@attrs.frozen
+class _Reconciles:
+    """What is counted of one controller's reconciles, and how many workers it has."""
+
+    counters: ReconcileCounters
+    workers: int
+
+
+# fmt: off
+_OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
+    Row(counter, "controller_runtime_reconcile_errors_total",
+        "Reconciles that failed, for good or not.", lambda r: r.counters.errors),
+    Row(counter, "controller_runtime_terminal_reconcile_errors_total",
+        "Reconciles that failed and are not retried.", lambda r: r.counters.terminal_errors),
+    Row(counter, "controller_runtime_reconcile_panics_total",
+        "Reconciles that raised what nobody raises on purpose.", lambda r: r.counters.panics),
+    Row(histogram, "controller_runtime_reconcile_time_seconds",
+        "How long reconciles took.", lambda r: r.counters.durations),
+    Row(gauge, "controller_runtime_max_concurrent_reconciles",
+        "How many workers there are.", lambda r: r.workers),
+    Row(gauge, "controller_runtime_active_workers",
+        "How many of them are in a reconcile now.", lambda r: r.counters.active_workers),
+)
+_OF_QUEUES: tuple[Row[QueueCounters], ...] = (
+    Row(counter, "workqueue_adds_total",
+        "Requests that were added.", lambda q: q.adds),
+    Row(histogram, "workqueue_queue_duration_seconds",
+        "How long requests waited, from due to handed out.", lambda q: q.queue_duration),
+    Row(histogram, "workqueue_work_duration_seconds",
+        "How long requests were worked on, from handed out to done.", lambda q: q.work_duration),
+    Row(gauge, "workqueue_unfinished_work_seconds",
+        "How long all requests in work have been so, together; each stuck worker adds a second each second.",
+        lambda q: q.unfinished_work),
+    Row(gauge, "workqueue_longest_running_processor_seconds",
+        "How long the request that is in work the longest has been so.", lambda q: q.longest_running),
+    Row(counter, "workqueue_retries_total",
+        "Requests that were added with a delay.", lambda q: q.retries),
+)
+_OF_ELECTION: tuple[Row[LeaderElector], ...] = (
+    Row(gauge, "leader_election_master_status",
+        "1 while this replica leads.", lambda e: e.is_leader()),
+    Row(counter, "leader_election_slowpath_total",
+        "Renewals for which the lease had to be read again.", lambda e: e.slow_paths),
+)
+_OF_INFORMERS: tuple[Row[Informer], ...] = (
+    Row(gauge, "informer_store_resource_version",
+        "The version that the cache has reached: its last 15 digits.", lambda i: _number(i.store.version)),
+    Row(gauge, "controller_runtime_informer_synced",
+        "1 once the cache has its initial list.", lambda i: i.has_synced()),
+    Row(gauge, "controller_runtime_informer_objects",
+        "Objects in the cache.", lambda i: len(i.store)),
+    Row(counter, "controller_runtime_informer_lists_total",
+        "Lists that were begun, by pages or streamed.", lambda i: i.reflector.lists),
+    Row(counter, "controller_runtime_informer_watches_total",
+        "Watches that were begun, streamed lists among them.", lambda i: i.reflector.watches),
+    Row(counter, "controller_runtime_informer_idle_streams_total",
+        "Watches that were given up because they were silent.", lambda i: i.reflector.idle),
+    Row(counter, "controller_runtime_informer_unreadable_total",
+        "Objects that were left out because they could not be read.", lambda i: i.reflector.skipped),
+)
+# fmt: on
+
+
+def _number(version: str) -> int | None:
+    return int(version[-15:]) if version.isdecimal() else None
+
+
+def _of_controllers(controllers: Iterable[Controller]) -> Iterator[Metric]:
+    started = [(c, counters) for c in controllers if (counters := c.counters()) is not None]
+    reconciles = [((c.name,), _Reconciles(counters[0], c.workers)) for c, counters in started]
+    queues = [((c.name, c.name), counters[1]) for c, counters in started]
+    results = [((name, result), n) for (name,), r in reconciles for result, n in _results(r.counters)]
+    yield counter(
+        "controller_runtime_reconcile_total", "Reconciles by how they ended.", ("controller", "result"), results
+    )
+    yield from metrics_of(_OF_RECONCILES, ("controller",), reconciles)
+    # The priorities are upstream's: the usual one, and that of what was there from the beginning.
+    depths = [((*name, band), n) for name, q in queues for band, n in (("0", q.depth), ("-100", q.low_depth))]
+    yield gauge("workqueue_depth", "Requests that are due and wait.", ("name", "controller", "priority"), depths)
+    yield from metrics_of(_OF_QUEUES, ("name", "controller"), queues)
+
+
+def _results(counters: ReconcileCounters) -> Iterator[tuple[str, int]]:
+    yield "success", counters.success
+    yield "error", counters.errors
+    yield "requeue", 0  # upstream's older way to come back, which there is none of here; dashboards add it up
+    yield "requeue_after", counters.requeue_after
+
+
+def _of_requests(transport: CountingTransport) -> Iterator[Metric]:
+    server, counters = str(transport), transport.counters()
+    yield counter(
+        "rest_client_requests_total",
+        "Requests to the API server, by what was answered.",
+        ("code", "method", "host"),
+        [((code, method, server), count) for (code, method), count in counters.answers.items()],
+    )
+    yield histogram(
+        "rest_client_request_duration_seconds",
+        "How long answers took; those of watches, until they began.",
+        ("verb", "host"),
+        [((method, server), durations) for method, durations in counters.durations.items()],
+    )
+
+
+def _of_election(elector: LeaderElector | None) -> Iterator[Metric]:
+    if elector is not None:
+        yield from metrics_of(_OF_ELECTION, ("name",), [((elector.name,), elector)])
+
+
+def _of_informers(informers: Iterable[Informer], now: float) -> Iterator[Metric]:
+    labels = ("name", "group", "version", "resource")
+    named = [((str(i), i.resource.group, i.resource.version, i.resource.plural), i) for i in informers]
+    yield from metrics_of(_OF_INFORMERS, labels, named)
+    ages: tuple[Row[Informer], ...] = (
+        Row(
+            gauge,
+            "controller_runtime_informer_silence_seconds",
+            "How long ago the server was heard of last.",
+            lambda i: now - i.reflector.heard_at,
+        ),
+        Row(
+            gauge,
+            "controller_runtime_informer_last_error_age_seconds",
+            "How long ago listing or watching failed last; absent if it never did.",
+            lambda i: None if i.reflector.failed_at is None else now - i.reflector.failed_at,
+        ),
+    )
+    yield from metrics_of(ages, labels, named)
+    backlogs = Counter[tuple[str, ...]]()  # two of one name are one series
+    for name, informer in named:
+        for subscription in informer.subscriptions:
+            backlogs[(*name, subscription.name)] += subscription.backlog
+    yield gauge(
+        "controller_runtime_informer_backlog",
+        "Changes that wait for a subscriber.",
+        (*labels, "subscriber"),
+        backlogs.items(),
+    )
