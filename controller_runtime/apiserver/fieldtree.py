@@ -54,12 +54,19 @@ def _parts(schema: Schema | None, value: Any) -> Parts | None:
     if schema is None:
         return None
     if type(value) is dict:
-        if schema.map_type == "atomic" or (not schema.properties and schema.additional is None):
+        if not _has_fields(schema):
             return None
         return [(field_step(name), child_of(schema, name), item) for name, item in value.items()]
     if type(value) is list and schema.list_type in ("map", "set"):
         return [(step_to(schema, element), schema.items, element) for element in value]
     return None
+
+
+def _has_fields(schema: Schema | None) -> bool:
+    """Whether the fields of an object, or the values of a map, are owned apart."""
+    if schema is None or schema.map_type == "atomic":
+        return False
+    return bool(schema.properties) or schema.additional is not None
 
 
 def step_to(schema: Schema, element: Any) -> str:
@@ -110,6 +117,9 @@ def compare(schema: Schema | None, old: Any, new: Any, path: Path, changes: Chan
     """Add to `changes` how `new` differs from `old` at `path`; either may be ABSENT."""
     if old == new:
         return
+    if type(old) is dict and type(new) is dict and _has_fields(schema):
+        _compare_fields(schema, old, new, path, changes)
+        return
     before, after = _parts(schema, old), _parts(schema, new)
     if before or after:
         olds = {step: item for step, _, item in before or ()}
@@ -123,6 +133,19 @@ def compare(schema: Schema | None, old: Any, new: Any, path: Path, changes: Chan
         changes.removed.add(path)
     elif not before and not after:
         changes.modified.add(path)
+
+
+def _compare_fields(
+    schema: Schema | None, old: dict[str, Any], new: dict[str, Any], path: Path, changes: Changes
+) -> None:
+    """The same for what nearly every change is below of: no step is spelled for a field that stays."""
+    for name, item in new.items():
+        before = old.get(name, ABSENT)
+        if before != item:
+            compare(child_of(schema, name), before, item, (*path, field_step(name)), changes)
+    for name, item in old.items():
+        if name not in new:
+            compare(child_of(schema, name), item, ABSENT, (*path, field_step(name)), changes)
 
 
 def merged(schema: Schema | None, live: Any, applied: Any) -> Any:

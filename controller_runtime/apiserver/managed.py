@@ -201,7 +201,7 @@ def _with_changes(
 
 def less(entry: Entry, lost: set[Path]) -> Entry | None:
     """`entry` without some fields, itself if it has none of them, None if nothing is left."""
-    if not any(contains(entry["fieldsV1"], path) for path in lost):
+    if not lost or not any(contains(entry["fieldsV1"], path) for path in lost):
         return entry
     rest = decode(entry["fieldsV1"]) - lost
     return {**entry, "fieldsV1": encode(rest)} if rest else None
@@ -216,15 +216,17 @@ def _more(kind: Kind, entry: Entry | None, gained: set[Path], writer: Writer, no
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:
     """The entries as they are told: what was applied first, then by time."""
-    return sorted(entries, key=_place)
+    return sorted(entries, key=_place) if len(entries) > 1 else list(entries)
 
 
 def _place(entry: Entry) -> tuple[str, ...]:
     return tuple(entry.get(name, "") for name in ("operation", "time", "manager", "apiVersion", "subresource"))
 
 
-def _capped(entries: Sequence[Entry]) -> list[Entry]:
+def _capped(entries: Sequence[Entry]) -> Sequence[Entry]:
     """The entries, the oldest of too many updaters merged into one for each version."""
+    if len(entries) <= _MOST_UPDATERS:
+        return entries
     applied = [entry for entry in entries if entry["operation"] == APPLY]
     updaters = in_order([entry for entry in entries if entry["operation"] == UPDATE])
     while len(updaters) > _MOST_UPDATERS and (pair := _two_oldest(updaters)):

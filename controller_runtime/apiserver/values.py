@@ -94,19 +94,28 @@ def _instant(pattern: re.Pattern[str], value: Any, expected: str) -> datetime:
     if pattern.fullmatch(string(value)) is None:
         raise ValueError(f"{value!r} is not {expected}")
     try:
-        return datetime.fromisoformat(value).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
+        return datetime.fromisoformat(value)
+    except ValueError as error:
         raise ValueError(f"{value!r} is no instant: {error}") from error
+
+
+def _in_utc(instant: datetime) -> datetime:
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{instant} is no instant in UTC: {error}") from error
 
 
 def time(value: Any) -> str:
     """RFC 3339, stored as whole seconds of UTC."""
-    return timestamp(_instant(_TIME, value, "a time of RFC 3339"))
+    instant = _instant(_TIME, value, "a time of RFC 3339")
+    return value if len(value) == len("2026-01-01T00:00:00Z") else timestamp(_in_utc(instant))
 
 
 def micro_time(value: Any) -> str:
     """RFC 3339 with exactly six digits of fraction, stored in UTC."""
-    return microtime(_instant(_MICRO_TIME, value, "a time of RFC 3339 with six digits of fraction"))
+    instant = _instant(_MICRO_TIME, value, "a time of RFC 3339 with six digits of fraction")
+    return value if value.endswith("Z") else microtime(_in_utc(instant))
 
 
 def quantity(value: Any) -> str:
