@@ -54,13 +54,12 @@ if TYPE_CHECKING:
     from controller_runtime.core.host import Clock, Host
     from controller_runtime.core.stop import Stop
     from controller_runtime.core.system import SystemHost
+    from controller_runtime.core.version import __version__
     from controller_runtime.election.config import LeaderElectionConfig
     from controller_runtime.events.recorder import EventAPI, EventRecorder
     from controller_runtime.manager.manager import Manager
     from controller_runtime.queue.rate_limiters import Bucket, ItemExponential, MaxOf
     from controller_runtime.queue.workqueue import WorkQueue
-
-    __version__: str
 
 __all__ = [
     "EVENTS",
@@ -160,6 +159,7 @@ _HOMES = {
     **dict.fromkeys(("Clock", "Host"), "core.host"),
     "Stop": "core.stop",
     "SystemHost": "core.system",
+    "__version__": "core.version",
     "LeaderElectionConfig": "election.config",
     **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
     "Manager": "manager.manager",
@@ -172,21 +172,9 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object
-    if name == "__version__":
-        value = _version()
-    else:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'core.errors')}"), name)
+    value: object = getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'core.errors')}"), name)
     globals()[name] = value
     return value
-
-
-def _version() -> str:
-    metadata = importlib.import_module("importlib.metadata")
-    try:
-        return str(metadata.version("controller-runtime"))
-    except metadata.PackageNotFoundError:  # run from a clone
-        return "unreleased"
 
 
 def __dir__() -> list[str]:

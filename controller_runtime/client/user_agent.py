@@ -3,15 +3,10 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-
 from controller_runtime.core.host import Host
+from controller_runtime.core.version import __version__
 
 
 def user_agent(host: Host) -> str:
     """`controller-runtime/<version> (<host name>)`."""
-    try:
-        version = importlib.metadata.version("controller-runtime")
-    except importlib.metadata.PackageNotFoundError:  # run from a clone
-        version = "unreleased"
-    return f"controller-runtime/{version} ({host.name})"
+    return f"controller-runtime/{__version__} ({host.name})"
