@@ -98,9 +98,10 @@ class FaultyTransport:
         self._host = host
         self._inner = inner
         self._faults = faults
-        # Guards the number of the next call.
+        # Guards the number of the next call, and the waits of those in hand.
         self._lock = host.lock("faulty transport")
         self._calls = 0
+        self._waits: dict[_Pause, None] = {}
 
     def __str__(self) -> str:
         return str(self._inner)
@@ -135,6 +136,10 @@ class FaultyTransport:
 
     def close(self) -> None:
         """See `transport.Transport.close`."""
+        with self._lock:
+            waits = [*self._waits]
+        for wait in waits:
+            wait.end()
         self._inner.close()
 
     def _next_fault(self, request: HTTPRequest) -> Fault | None:
@@ -155,7 +160,7 @@ class FaultyTransport:
                 arrival = self._host.monotonic() + seconds
                 if arrival >= deadline:
                     self._silence(request, deadline)
-                _Pause(self._host).wait_until(arrival)
+                self._wait_until(arrival, request)
             case Answered(response):
                 self._host.leaving("transport")
                 return response
@@ -174,8 +179,18 @@ class FaultyTransport:
 
     def _silence(self, request: HTTPRequest, deadline: float) -> NoReturn:
         self._host.leaving("transport")
-        _Pause(self._host).wait_until(deadline)
+        self._wait_until(deadline, request)
         raise ConnectionLost(f"{_what(request)}: no answer in time")
+
+    def _wait_until(self, deadline: float, request: HTTPRequest) -> None:
+        wait = _Pause(self._host)
+        with self._lock:
+            self._waits[wait] = None
+        given_up = wait.wait_until(deadline)
+        with self._lock:
+            del self._waits[wait]
+        if given_up:
+            raise ConnectionLost(f"{_what(request)}: given up")
 
 
 class _Pause:

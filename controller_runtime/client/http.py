@@ -8,6 +8,7 @@ Nothing is sent twice: a kept connection that looks dead is dropped before it is
 
 from __future__ import annotations
 
+from http.client import HTTPResponse
 from typing import TYPE_CHECKING
 
 from controller_runtime.api import wire
@@ -45,8 +46,9 @@ class HTTPTransport:
         self._host = host
         self._endpoint = endpoint_of(configuration, user_agent(host))
         self._authorization = Authorization(host, configuration)
-        # Guards the two below.
+        # Guards the three below.
         self._lock = host.lock("http transport")
+        self._in_hand: dict[Wire, None] = {}  # exchanges, and streams until their headers are here
         self._idle: list[Wire] = []  # the latest is used first, so that the others can grow old
         self._closed = False
 
@@ -57,39 +59,35 @@ class HTTPTransport:
         """See `transport.Transport.request`."""
         self._host.leaving("http request")
         head = self._endpoint.head(request, self._authorization.header())
-        connection: Wire | None = None
+        connection = self._begin(self._kept() or Wire(self._host), deadline)
         reusable = False
         try:
-            connection = self._take() or self._endpoint.connect(self._host, deadline)
-            connection.deadline = deadline
-            connection.send(head + request.body)
-            answer = connection.answer(request.method)
+            answer = self._ask(connection, head + request.body, request.method)
             response = whole_answer(answer)
             reusable = not answer.will_close
         except FAILURES as error:
-            raise self._lost(request, error) from error
+            raise self._lost(request, connection, error) from error
         finally:
-            if connection is not None:
-                self._give_back(connection, reusable)
+            self._give_back(connection, reusable)
         return response
 
     def stream(self, request: wire.HTTPRequest, deadline: float) -> HTTPStream:
         """See `transport.Transport.stream`."""
         self._host.leaving("http stream")
         head = self._endpoint.head(request, self._authorization.header())
-        connection: Wire | None = None
+        connection = self._begin(Wire(self._host), deadline)
         stream: HTTPStream | None = None
         try:
-            connection = self._endpoint.connect(self._host, deadline)
-            connection.send(head + request.body)
-            answer = connection.answer(request.method)
+            answer = self._ask(connection, head + request.body, request.method)
             goes_on = answer.status == 200
             response = wire.HTTPResponse(200, headers_of(answer)) if goes_on else whole_answer(answer)
             stream = HTTPStream(self._host, connection, answer, response, f"{request.method} {request.path}")
         except FAILURES as error:
-            raise self._lost(request, error) from error
+            raise self._lost(request, connection, error) from error
         finally:
-            if stream is None and connection is not None:
+            with self._lock:
+                del self._in_hand[connection]
+            if stream is None:
                 connection.close()
         if not goes_on:
             stream.close()
@@ -100,10 +98,19 @@ class HTTPTransport:
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
+            in_hand = [*self._in_hand]
         for connection in idle:
             connection.close()
+        for connection in in_hand:
+            connection.shut_down()
 
-    def _take(self) -> Wire | None:
+    def _ask(self, connection: Wire, data: bytes, method: str) -> HTTPResponse:
+        if not connection.is_made:
+            self._endpoint.connect(connection)
+        connection.send(data)
+        return connection.answer(method)
+
+    def _kept(self) -> Wire | None:
         """A kept connection that seems alive; those that do not are closed on the way."""
         while True:
             with self._lock:
@@ -114,15 +121,22 @@ class HTTPTransport:
                 return connection
             connection.close()
 
+    def _begin(self, connection: Wire, deadline: float) -> Wire:
+        connection.deadline = deadline
+        with self._lock:
+            self._in_hand[connection] = None
+        return connection
+
     def _give_back(self, connection: Wire, reusable: bool) -> None:
         connection.idle_since = self._host.monotonic()
         with self._lock:
+            del self._in_hand[connection]
             kept = reusable and not self._closed and len(self._idle) < _IDLE_KEPT
             if kept:
                 self._idle.append(connection)
         if not kept:
             connection.close()
 
-    def _lost(self, request: wire.HTTPRequest, error: BaseException) -> ConnectionLost:
-        reason = str(error) or type(error).__name__
+    def _lost(self, request: wire.HTTPRequest, connection: Wire, error: BaseException) -> ConnectionLost:
+        reason = connection.why(error)
         return ConnectionLost(f"{request.method} {request.path}: no answer from {self._endpoint}: {reason}")

@@ -16,13 +16,9 @@ import attrs
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.http_wire import Wire
 from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Clock
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
-
-# What client-go asks of the kernel: probe after 30 s of silence, every 15 s, nine times.
-_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 9))
 
 
 @attrs.frozen
@@ -58,23 +54,19 @@ class Endpoint:
     def __str__(self) -> str:
         return _joined(self.address)
 
-    def connect(self, clock: Clock, deadline: float) -> Wire:
-        """A new connection, ready for requests.
+    def connect(self, wire: Wire) -> None:
+        """Make `wire` a connection that is ready for requests, by its deadline.
 
-        The look-up of a host name is the system's and is not bounded by `deadline`.
+        The look-up of a host name is the system's: nothing ends it but the system.
 
         Raises:
-            OSError: Refused, unreachable, not trusted, or not done by `deadline`.
+            OSError: Refused, unreachable, not trusted, not done in time, or shut down meanwhile.
         """
-        with contextlib.ExitStack() as undo:
-            wire = _dial(self.proxy.address if self.proxy else self.address, clock, deadline)
-            undo.callback(wire.close)
-            if self.proxy:
-                self._tunnel(wire, self.proxy)
-            if self.encrypted:
-                wire.start_tls(self._context(), self.server_name)
-            undo.pop_all()
-        return wire
+        _dial(self.proxy.address if self.proxy else self.address, wire)
+        if self.proxy:
+            self._tunnel(wire, self.proxy)
+        if self.encrypted:
+            wire.start_tls(self._context(), self.server_name)
 
     def _context(self) -> ssl.SSLContext:
         try:
@@ -194,28 +186,12 @@ def _joined(address: tuple[str, int]) -> str:
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
-def _dial(address: tuple[str, int], clock: Clock, deadline: float) -> Wire:
+def _dial(address: tuple[str, int], wire: Wire) -> None:
     failure: OSError | None = None
     for family, kind, protocol, _, where in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
-        left = deadline - clock.monotonic()
-        if left <= 0:
-            break
-        sock = socket.socket(family, kind, protocol)
         try:
-            _tune(sock)
-            sock.settimeout(left)
-            sock.connect(where)
+            return wire.dial(family, kind, protocol, where)
         except OSError as error:
             failure = error
-            sock.close()
-        else:
-            return Wire(sock, clock, deadline)
-    raise failure or TimeoutError("timed out before it was connected")
-
-
-def _tune(sock: socket.socket) -> None:
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE:
-        if hasattr(socket, name):  # each system has its own subset
-            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    assert failure is not None, "a look-up finds something, or raises"
+    raise failure

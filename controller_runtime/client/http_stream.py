@@ -72,7 +72,7 @@ class HTTPStream:
     def _lost(self, error: BaseException) -> ConnectionLost:
         if isinstance(error, TimeoutError):
             return StreamIdle(f"{self._what}: no complete line in time")
-        return ConnectionLost(f"{self._what}: {error}")
+        return ConnectionLost(f"{self._what}: {self._wire.why(error)}")
 
     def _leave(self, *, over: bool) -> None:
         with self._lock:

@@ -60,4 +60,8 @@ class Transport(Protocol):
         """
 
     def close(self) -> None:
-        """Close idle connections. Streams are their readers' to close. Idempotent."""
+        """Give up what is in hand, and keep no connection from now on. Idempotent.
+
+        Requests, and streams whose headers are not here yet, end with `ConnectionLost` at
+        once; streams in progress are their readers' to close. Later calls work as before.
+        """

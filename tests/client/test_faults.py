@@ -143,6 +143,25 @@ def test_closing_ends_the_silence(sim: Simulation, host: SimulatedHost, handler:
     assert read == [None]
 
 
+@pytest.mark.parametrize("fault", [LostRequest(), LostReply(), Delayed(9.0)], ids=lambda fault: type(fault).__name__)
+def test_closing_gives_up_what_waits(sim: Simulation, host: SimulatedHost, handler: Counting, fault: Fault) -> None:
+    transport = faulty(host, handler, fault)
+    began, lost = host.monotonic(), list[str]()
+
+    def ask() -> None:
+        with pytest.raises(ConnectionLost) as caught:
+            transport.request(PUT, began + 10.0)
+        lost.append(str(caught.value))
+
+    host.spawn("asker", ask)
+    sim.settle()
+    transport.close()
+    sim.settle()
+
+    assert (lost, host.monotonic()) == (["PUT /echo: given up"], began)
+    assert transport.request(PUT, began + 10.0).status == 200
+
+
 def test_calls_are_numbered_in_the_order_in_which_they_begin(host: SimulatedHost, handler: Counting) -> None:
     transport = faulty(host, handler, None, None, Refused())
 

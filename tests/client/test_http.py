@@ -174,6 +174,54 @@ def test_a_closed_transport_keeps_nothing(connect: Connect) -> None:
         assert server.accepted == 3
 
 
+@pytest.mark.parametrize("call", [HTTPTransport.request, HTTPTransport.stream], ids=["request", "stream"])
+@pytest.mark.parametrize(
+    ("scheme", "before"),
+    [
+        pytest.param("http", lambda connection: connection.read_request(), id="answer"),
+        pytest.param("http", lambda connection: connection.send(CHUNKED[:-2]), id="rest of the head"),
+        pytest.param("https", lambda connection: connection.sock.recv(1), id="handshake"),
+    ],
+)
+def test_closing_gives_up_what_waits_for_a_silent_server(
+    scheme: str, before: Script, call: Callable[..., object], connect: Connect
+) -> None:
+    def closes_meanwhile(connection: Connection) -> None:
+        before(connection)
+        transport.close()
+        connection.wait_for_end()
+
+    with RawServer(HOST, closes_meanwhile) as server:
+        configuration = Configuration(host=f"{scheme}://127.0.0.1:{server.port}")
+        configuration.verify_ssl = False
+        transport = connect(configuration)
+
+        with pytest.raises(ConnectionLost, match=r"GET /x: no answer from .*: given up"):
+            call(transport, GET, soon(60.0))
+
+
+def test_closing_gives_up_what_waits_to_be_connected(connect: Connect) -> None:
+    lost: list[str] = []
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as full:
+        address = listener.getsockname()
+        for _ in range(3):  # nobody accepts, so the next one waits in vain
+            queued = full.enter_context(socket.socket())
+            queued.setblocking(False)
+            queued.connect_ex(address)
+        transport = connect(Configuration(host=f"http://127.0.0.1:{address[1]}"))
+
+        def ask() -> None:
+            with pytest.raises(ConnectionLost) as caught:
+                transport.request(GET, soon(60.0))
+            lost.append(str(caught.value))
+
+        asker = HOST.spawn("asker", ask)
+        while not asker.join_until(soon(0.01)):
+            transport.close()
+
+    assert lost[0].endswith(": given up")
+
+
 @pytest.mark.parametrize("value", ["a\r\nhost: b", "a\nhost: b", "a\rhost: b"])
 def test_a_header_with_a_line_break_is_refused_before_anything_is_sent(connect: Connect, value: str) -> None:
     with RawServer(HOST) as server:
