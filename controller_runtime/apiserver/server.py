@@ -19,7 +19,7 @@ from controller_runtime.apiserver.journal import SQLiteJournal
 from controller_runtime.apiserver.kinds import NAMESPACE
 from controller_runtime.apiserver.routes import find_route
 from controller_runtime.apiserver.status import StatusError, internal, no_such_resource, too_large, unauthorized
-from controller_runtime.apiserver.storage import Storage
+from controller_runtime.apiserver.storage import Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -40,6 +40,7 @@ class APIServer:
         data_dir: Where what it acknowledges is kept; None keeps everything in memory.
         token: The bearer token that may do everything; None lets everybody in. Without
             it one may still ask for health and version.
+        journal: In place of `data_dir`, a keeper of one's own, such as one that simulates a disk.
 
     Attributes:
         storage: What it keeps, for whoever acts on objects from inside.
@@ -51,11 +52,17 @@ class APIServer:
     """
 
     def __init__(
-        self, host: Host, *, history: History | None = None, data_dir: Path | None = None, token: str | None = None
+        self,
+        host: Host,
+        *,
+        history: History | None = None,
+        data_dir: Path | None = None,
+        token: str | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._host = host
         self._credentials = None if token is None else f"Bearer {token}".encode()
-        self.storage = Storage(host, history, SQLiteJournal(data_dir) if data_dir else None)
+        self.storage = Storage(host, history, SQLiteJournal(data_dir) if data_dir else journal)
         self._verbs = Verbs(host, self.storage)
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
