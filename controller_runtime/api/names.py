@@ -30,7 +30,20 @@ _VALUE_TEXT = (
     f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', {_ALPHANUMERIC} "
     f"(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_VALUE}')"
 )
+_KEY = r"[-._a-zA-Z0-9]+"
+_KEY_TEXT = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+    f"(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '{_KEY}')"
+)
+_SERVICE = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_SERVICE_TEXT = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character "
+    f"(e.g. 'my-name',  or 'abc-123', regex used for validation is '{_SERVICE}')"
+)
 _is_label = re.compile(_LABEL).fullmatch
+_is_key = re.compile(_KEY).fullmatch
+_is_service = re.compile(_SERVICE).fullmatch
 _is_subdomain = re.compile(_SUBDOMAIN).fullmatch
 _is_qualified = re.compile(_QUALIFIED).fullmatch
 _is_value = re.compile(_VALUE).fullmatch
@@ -56,6 +69,21 @@ def path_segment_problems(name: str) -> list[str]:
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{character}'" for character in "/%" if character in name]
+
+
+def config_key_problems(name: str) -> list[str]:
+    """Of a key in a config map or a secret, and of the name of a lease candidate."""
+    problems = _problems(name, 253, _is_key(name), _KEY_TEXT)
+    if name == ".":
+        return [*problems, "must not be '.'"]
+    if name == "..":
+        return [*problems, "must not be '..'"]
+    return [*problems, "must not start with '..'"] if name.startswith("..") else problems
+
+
+def service_name_problems(name: str) -> list[str]:
+    """Of the name of a service, which is an older kind of DNS label: no digit first."""
+    return _problems(name, 63, _is_service(name), _SERVICE_TEXT)
 
 
 def label_value_problems(value: str) -> list[str]:

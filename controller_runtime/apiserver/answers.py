@@ -1,34 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers as HTTP: objects, texts and refusals, and the forms a client accepts them in."""
+"""Answers as HTTP: objects, texts, documents and refusals."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from controller_runtime.api.wire import HTTPResponse
-from controller_runtime.apiserver.forms import Form, json_form
-from controller_runtime.apiserver.kinds import Kind
-from controller_runtime.apiserver.status import StatusError, not_acceptable
+from controller_runtime.apiserver.forms import Form
+from controller_runtime.apiserver.kind import Kind
+from controller_runtime.apiserver.status import StatusError
 
 _JSON: Mapping[str, str] = {"content-type": "application/json"}
 _TEXT: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
-_PRODUCED = ("application/json", "application/json;stream=watch")
 
 
-def json_answer(status: int, body: bytes, warnings: Sequence[str] = ()) -> HTTPResponse:
-    """JSON as it is, with a `Warning` header for each warning (folded into one, as HTTP allows)."""
-    if not warnings:
-        return HTTPResponse(status, _JSON, body)
+def whole_answer(status: int, form: Form, body: bytes, warnings: Sequence[str] = ()) -> HTTPResponse:
+    """What a form has said, with warnings."""
+    headers = _JSON if form.content_type == _JSON["content-type"] else {"content-type": form.content_type}
+    return HTTPResponse(status, warned(headers, warnings) if warnings else headers, body)
+
+
+def warned(headers: Mapping[str, str], warnings: Sequence[str]) -> dict[str, str]:
+    """Headers with a `Warning` for each warning more (folded into one, as HTTP allows)."""
     escaped = [warning.replace("\\", "\\\\").replace('"', '\\"') for warning in warnings]
-    return HTTPResponse(status, {**_JSON, "warning": ", ".join(f'299 - "{one}"' for one in escaped)}, body)
+    before = [headers["warning"]] if "warning" in headers else []
+    return {**headers, "warning": ", ".join([*before, *(f'299 - "{one}"' for one in escaped)])}
 
 
 def document(content: Mapping[str, Any]) -> HTTPResponse:
     """200, a document that is no stored object."""
     return HTTPResponse(200, _JSON, msgspec.json.encode(content))
+
+
+def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
+    """200 and a document that rarely changes, or 304 to who has it; `known` is the header `If-None-Match`."""
+    tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
+    headers = {"content-type": media_type, "etag": tag, "vary": "Accept", "cache-control": "public"}
+    if tag in (one.strip().removeprefix("W/") for one in known.split(",")):
+        return HTTPResponse(304, {"etag": tag, "vary": "Accept"})
+    return HTTPResponse(200, headers, body)
+
+
+def succeeded(status: int) -> HTTPResponse:
+    """The `Status` of something that has no other answer."""
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": status}
+    return HTTPResponse(status, _JSON, msgspec.json.encode(body))
 
 
 def text(status: int, content: str) -> HTTPResponse:
@@ -54,23 +74,3 @@ def removed(kind: Kind, name: str, uid: str) -> HTTPResponse:
             "details": {key: value for key, value in details.items() if value},
         }
     )
-
-
-def form_for(kind: Kind, accept: str) -> Form:
-    """The first form that the client accepts and the server produces.
-
-    Args:
-        kind: Whose objects are served.
-        accept: The header; empty accepts everything. Weights are ignored, as a real server does.
-
-    Raises:
-        StatusError: 406, there is none.
-    """
-    if accept in ("", "*/*", "application/json"):
-        return json_form(kind.api_version, kind.kind)
-    for clause in accept.split(","):
-        media_type, *parameters = (part.strip() for part in clause.split(";"))
-        transformed = any(parameter.startswith("as=") for parameter in parameters)
-        if media_type in ("application/json", "application/*", "*/*") and not transformed:
-            return json_form(kind.api_version, kind.kind)
-    raise not_acceptable(_PRODUCED)

@@ -26,13 +26,21 @@ class EventType(enum.Enum):
 
 
 class Form(Protocol):
-    """How the objects of one kind are put into answers. Immutable."""
+    """How the objects of one kind are put into whole answers."""
+
+    @property
+    def content_type(self) -> str:
+        """The media type of these answers."""
 
     def single(self, raw: bytes) -> bytes:
         """One object."""
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
         """A list read at `version`, with the token of its next page (empty for none) and what follows it."""
+
+
+class LineForm(Form, Protocol):
+    """A form that has lines, too, so that one can watch in it."""
 
     def event(self, type_: EventType, change: Change) -> bytes:
         """One line of a watch: what `change` means to a watcher."""
@@ -51,6 +59,8 @@ class JSONForm:
         api_version: As objects carry it.
         kind: Of the objects.
     """
+
+    content_type = "application/json"
 
     def __init__(self, api_version: str, kind: str) -> None:
         head = f'"apiVersion":"{api_version}",'
@@ -77,9 +87,13 @@ class JSONForm:
         """A line built once, however many watchers take it."""
         return change.line(self._event[type_], gone=type_ is EventType.DELETED)
 
+    def line(self, type_: EventType, raw: bytes) -> bytes:
+        """A line built for one watcher."""
+        return b"".join((self._event[type_], memoryview(raw)[1:], b"}\n"))
+
     def initial(self, item: Stored) -> bytes:
         """An object that was there before, as added."""
-        return b"".join((self._event[EventType.ADDED], memoryview(item.raw)[1:], b"}\n"))
+        return self.line(EventType.ADDED, item.raw)
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
         """A version, with the annotation that ends the initial events if they end here."""

@@ -6,26 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller_runtime.api.names import label_problems
 from controller_runtime.apiserver.kinds import Kind
+from controller_runtime.apiserver.pod_template import CONTAINERS, DEFAULT_GRACE, container_causes, with_defaults
 from controller_runtime.apiserver.rules import Object, Rules, part, with_status_of
 from controller_runtime.apiserver.status import Cause
-from controller_runtime.apiserver.validation import duplicate, forbidden, invalid, required
+from controller_runtime.apiserver.validation import forbidden
 
-DEFAULT_GRACE = 30
 _TOLERATED_SECONDS = 300  # how long a pod stays on a node that is lost, unless it says otherwise
 _TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_SPEC_DEFAULTS: Mapping[str, Any] = {
-    "restartPolicy": "Always",
-    "terminationGracePeriodSeconds": DEFAULT_GRACE,
-    "dnsPolicy": "ClusterFirst",
-    "schedulerName": "default-scheduler",
+# What a pod has beside the defaults of every pod's template.
+_ADMITTED: Mapping[str, Any] = {
     "priority": 0,
     "enableServiceLinks": True,
     "preemptionPolicy": "PreemptLowerPriority",
 }
-_CONTAINER_DEFAULTS = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
-_CONTAINERS = ("initContainers", "containers")
 _LIVE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
 _CHANGEABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -55,10 +49,7 @@ class PodRules(Rules):
         return {**new, "metadata": metadata, "spec": spec}
 
     def causes(self, obj: Object) -> list[Cause]:
-        spec = part(obj, "spec")
-        if not spec.get("containers"):
-            return [required("spec.containers")]
-        return _container_causes(spec)
+        return container_causes(part(obj, "spec"), "spec")
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         unchanged = old["spec"] is new["spec"]
@@ -75,29 +66,12 @@ def grace_of(obj: Object, asked: int | None) -> int:
 
 
 def _defaulted(spec: Object) -> dict[str, Any]:
-    defaults = {**_SPEC_DEFAULTS, "securityContext": {}}
-    defaulted = {**spec, **{name: value for name, value in defaults.items() if name not in spec}}
-    for name in _CONTAINERS:
-        if name in spec:
-            defaulted[name] = [_container(container) for container in spec[name]]
+    defaulted = {**_ADMITTED, **with_defaults(spec)}
     tolerations = spec.get("tolerations", [])
     missing = [taint for taint in _TOLERATED_TAINTS if not any(_tolerates(one, taint) for one in tolerations)]
     if missing:
         defaulted["tolerations"] = [*tolerations, *map(_toleration, missing)]
     return defaulted
-
-
-def _container(container: Object) -> Object:
-    defaults = {**_CONTAINER_DEFAULTS, "imagePullPolicy": _pull_policy(container.get("image", ""))}
-    missing = {name: value for name, value in defaults.items() if name not in container}
-    return {**container, **missing} if missing else container
-
-
-def _pull_policy(image: str) -> str:
-    """An image that may change behind its name is pulled each time: one with the tag latest, or without any."""
-    name, _, digest = image.partition("@")
-    tag = name.rpartition("/")[2].partition(":")[2]
-    return "Always" if not digest and tag in ("", "latest") else "IfNotPresent"
 
 
 def _tolerates(toleration: Object, taint: str) -> bool:
@@ -126,26 +100,8 @@ def _quality(spec: Object) -> str:
 
 
 def _containers(spec: Object) -> Iterator[Object]:
-    for name in _CONTAINERS:
+    for name in CONTAINERS:
         yield from spec.get(name, ())
-
-
-def _container_causes(spec: Object) -> list[Cause]:
-    causes: list[Cause] = []
-    seen: set[str] = set()
-    for group in _CONTAINERS:
-        for index, container in enumerate(spec.get(group, ())):
-            field, name = f"spec.{group}[{index}]", container["name"]
-            if not name:
-                causes.append(required(f"{field}.name"))
-            elif name in seen:
-                causes.append(duplicate(f"{field}.name", name))
-            else:
-                causes += [invalid(f"{field}.name", name, text) for text in label_problems(name)]
-            if not container.get("image"):
-                causes.append(required(f"{field}.image"))
-            seen.add(name)
-    return causes
 
 
 def _may_become(old: Object, new: Object) -> bool:
@@ -158,7 +114,7 @@ def _may_become(old: Object, new: Object) -> bool:
 
 def _fixed(spec: Object) -> dict[str, Any]:
     fixed = {name: value for name, value in spec.items() if name not in _LIVE}
-    for group in _CONTAINERS:
+    for group in CONTAINERS:
         if group in spec:
             fixed[group] = [{**container, "image": ""} for container in spec[group]]
     return fixed

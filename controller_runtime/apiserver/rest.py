@@ -11,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from controller_runtime.apiserver.body import admit, decode
 from controller_runtime.apiserver.kinds import NAMESPACE, Kind
 from controller_runtime.apiserver.options import Query, WriteOptions, version_number
 from controller_runtime.apiserver.patch import apply_patch
+from controller_runtime.apiserver.reviews import review
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.ruleset import rules_of
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
     PATCH_OPTIONS,
@@ -74,6 +78,8 @@ class Objects:
         """POST to a collection."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
+        if not route.kind.is_stored:
+            return Written(201, msgspec.json.encode(review(route.kind, obj)), warnings)
         return Written(201, self.add(route.kind, route.namespace, obj, dry_run=options.dry_run), warnings)
 
     def update(self, route: Route, content: Content) -> Written:
@@ -100,8 +106,9 @@ class Objects:
         while True:
             current = self._find(route)
             old = current.decode()
-            patched = apply_patch(kind, content.media_type, old, content.body)
-            obj, warnings = admit(kind, patched, options.field_validation, old=old)
+            shown = rules_of(kind).shown_form(old)
+            patched = apply_patch(kind, content.media_type, shown, content.body)
+            obj, warnings = admit(kind, patched, options.field_validation, old=shown)
             new = prepare_update(kind, old, obj, subresource=route.subresource)
             raw = self._write(kind, current, old, new, options.dry_run)
             if raw is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller_runtime.apiserver.kinds import Kind
+from controller_runtime.apiserver.kind import Kind
 from controller_runtime.apiserver.status import Cause
 
 Object = Mapping[str, Any]
@@ -17,6 +17,14 @@ Object = Mapping[str, Any]
 
 class Rules:
     """The rules of kinds that have none of their own; base of those that do."""
+
+    def stored_form(self, obj: Object) -> Object:
+        """An object as it is stored: as it is shown, unless the kind is another's in other words."""
+        return obj
+
+    def shown_form(self, obj: Object) -> Object:
+        """A stored object as the kind shows it."""
+        return obj
 
     def on_create(self, obj: Object) -> Object:
         """A new object with what the server adds; its metadata is complete."""

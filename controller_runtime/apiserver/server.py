@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.answers import document, refusal, text
-from controller_runtime.apiserver.discovery import discovery_document, is_served
+from controller_runtime.apiserver.answers import refusal, text
+from controller_runtime.apiserver.description import self_description
+from controller_runtime.apiserver.discovery import is_served
 from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.journal import SQLiteJournal
 from controller_runtime.apiserver.kinds import NAMESPACE
@@ -98,8 +99,8 @@ class APIServer:
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
-            if (content := discovery_document(path)) is not None:
-                return document(content)
+            if (told := self_description(path, request.headers)) is not None:
+                return told
         if is_served(path):
             raise no_such_resource()
         return text(404, "404 page not found\n")

@@ -14,20 +14,10 @@ from typing import Any
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver import pod_rules, status
-from controller_runtime.apiserver.kinds import LEASE, NAMESPACE, NODE, POD, Kind
-from controller_runtime.apiserver.lease_rules import LeaseRules
-from controller_runtime.apiserver.namespace_rules import NamespaceRules
-from controller_runtime.apiserver.node_rules import NodeRules
-from controller_runtime.apiserver.rules import Object, Rules
+from controller_runtime.apiserver.kinds import POD, Kind
+from controller_runtime.apiserver.rules import Object
+from controller_runtime.apiserver.ruleset import rules_of
 from controller_runtime.apiserver.validation import metadata_causes
-
-_RULES: Mapping[Kind, Rules] = {
-    LEASE: LeaseRules(),
-    NAMESPACE: NamespaceRules(),
-    NODE: NodeRules(),
-    POD: pod_rules.PodRules(),
-}
-_NO_RULES = Rules()
 
 _STEM_LENGTH = 58  # of a generated name, so that it is a DNS label with its suffix
 _METADATA = (
@@ -77,10 +67,10 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     owned = {"name": name, "uid": uid, "creationTimestamp": timestamp(now), **generation}
     if kind.namespaced:
         owned["namespace"] = namespace
-    rules = _RULES.get(kind, _NO_RULES)
-    made = rules.on_create({**obj, "metadata": _metadata_of(owned, sent)})
+    rules = rules_of(kind)
+    made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
     if causes := metadata_causes(kind, made["metadata"]) + rules.causes(made):
-        raise status.invalid(kind, name, causes)
+        raise status.invalid(kind.stored, name, causes)
     return _in_order(made)
 
 
@@ -100,12 +90,12 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     name = before["name"]
     check_name(new, namespace=before.get("namespace", ""), name=name)
     _check_version(kind, before, sent)
-    rules = _RULES.get(kind, _NO_RULES)
-    made = rules.on_update(kind, old, {**new, "metadata": _metadata_of(before, sent)}, subresource)
+    rules = rules_of(kind)
+    made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
     causes = metadata_causes(kind, made["metadata"], before)
     causes += rules.causes(made) + rules.update_causes(old, made, subresource)
     if causes:
-        raise status.invalid(kind, name, causes)
+        raise status.invalid(kind.stored, name, causes)
     return _in_order(made)
 
 
@@ -189,7 +179,7 @@ def fields_for_selector(kind: Kind, obj: Object) -> dict[str, str]:
         fields["metadata.namespace"] = metadata["namespace"]
     for path, absent in kind.fields.items():
         value: Any = obj
-        for step in path.split("."):
+        for step in kind.field_paths.get(path, path).split("."):
             value = value.get(step) if isinstance(value, Mapping) else None
         fields[path] = _text(value, absent)
     return fields
@@ -201,6 +191,8 @@ def _text(value: object, absent: str) -> str:
             return "true" if value else "false"
         case str():
             return value
+        case int():
+            return str(value)
     return absent  # there is nothing, or nothing that a text could equal
 
 

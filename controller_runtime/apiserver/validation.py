@@ -16,6 +16,8 @@ _NAME_RULES = {
     "subdomain": names.subdomain_problems,
     "label": names.label_problems,
     "path": names.path_segment_problems,
+    "key": names.config_key_problems,
+    "dns1035": names.service_name_problems,
 }
 _MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"

@@ -6,22 +6,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.answers import form_for, json_answer, removed
+from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
 from controller_runtime.apiserver.deletion import Deletion
-from controller_runtime.apiserver.discovery import part_verbs
-from controller_runtime.apiserver.forms import Form
+from controller_runtime.apiserver.forms import Form, LineForm
 from controller_runtime.apiserver.listing import Page, page_of
+from controller_runtime.apiserver.negotiation import form_for, line_form_for
 from controller_runtime.apiserver.options import DeleteOptions, ListOptions, Query, is_watch, query_of
+from controller_runtime.apiserver.parts import PARTS
+from controller_runtime.apiserver.pod_parts import PodParts
 from controller_runtime.apiserver.rest import Content, Objects
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.selection import Selection
-from controller_runtime.apiserver.status import bad_request, method_not_allowed
+from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
 from controller_runtime.apiserver.storage import Storage
 from controller_runtime.apiserver.watch import open_watch
 from controller_runtime.core.host import Host
 
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
 
 
 class Verbs:
@@ -35,32 +38,54 @@ class Verbs:
         self._storage = storage
         self.objects = Objects(host, storage)
         self._deletion = Deletion(host, storage)
+        self._pod_parts = PodParts(host, storage, self._deletion)
 
     def answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
-        """Do what `request` asks of what `route` names."""
+        """Do what `request` asks of what `route` names; a kind that is going away says so with every answer."""
+        if not route.kind.deprecation:
+            return self._answer(route, request, on_ready)
+        answered: HTTPResponse | Watch
+        try:
+            answered = self._answer(route, request, on_ready)
+        except StatusError as error:
+            answered = refusal(error)
+        headers = warned(answered.headers, [route.kind.deprecation])
+        if isinstance(answered, HTTPResponse):
+            return answered._replace(headers=headers)
+        answered.headers = headers
+        return answered
+
+    def _answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         verb, query = verb_of(route, request.method), query_of(request.query)
-        form = form_for(route.kind, request.headers.get("accept", ""))
+        wanted = (route.kind, request.headers.get("accept", ""), query.get("includeObject", ""), self._host.now)
+        if verb == "list" and is_watch(query):
+            return self._watch(route, query, line_form_for(*wanted), on_ready)
+        form = form_for(*wanted)
         match verb:
             case "get":
-                return json_answer(200, form.single(self.objects.get(route, query.get("resourceVersion", "")).raw))
+                found = self.objects.get(route, query.get("resourceVersion", ""))
+                return whole_answer(200, form, form.single(found.raw))
             case "list":
-                return self._watch(route, query, form, on_ready) if is_watch(query) else self._list(route, query, form)
+                return self._list(route, query, form)
             case "delete":
                 return self._delete(route, query, request.body, form)
             case "deletecollection":
                 options = DeleteOptions.parse(query, request.body)
                 return _listed(self._deletion.delete_collection(route, ListOptions.parse(query), options), form)
         content = Content(request.body, request.headers.get("content-type", ""), query)
+        if verb == "create" and route.subresource:
+            self._pod_parts.create(route, content)
+            return succeeded(201)
         do = {"create": self.objects.create, "update": self.objects.update, "patch": self.objects.patch}[verb]
         written = do(route, content)
-        return json_answer(written.status, form.single(written.raw), written.warnings)
+        return whole_answer(written.status, form, form.single(written.raw), written.warnings)
 
     def _list(self, route: Route, query: Query, form: Form) -> HTTPResponse:
         options = ListOptions.parse(query)
         selection = Selection(route.kind, route.namespace, options.labels, options.fields)
         return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
 
-    def _watch(self, route: Route, query: Query, form: Form, on_ready: Callable[[], None] | None) -> Watch:
+    def _watch(self, route: Route, query: Query, form: LineForm, on_ready: Callable[[], None] | None) -> Watch:
         options = ListOptions.parse(query)
         if on_ready is None:
             raise bad_request("a watch needs a reader that can be told when there is something to take")
@@ -72,7 +97,7 @@ class Verbs:
         if deleted.gone and not route.kind.deletes_with_object:
             return removed(route.kind, route.name, deleted.uid)
         accepted_only = options.orphan_dependents is False and not deleted.gone
-        return json_answer(202 if accepted_only else 200, form.single(deleted.raw))
+        return whole_answer(202 if accepted_only else 200, form, form.single(deleted.raw))
 
 
 def verb_of(route: Route, method: str) -> str:
@@ -81,8 +106,10 @@ def verb_of(route: Route, method: str) -> str:
     Raises:
         StatusError: 405.
     """
-    verb = (_OF_OBJECTS if route.name else _OF_COLLECTIONS).get(method)
-    allowed = part_verbs(route.subresource) if route.subresource else route.kind.verbs
+    if route.subresource:
+        verb, allowed = _OF_PARTS.get(method), PARTS[route.subresource].verbs
+    else:
+        verb, allowed = (_OF_OBJECTS if route.name else _OF_COLLECTIONS).get(method), route.kind.verbs
     # All namespaces at once are for reading.
     homeless = verb in ("create", "deletecollection") and route.kind.namespaced and not route.namespace
     if verb is None or verb not in allowed or homeless:
@@ -91,4 +118,4 @@ def verb_of(route: Route, method: str) -> str:
 
 
 def _listed(page: Page, form: Form) -> HTTPResponse:
-    return json_answer(200, form.list(page.items, page.version, page.token, page.remaining))
+    return whole_answer(200, form, form.list(page.items, page.version, page.token, page.remaining))

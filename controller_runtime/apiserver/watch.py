@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-from controller_runtime.apiserver.forms import EventType, Form, error_line
+from controller_runtime.apiserver.forms import EventType, LineForm, error_line
 from controller_runtime.apiserver.history import Compacted
 from controller_runtime.apiserver.listing import too_old
 from controller_runtime.apiserver.options import ListOptions, version_number
@@ -61,7 +61,7 @@ class ObjectWatch:
         self,
         clock: Clock,
         cursor: Cursor,
-        form: Form,
+        form: LineForm,
         selection: Selection,
         *,
         initial: Iterable[Stored] | None,
@@ -188,7 +188,7 @@ class FailedWatch:
 
 
 def open_watch(
-    host: Host, storage: Storage, route: Route, form: Form, options: ListOptions, on_ready: Callable[[], None]
+    host: Host, storage: Storage, route: Route, form: LineForm, options: ListOptions, on_ready: Callable[[], None]
 ) -> ObjectWatch | FailedWatch:
     """The watch that `options` ask for.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from recorded import HEADERS, Answer
+from recorded import HEADERS, Answer, from_yaml
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.server import APIServer
@@ -21,6 +21,7 @@ Target = Callable[[HTTPRequest], Answer]
 """Makes one exchange and gives the whole answer, of a watch when it has ended."""
 
 _PATIENCE = 60.0
+_READ: Mapping[str, Callable[[str], Any]] = {"application/json": json.loads, "application/yaml": from_yaml}
 
 
 @contextmanager
@@ -72,8 +73,7 @@ def _all_lines(sim: Simulation, watch: Watch) -> Iterator[bytes]:
 
 
 def _answer(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
-    is_json = headers.get("content-type") == "application/json"
-    content: Any = json.loads(body) if is_json else body.decode()
+    content: Any = _READ.get(headers.get("content-type", ""), str)(body.decode())
     return Answer(status, _of_note(headers), content)
 
 
