@@ -21,6 +21,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.term import FencedTransport
+from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.program import Program, Runnable
 
 T = TypeVar("T")
@@ -166,6 +167,20 @@ class Manager:
         return self.informers.of(
             resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
         )
+
+    def recorder(self, component: str) -> EventRecorder:
+        """A recorder of events that runs with the manager, whether it leads or not.
+
+        Args:
+            component: Who reports; one recorder for each.
+
+        Raises:
+            UsageError: There is one already, or the manager stops or has stopped.
+        """
+        # Past the fence: what happened while we led may be told afterwards.
+        recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component)
+        self.add(recorder)
+        return recorder
 
     @property
     def controllers(self) -> list[Controller]:

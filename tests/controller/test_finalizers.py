@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finalizers, on the embedded server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller_runtime.api.objects import Cached, Request, meta
+from controller_runtime.api.resources import LEASES
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
+from controller_runtime.core.errors import Conflict, ConnectionLost, NotFound
+from controller_runtime.testing import RecordingTransport
+from controller_runtime.testing.simulation import Simulation
+
+A, B, C, OTHER = "example.com/a", "example.com/b", "example.com/c", "example.com/other"
+LEASE = Request("l", "default")
+
+
+@pytest.fixture
+def transport(sim: Simulation) -> RecordingTransport:
+    host = sim.host("r0")
+    return RecordingTransport(InProcessTransport(host, APIServer(host)))
+
+
+@pytest.fixture
+def client(sim: Simulation, transport: RecordingTransport) -> Client:
+    return Client(sim.host("r1"), transport)
+
+
+@pytest.fixture
+def calls() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def finalizers(client: Client, calls: list[str]) -> Finalizers[Any]:
+    """Two of them, registered against the order of their names."""
+    return (
+        Finalizers[Any](client, LEASES)
+        .register(B, lambda obj: calls.append(f"{B} {meta(obj).name}"))
+        .register(A, lambda obj: calls.append(f"{A} {meta(obj).name}"))
+    )
+
+
+def lease(client: Client, *finalizers: str) -> Cached:
+    return client.create(LEASES, {"metadata": {"name": "l", "finalizers": [*finalizers]}}, "default")
+
+
+def deleted(client: Client, *finalizers: str) -> dict[str, Any]:
+    """A lease that is being deleted and held."""
+    lease(client, *finalizers)
+    client.delete(LEASES, LEASE)
+    return now(client)
+
+
+def now(client: Client) -> dict[str, Any]:
+    return client.get(LEASES, LEASE, dict)
+
+
+def held_by(client: Client) -> list[str]:
+    return now(client)["metadata"].get("finalizers", [])
+
+
+@pytest.mark.scenario("FN-01")
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        pytest.param(A, "finalizer example.com/a is registered already", id="twice"),
+        pytest.param("a b", "finalizer 'a b': name part", id="no name"),
+    ],
+)
+def test_a_finalizer_is_registered_once(finalizers: Finalizers[Any], name: str, error: str) -> None:
+    """Registering a name twice is an error, as is one that no server would take."""
+    with pytest.raises(ValueError, match=error):
+        finalizers.register(name, lambda obj: None)
+
+
+@pytest.mark.scenario("FN-01")
+def test_an_object_that_lives_is_marked_in_one_patch(
+    client: Client, transport: RecordingTransport, finalizers: Finalizers[Any], calls: list[str]
+) -> None:
+    """A living object without the finalizers gets them, in the order of registration, after those of others."""
+    lease(client, OTHER)
+
+    assert finalizers.handle(now(client)) is False
+    assert finalizers.handle(now(client)) is False
+
+    assert held_by(client) == [OTHER, B, A]
+    assert [request.method for request in transport.writes()] == ["POST", "PATCH"]
+    assert calls == []
+
+
+@pytest.mark.scenario("FN-01")
+def test_an_object_that_is_being_deleted_is_finalized_and_let_go(
+    client: Client, transport: RecordingTransport, finalizers: Finalizers[Any], calls: list[str]
+) -> None:
+    """Every finalizer is run, in the order of registration, and removed in one patch; then the object is gone."""
+    obj = deleted(client, A, B)
+
+    assert finalizers.handle(obj) is True
+
+    assert calls == [f"{B} l", f"{A} l"]
+    assert [request.method for request in transport.writes()] == ["POST", "DELETE", "PATCH"]
+    with pytest.raises(NotFound):
+        now(client)
+
+
+@pytest.mark.scenario("FN-01")
+def test_a_deleted_object_without_the_finalizers_is_left_alone(
+    client: Client, transport: RecordingTransport, finalizers: Finalizers[Any], calls: list[str]
+) -> None:
+    """Held by others alone, an object that is being deleted is neither finalized nor written."""
+    obj = deleted(client, OTHER)
+
+    assert finalizers.handle(obj) is True
+
+    assert calls == []
+    assert [request.method for request in transport.writes()] == ["POST", "DELETE"]
+
+
+@pytest.mark.scenario("FN-01")
+def test_a_finalizer_that_fails_holds_the_object_and_not_the_others(
+    client: Client, finalizers: Finalizers[Any], calls: list[str]
+) -> None:
+    """One failure is raised as it is; the others have run, and only the one that failed still holds the object."""
+
+    def fail(obj: object) -> None:
+        raise ConnectionLost("no storage")
+
+    other = Finalizers[Any](client, LEASES).register(C, fail)
+    other.register(A, lambda obj: calls.append(A))
+    obj = deleted(client, A, C, OTHER)
+
+    with pytest.raises(ConnectionLost, match="no storage"):
+        other.handle(obj)
+
+    assert calls == [A]
+    assert held_by(client) == [C, OTHER]
+
+
+@pytest.mark.scenario("FN-01")
+def test_several_failures_are_raised_together(client: Client, calls: list[str]) -> None:
+    """Two failures come out as one group; with them what the server says to the removal of the rest."""
+
+    def fail(obj: object) -> None:
+        raise ConnectionLost(f"failure {len(calls)}")
+
+    several = Finalizers[Any](client, LEASES).register(A, fail).register(B, lambda obj: calls.append(B))
+    several.register(C, fail)
+    stale = deleted(client, A, B, C)
+    client.patch(LEASES, LEASE, {"metadata": {"labels": {"a": "b"}}})
+
+    with pytest.raises(ExceptionGroup, match=r"leases.coordination.k8s.io l: finalizers failed") as raised:
+        several.handle(stale)
+
+    assert [type(error) for error in raised.value.exceptions] == [ConnectionLost, ConnectionLost, Conflict]
+    assert held_by(client) == [A, B, C]
+
+
+@pytest.mark.parametrize("edit", [add_finalizers, remove_finalizers])
+def test_an_edit_of_a_stale_object_loses_nobodys_mark(client: Client, edit: Any) -> None:
+    lease(client, OTHER)
+    stale = now(client)
+    client.patch(LEASES, LEASE, {"metadata": {"finalizers": [OTHER, B]}})
+
+    with pytest.raises(Conflict):
+        edit(client, LEASES, stale, [A, OTHER])
+
+    assert held_by(client) == [OTHER, B]
+
+
+def test_marks_are_added_and_removed_once(client: Client) -> None:
+    made = lease(client)
+
+    marked = add_finalizers(client, LEASES, made, [A, B, A])
+    assert marked is not None
+    assert marked.meta.finalizers == [A, B]
+    assert add_finalizers(client, LEASES, marked, [B]) is None
+
+    freed = remove_finalizers(client, LEASES, marked, [A, C])
+    assert freed is not None
+    assert freed.meta.finalizers == [B]
+    assert remove_finalizers(client, LEASES, freed, [A]) is None
+
+
+def test_removing_from_an_object_that_is_gone_is_done_already(client: Client) -> None:
+    obj = deleted(client, A)
+    remove_finalizers(client, LEASES, obj, [A])
+
+    assert remove_finalizers(client, LEASES, obj, [A]) is None
