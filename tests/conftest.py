@@ -10,6 +10,8 @@ import pytest
 
 from controller_runtime.testing.simulation import Simulation
 
+pytest_plugins = ["controller_runtime.testing.pytest_plugin"]
+
 
 @pytest.fixture(autouse=True)
 def no_thread_outlives_its_test() -> Iterator[None]:
@@ -34,7 +36,6 @@ def no_thread_dies_unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def sim() -> Iterator[Simulation]:
+def sim(simulation: Simulation) -> Simulation:
     """A simulation with seed 0; tests that hunt for races walk over seeds of their own."""
-    with Simulation(seed=0) as simulation:
-        yield simulation
+    return simulation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests are written with: the simulated host, the embedded server, helpers.
+"""What tests are written with: the simulated host, the embedded server, faults, objects; see `docs/testing.md`.
 
 Names are imported when they are first used: a test that needs only the simulation does
 not pay for the server.
@@ -11,26 +11,71 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from controller_runtime.client.faults import (
+        Answered,
+        CutReply,
+        CutStream,
+        Delayed,
+        Fault,
+        Faults,
+        FaultyTransport,
+        LostReply,
+        LostRequest,
+        Refused,
+        SilentStream,
+        scripted,
+    )
+    from controller_runtime.client.inprocess import InProcessTransport
     from controller_runtime.testing.cluster import EmbeddedCluster
+    from controller_runtime.testing.objects import a_lease, a_node, a_pod
     from controller_runtime.testing.recording import RecordingTransport
     from controller_runtime.testing.server_process import APIServerProcess
     from controller_runtime.testing.simulation import Simulation
+    from controller_runtime.testing.waiting import eventually
 
-__all__ = ["APIServerProcess", "EmbeddedCluster", "RecordingTransport", "Simulation"]
+__all__ = [
+    "APIServerProcess",
+    "Answered",
+    "CutReply",
+    "CutStream",
+    "Delayed",
+    "EmbeddedCluster",
+    "Fault",
+    "Faults",
+    "FaultyTransport",
+    "InProcessTransport",
+    "LostReply",
+    "LostRequest",
+    "RecordingTransport",
+    "Refused",
+    "SilentStream",
+    "Simulation",
+    "a_lease",
+    "a_node",
+    "a_pod",
+    "eventually",
+    "scripted",
+]
 
+# Where each name lives; those of `client.faults` are the rest.
 _HOMES = {
-    "APIServerProcess": "server_process",
-    "EmbeddedCluster": "cluster",
-    "RecordingTransport": "recording",
-    "Simulation": "simulation",
+    "APIServerProcess": "testing.server_process",
+    "EmbeddedCluster": "testing.cluster",
+    "InProcessTransport": "client.inprocess",
+    "RecordingTransport": "testing.recording",
+    "Simulation": "testing.simulation",
+    **dict.fromkeys(("a_lease", "a_node", "a_pod"), "testing.objects"),
+    "eventually": "testing.waiting",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    """Import a public name when it is first asked for."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"controller_runtime.{_HOMES.get(name, 'client.faults')}"), name)
 
 
 def __dir__() -> list[str]:
+    """The public names, whether imported yet or not."""
     return sorted([*globals(), *__all__])

@@ -8,11 +8,13 @@ from typing import Self
 
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
+from controller_runtime.client.faults import Faults, FaultyTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.recording import RecordingTransport
 
 
 class EmbeddedCluster:
@@ -28,13 +30,31 @@ class EmbeddedCluster:
         host: What server and manager run on.
         server: An API server that exists already, to restart a manager on its objects.
         transport: How the manager reaches the server; straight into it by default.
+        faults: What goes wrong on that way; nothing by default.
+
+    Attributes:
+        server: The API server.
+        transport: Keeps the manager's requests, to assert on.
+        manager: Add controllers to it.
+        user: Somebody else's client of the same server, which meets no faults and is not recorded.
     """
 
-    def __init__(self, host: Host, *, server: APIServer | None = None, transport: Transport | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        *,
+        server: APIServer | None = None,
+        transport: Transport | None = None,
+        faults: Faults | None = None,
+    ) -> None:
         self.host = host
         self.server = server or APIServer(host)
-        self.transport = transport or InProcessTransport(host, self.server)
+        transport = transport or InProcessTransport(host, self.server)
+        if faults is not None:
+            transport = FaultyTransport(host, transport, faults)
+        self.transport = RecordingTransport(transport)
         self.manager = Manager(host, self.transport)
+        self.user = Client(host, InProcessTransport(host, self.server))
         self._stop = Stop(host, "cluster stop")
         self._thread: Thread | None = None
 
