@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import msgspec
-import yaml  # type: ignore[import-untyped]  # its stubs are a distribution of their own
+import yaml
 
 from controller_runtime.apiserver.shape import Place, path_of
 from controller_runtime.core.errors import UNREADABLE
@@ -97,8 +97,8 @@ class _JSONLikeLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml is untyped
             raise yaml.YAMLError("aliases are not accepted")
         return super().compose_node(parent, index)
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
-        mapping = {}
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        mapping: dict[Any, Any] = {}
         for key_node, value_node in node.value:
             key = self.construct_object(key_node, deep=True)
             name = key if isinstance(key, str) else json.dumps(key)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import yaml  # type: ignore[import-untyped]  # neither it nor the loaders below are typed
+import yaml
 from kubernetes.client import Configuration
 from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
 from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME, SERVICE_TOKEN_FILENAME

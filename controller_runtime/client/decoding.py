@@ -19,6 +19,8 @@ from controller_runtime.core.errors import UNREADABLE, DecodeError, error_from_s
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
+_REFUSED = (DecodeError, *UNREADABLE)
+
 
 class EventType(enum.Enum):
     """What a watch says happened. A server's ERROR is raised, so it is none of them."""
@@ -140,7 +142,7 @@ class Decoding:
                     raise error_from_status(_status.decode(found.object).code, _any.decode(found.object))
                 case _:
                     return _undecodable("an event of an unknown type", line)
-        except (DecodeError, *UNREADABLE) as error:
+        except _REFUSED as error:
             return _undecodable(error, line)
 
     def page(self, body: bytes) -> Page:
