@@ -18,6 +18,7 @@ from controller_runtime.apiserver.discovery import is_served
 from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.journal import SQLiteJournal
 from controller_runtime.apiserver.kinds import NAMESPACE
+from controller_runtime.apiserver.protobuf import readable
 from controller_runtime.apiserver.routes import find_route
 from controller_runtime.apiserver.status import StatusError, internal, no_such_resource, too_large, unauthorized
 from controller_runtime.apiserver.storage import Journal, Storage
@@ -95,7 +96,7 @@ class APIServer:
         if len(request.body) > BODY_LIMIT:
             raise too_large(f"limit is {BODY_LIMIT}")
         if (found := find_route(path)) is not None:
-            return self._verbs.answer(found, request, on_ready)
+            return self._verbs.answer(found, readable(request), on_ready)
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")

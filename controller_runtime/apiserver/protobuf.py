@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Protobuf in: what clients written in Go send when they may choose, turned into JSON at the door.
+
+Types come from the recorded schemas, field numbers from a table beside them. A field
+whose number is not in the table is skipped, as protobuf means it to be.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from controller_runtime.api.objects import microtime, timestamp
+from controller_runtime.api.schema import Schema, schema_for
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.apiserver.status import bad_request, unsupported_media_type
+
+MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
+
+_MAGIC = b"k8s\0"
+_NUMBERS = "data/protobuf-numbers.json.gz"
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Wire = int | bytes
+"""A value as it stands on the wire: a number, or whatever has a length."""
+
+
+def readable(request: HTTPRequest) -> HTTPRequest:
+    """The request with its body in JSON, if it came in protobuf.
+
+    Raises:
+        StatusError: 400, it is no such message; 415, it is of a kind that is only taken in other forms.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip() != MEDIA_TYPE or not request.body:
+        return request
+    try:
+        document = _document(request.body)
+    except (ValueError, IndexError, OverflowError, RecursionError) as error:
+        raise bad_request(f"the object provided is unrecognized: protobuf parse error: {error}") from error
+    headers = {**request.headers, "content-type": "application/json"}
+    return request._replace(headers=headers, body=msgspec.json.encode(document))
+
+
+def _document(body: bytes) -> dict[str, Any]:
+    if not body.startswith(_MAGIC):
+        raise ValueError("it does not begin as a message of this API")
+    envelope = _last(body[len(_MAGIC) :])
+    about = _last(_bytes(envelope.get(1, b"")))
+    api_version, kind = (_text(about.get(number, b"")) for number in (1, 2))
+    group, _, version = api_version.rpartition("/")
+    schema = schema_for(group, version, kind)
+    if schema is None or schema.name not in _numbers():
+        raise unsupported_media_type(("application/json", "application/yaml"))
+    return {"apiVersion": api_version, "kind": kind, **_message(schema, schema.name, _bytes(envelope.get(2, b"")))}
+
+
+@functools.cache
+def _numbers() -> Mapping[str, Mapping[str, str]]:
+    """By message and number: a field's name in JSON, after `*` if its zero means something.
+
+    After `=` it is the name of a message whose fields stand in JSON among their parent's.
+    """
+    packed = resources.files("controller_runtime.api").joinpath(_NUMBERS).read_bytes()
+    table: dict[str, dict[str, str]] = msgspec.json.decode(gzip.decompress(packed))
+    return table
+
+
+def _message(schema: Schema, name: str, data: bytes) -> dict[str, Any]:
+    numbers = _numbers().get(name, {})
+    found: dict[str, Any] = {}
+    for number, wire in _fields(data):
+        target = numbers.get(str(number), "")
+        if target.startswith("="):
+            found |= _message(schema, target[1:], _bytes(wire))
+            continue
+        field = target.removeprefix("*")
+        child = schema.properties.get(field)
+        if child is None:
+            continue
+        if child.items is not None:
+            found.setdefault(field, []).extend(_elements(child.items, wire))
+        elif child.additional is not None:
+            found.setdefault(field, {}).update([_entry(child.additional, _bytes(wire))])
+        else:
+            value = _value(child, wire)
+            # Go sends every field that is no pointer: its zero says no more than its absence.
+            if value or (target != field and value is not None):
+                found[field] = value
+    return found
+
+
+def _value(schema: Schema, wire: Wire) -> Any:
+    if (special := _SPECIAL.get(schema.name)) is not None:
+        return special(_bytes(wire))
+    match schema.type, schema.format:
+        case "string", "byte":
+            return base64.b64encode(_bytes(wire)).decode()
+        case "string", _:
+            return _text(wire)
+        case "boolean", _:
+            return bool(_number(wire))
+        case "integer", _:
+            return _number(wire)
+    return _message(schema, schema.name, _bytes(wire))
+
+
+def _elements(schema: Schema, wire: Wire) -> list[Any]:
+    if schema.type == "integer" and isinstance(wire, bytes):  # packed
+        return [_signed(number) for number in _varints(wire)]
+    return [_value(schema, wire)]
+
+
+def _entry(schema: Schema, data: bytes) -> tuple[str, Any]:
+    """A map's entry: a message of key and value."""
+    entry = _last(data)
+    key, wire = _text(entry.get(1, b"")), entry.get(2, b"")
+    if schema.items is None:
+        return key, _value(schema, wire)
+    return key, [_value(schema.items, one) for _, one in _fields(_bytes(wire))]  # a list, in a message of its own
+
+
+def _time(data: bytes) -> str | None:
+    return timestamp(_instant(data)) if data else None
+
+
+def _micro_time(data: bytes) -> str | None:
+    return microtime(_instant(data)) if data else None
+
+
+def _instant(data: bytes) -> datetime:
+    fields = _last(data)
+    seconds, nanos = (_number(fields.get(number, 0)) for number in (1, 2))
+    return _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
+
+
+def _quantity(data: bytes) -> str:
+    return _text(_last(data).get(1, b""))
+
+
+def _int_or_string(data: bytes) -> int | str:
+    fields = _last(data)
+    return _text(fields.get(3, b"")) if fields.get(1) else _number(fields.get(2, 0))
+
+
+def _raw_json(data: bytes) -> Any:
+    return msgspec.json.decode(_bytes(_last(data).get(1, b"")) or b"null")
+
+
+_SPECIAL: Mapping[str, Callable[[bytes], Any]] = {
+    f"{_META}Time": _time,
+    f"{_META}MicroTime": _micro_time,
+    f"{_META}FieldsV1": _raw_json,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": _quantity,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": _raw_json,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
+}
+
+
+def _last(data: bytes) -> dict[int, Wire]:
+    """The fields of a message, of repeated ones the last."""
+    return dict(_fields(data))
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, Wire]]:
+    """Number and value of each field."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        wire: Wire
+        match tag & 7:
+            case 0:
+                wire, at = _varint(data, at)
+            case 2:
+                size, at = _varint(data, at)
+                wire, at = data[at : at + size], at + size
+            case 1 | 5 as width:
+                size = 8 if width == 1 else 4
+                wire, at = int.from_bytes(data[at : at + size], "little"), at + size
+            case _:
+                raise ValueError(f"unknown wire type {tag & 7}")
+        if at > len(data):
+            raise ValueError("it ends too early")
+        yield tag >> 3, wire
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number in groups of seven bits, and where it ends."""
+    number = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+        shift += 7
+        if shift > 63:
+            raise ValueError("a number is too long")
+
+
+def _varints(data: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        number, at = _varint(data, at)
+        yield number
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _number(wire: Wire) -> int:
+    if isinstance(wire, bytes):
+        raise ValueError("a number was expected")
+    return _signed(wire)
+
+
+def _bytes(wire: Wire) -> bytes:
+    if isinstance(wire, int):
+        raise ValueError("a message or a text was expected")
+    return wire
+
+
+def _text(wire: Wire) -> str:
+    return _bytes(wire).decode()
