@@ -84,7 +84,7 @@ def _repeated(body: bytes) -> list[str]:
     return found
 
 
-class _JSONLikeLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml is untyped
+class _JSONLikeLoader(yaml.SafeLoader):
     """YAML with the types of JSON: times stay texts, names are texts, nothing is shared."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the base class declares it

@@ -19,7 +19,7 @@ from controller_runtime.core.errors import UNREADABLE, DecodeError, error_from_s
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
-_REFUSED = (DecodeError, *UNREADABLE)
+_REFUSED: tuple[type[Exception], ...] = (DecodeError, *UNREADABLE)
 
 
 class EventType(enum.Enum):
