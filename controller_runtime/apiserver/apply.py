@@ -16,7 +16,7 @@ from controller_runtime.apiserver import documents, status
 from controller_runtime.apiserver.body import STRICT, configuration, empty
 from controller_runtime.apiserver.fieldset import NOTHING, Fields, Path, decode, encode, text_of, told_order
 from controller_runtime.apiserver.fieldtree import ambiguities, fields_of, merged, with_parents, without
-from controller_runtime.apiserver.kinds import Kind
+from controller_runtime.apiserver.kind import Kind
 from controller_runtime.apiserver.managed import (
     UPDATE,
     Entry,

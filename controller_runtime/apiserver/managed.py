@@ -8,7 +8,7 @@ is not decoded, so that a renewal costs no more than finding out what it renews.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.body import empty
 from controller_runtime.apiserver.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
 from controller_runtime.apiserver.fieldtree import ABSENT, Changes, compare
-from controller_runtime.apiserver.kinds import Kind
+from controller_runtime.apiserver.kind import Kind
+from controller_runtime.apiserver.options import MANAGER_LENGTH
 
 APPLY, UPDATE = "Apply", "Update"
 _ANCIENT = "ancient-changes"
@@ -27,6 +28,12 @@ _METADATA = ("generateName", "labels", "annotations", "ownerReferences", "finali
 Object = Mapping[str, Any]
 Entry = Mapping[str, Any]
 """One element of `managedFields`, as it stands in the object."""
+
+Show = Callable[[Object], Object]
+
+
+def _itself(obj: Object) -> Object:
+    return obj
 
 
 class Writer(NamedTuple):
@@ -60,6 +67,15 @@ class Writer(NamedTuple):
             "fieldsV1": encode(fields),
         }
         return {**entry, "subresource": self.subresource} if self.subresource else entry
+
+
+def manager_from(user_agent: str) -> str:
+    """The manager that a client is which gives no name: its User-Agent up to the first slash, as far as it fits."""
+    name = user_agent.partition("/")[0]
+    if name.isprintable() and name.isascii() and len(name) <= MANAGER_LENGTH:
+        return name
+    printable = "".join(filter(str.isprintable, name))
+    return printable.encode()[:MANAGER_LENGTH].decode(errors="ignore")
 
 
 def entries_of(obj: Object) -> Sequence[Entry]:
@@ -98,13 +114,18 @@ def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
     for name in {**old, **new}:
         if name != "metadata" and name not in elsewhere:
             path = (field_step(name),)
-            compare(declared.get(name), old.get(name, ABSENT), new.get(name, ABSENT), path, changes)
+            compare(declared.get(name), _of(old, name), _of(new, name), path, changes)
     before, after = old.get("metadata", {}), new.get("metadata", {})
     for name in _METADATA:
         if name in before or name in after:
             schema, place = declared["metadata"].properties[name], ("f:metadata", field_step(name))
-            compare(schema, before.get(name, ABSENT), after.get(name, ABSENT), place, changes)
+            compare(schema, _of(before, name), _of(after, name), place, changes)
     return changes
+
+
+def _of(obj: Object, name: str) -> Any:
+    value = obj.get(name)
+    return ABSENT if value is None else value  # a time that was never set is shown as null
 
 
 def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[Entry]:
@@ -120,7 +141,9 @@ def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[
     return [writer.entry(kind, frozenset(taken), now)] if taken else []
 
 
-def updated(kind: Kind, old: Object, new: Object, sent: Object, writer: Writer, now: datetime) -> Object:
+def updated(
+    kind: Kind, old: Object, new: Object, sent: Object, writer: Writer, now: datetime, show: Show = _itself
+) -> Object:
     """`new` with the entries that follow from what changed; equal to `old` if nothing but times would.
 
     An object nobody has owned anything of stays so until something is applied to it.
@@ -132,12 +155,13 @@ def updated(kind: Kind, old: Object, new: Object, sent: Object, writer: Writer, 
         sent: As the client has it: it may set other entries, or clear them.
         writer: The client.
         now: When.
+        show: From a stored object to the kind's own words, in which fields are owned.
     """
     before = entries_of(old)
     base = _base(before, sent["metadata"].get("managedFields"), writer)
     if new is old or new == old or not base:
         return settled(old, new, base)
-    changes = changes_of(kind, old, new, writer)
+    changes = changes_of(kind, show(old), show(new), writer)
     entries = _with_changes(kind, base, changes, writer, now)
     return settled(old, new, entries)
 

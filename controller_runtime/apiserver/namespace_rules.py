@@ -16,6 +16,8 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 class NamespaceRules(Rules):
     """A namespace carries its name as a label, and its content's finalizer in its spec."""
 
+    adds = (("spec", "finalizers"),)
+
     def on_create(self, obj: Object) -> Object:
         finalizers = part(obj, "spec").get("finalizers", [])
         if FINALIZER not in finalizers:

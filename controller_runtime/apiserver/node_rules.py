@@ -21,6 +21,8 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 class NodeRules(Rules):
     """A new node takes no pods until somebody finds it ready."""
 
+    adds = (("spec", "taints"),)
+
     def on_create(self, obj: Object) -> Object:
         spec, status = part(obj, "spec"), part(obj, "status")
         taints = spec.get("taints", [])

@@ -12,6 +12,7 @@ import msgspec
 from controller_runtime.apiserver.status import (
     DELETE_OPTIONS,
     LIST_OPTIONS,
+    PATCH_OPTIONS,
     Cause,
     Options,
     bad_request,
@@ -21,6 +22,9 @@ from controller_runtime.core.errors import UNREADABLE
 
 Query = Mapping[str, str]
 """The parameters by name; of one given several times, the first."""
+
+MANAGER_LENGTH = 128
+"""Bytes that the name of a field manager may have."""
 
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 
@@ -60,26 +64,51 @@ def _refuse(options: Options, causes: list[Cause]) -> None:
 
 @attrs.frozen
 class WriteOptions:
-    """How a create, update or patch is done."""
+    """How a create, update or patch is done.
+
+    Attributes:
+        dry_run: Answer, but change nothing.
+        field_validation: What to do about fields that are unknown or stand there twice.
+        field_manager: Who writes, by the client's own word; empty leaves it to its User-Agent.
+        force: Apply what others own with another value.
+    """
 
     dry_run: bool
     field_validation: str
+    field_manager: str
+    force: bool
 
     @classmethod
-    def parse(cls, query: Query, kind: Options) -> WriteOptions:
+    def parse(cls, query: Query, kind: Options, *, applies: bool = False) -> WriteOptions:
         """Read the query.
 
         Raises:
             StatusError: 422 on `kind`.
         """
         dry_run, validation = query.get("dryRun", ""), query.get("fieldValidation", "")
-        causes = []
+        manager = query.get("fieldManager", "")
+        causes = _manager_causes(manager)
+        if applies and not manager:
+            causes.append(Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager"))
+        if kind is PATCH_OPTIONS and "force" in query and not applies:
+            causes.append(_forbidden("force", "may not be specified for non-apply patch"))
         if dry_run not in ("", "All"):
             causes.append(_unsupported("dryRun", dry_run, ("All",)))
         if validation not in ("", "Ignore", "Warn", "Strict"):
             causes.append(_unsupported("fieldValidation", validation, ("", "Ignore", "Warn", "Strict")))
         _refuse(kind, causes)
-        return cls(dry_run == "All", validation)
+        return cls(dry_run == "All", validation, manager, _is_true(query.get("force")))
+
+
+def _manager_causes(manager: str) -> list[Cause]:
+    field = "fieldManager"
+    if len(manager.encode()) > MANAGER_LENGTH:
+        return [Cause("FieldValueTooLong", f"Too long: may not be more than {MANAGER_LENGTH} bytes", field)]
+    return [
+        Cause("FieldValueInvalid", f'Invalid value: "{manager}": invalid character (at position {place})', field)
+        for place, character in enumerate(manager)
+        if not character.isprintable()
+    ]
 
 
 class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):

@@ -31,6 +31,8 @@ _CHANGEABLE = (
 class PodRules(Rules):
     """A pod starts as Pending, and hardly anything of its spec changes after that."""
 
+    adds = (("spec", "tolerations"), ("spec", "priority"), ("spec", "preemptionPolicy"))
+
     def on_create(self, obj: Object) -> Object:
         spec = _defaulted(part(obj, "spec"))
         metadata = {**obj["metadata"], "generation": 1}

@@ -16,7 +16,14 @@ Object = Mapping[str, Any]
 
 
 class Rules:
-    """The rules of kinds that have none of their own; base of those that do."""
+    """The rules of kinds that have none of their own; base of those that do.
+
+    Attributes:
+        adds: What the server puts into a new object of its own, part and field: nobody owns it
+            unless the client sent some of it.
+    """
+
+    adds: tuple[tuple[str, str], ...] = ()
 
     def stored_form(self, obj: Object) -> Object:
         """An object as it is stored: as it is shown, unless the kind is another's in other words."""

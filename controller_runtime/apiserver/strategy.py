@@ -34,6 +34,7 @@ _METADATA = (
     "annotations",
     "ownerReferences",
     "finalizers",
+    "managedFields",
 )
 _CLIENTS_METADATA = frozenset(("generateName", "labels", "annotations", "ownerReferences", "finalizers"))
 _PARTS = ("metadata", "spec", "status")
@@ -72,6 +73,16 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     if causes := metadata_causes(kind, made["metadata"]) + rules.causes(made):
         raise status.invalid(kind.stored, name, causes)
     return _in_order(made)
+
+
+def as_said(kind: Kind, made: Object, sent: Object) -> Object:
+    """A new object as its creator owns it: `made` without what the server added to what was `sent`."""
+    rules = rules_of(kind)
+    said = dict(rules.shown_form(made))
+    for part, name in rules.adds:
+        if part in said and name not in (sent.get(part) or {}):
+            said[part] = {key: value for key, value in said[part].items() if key != name}
+    return said
 
 
 def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "") -> dict[str, Any]:
@@ -130,10 +141,7 @@ def _check_version(kind: Kind, before: Object, sent: Object) -> None:
 
 
 def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
-    """The server's own fields from `owned`, the client's from `sent`, in the server's order.
-
-    Who owns which field is not recorded: managedFields are accepted and dropped, as is all else.
-    """
+    """The server's own fields from `owned`, the client's from `sent`, in the server's order."""
     metadata = {}
     for name in _METADATA:
         source = sent if name in _CLIENTS_METADATA else owned

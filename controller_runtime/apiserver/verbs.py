@@ -72,7 +72,8 @@ class Verbs:
             case "deletecollection":
                 options = DeleteOptions.parse(query, request.body)
                 return _listed(self._deletion.delete_collection(route, ListOptions.parse(query), options), form)
-        content = Content(request.body, request.headers.get("content-type", ""), query)
+        headers = request.headers
+        content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""))
         if verb == "create" and route.subresource:
             self._pod_parts.create(route, content)
             return succeeded(201)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from recorded import Replay, Translation, exchanges
+from recorded import AGENT, Replay, Translation, exchanges
 from targets import cluster, embedded
 
 from controller_runtime.api.wire import HTTPRequest
@@ -26,7 +26,7 @@ def replay(pytestconfig: pytest.Config) -> Replay:
     kubeconfig = pytestconfig.getoption("--kubeconfig", None)
     translation, replayed = Translation(), {}
     with cluster(kubeconfig) if kubeconfig else embedded() as ask:
-        ask(HTTPRequest("POST", "/api/v1/namespaces", body=b'{"metadata": {"name": "rec"}}'))
+        ask(HTTPRequest("POST", "/api/v1/namespaces", headers=AGENT, body=b'{"metadata": {"name": "rec"}}'))
         for exchange in exchanges():
             actual = ask(translation.request(exchange))
             replayed[exchange.id] = (translation.expected(exchange.answer, actual), actual)

@@ -26,7 +26,9 @@ UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 VARIABLE = {"uid": UUID, "resourceVersion": re.compile("[1-9][0-9]*"), "continue": re.compile("[A-Za-z0-9_-]+")}
 AGE = re.compile(r"(\d+[smhdy]){1,2}")
-SERVER_TIMES = ("creationTimestamp", "deletionTimestamp")
+SERVER_TIMES = ("creationTimestamp", "deletionTimestamp", "time")  # the last one of managedFields
+# Who made the recordings, as managedFields name it.
+AGENT = {"user-agent": "python-urllib3"}
 IN_TEXTS = re.compile(rf"{UUID.pattern}|\b\d{{5,}}\b")
 
 
@@ -77,7 +79,7 @@ def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> E
         name,
         request["method"],
         request["path"],
-        {name: value for name, value in headers.items() if value},
+        {name: value for name, value in headers.items() if value} | AGENT,
         body.encode(),
         Answer(response["status"], {k: v for k, v in response["headers"].items() if k in HEADERS}, recorded),
     )

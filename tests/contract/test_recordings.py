@@ -8,14 +8,12 @@ import pytest
 from deviations import DEVIATIONS, Part
 from recorded import Answer, Replay, exchanges, without
 
-# Answers carry no managedFields until server-side apply keeps them.
-NOT_KEPT = ("managedFields",)
 # Members that are for people: a message, what a column of a table means.
 WORDS = ("message", "description")
 
 
 def comparable(answer: Answer, *but: str) -> Answer:
-    return attrs.evolve(answer, body=without(answer.body, *NOT_KEPT, *but))
+    return attrs.evolve(answer, body=without(answer.body, *but))
 
 
 @pytest.mark.parametrize("name", [exchange.id for exchange in exchanges()])
@@ -33,9 +31,3 @@ def test_answer_is_the_recorded_one(name: str, replay: Replay, is_embedded: bool
 
 def test_every_deviation_is_of_a_recorded_exchange() -> None:
     assert DEVIATIONS.keys() <= {exchange.id for exchange in exchanges()}
-
-
-def test_managed_fields_are_not_kept_yet(replay: Replay, is_embedded: bool) -> None:
-    actual = [answer.body for _, answer in replay.values()]
-
-    assert (without(actual, *NOT_KEPT) == actual) is is_embedded
