@@ -35,6 +35,9 @@ log = get_logger(__name__)
 FIRST_ANSWER = 10.0
 """Seconds the API server has for the first answer; then the command gives up."""
 
+GRACE = 1.5
+"""Seconds that reconciles in hand have once the command is asked to stop: somebody waits at the terminal."""
+
 
 @attrs.frozen(kw_only=True)
 class RunOptions:
@@ -125,8 +128,8 @@ def run(options: RunOptions) -> None:
             server = stack.enter_context(APIServerProcess(host))
             kubeconfig, title = server.kubeconfig, "embedded API server"
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
-        manager = Manager.from_kubeconfig(kubeconfig, todo.context, leader_election=todo.leader_election)
-        reach(manager)
+        manager = Manager.from_kubeconfig(kubeconfig, todo.context, grace=GRACE, leader_election=todo.leader_election)
+        reach(manager, stop)
         compose(manager, host, stop, options, todo, title, stack)
         endpoints.serve(manager)
         signals.report = lambda: report(manager)
@@ -137,19 +140,27 @@ def run(options: RunOptions) -> None:
     log.info("stopped")
 
 
-def reach(manager: Manager) -> None:
+def reach(manager: Manager, stop: Stop) -> None:
     """Ask the API server for its version, so that a wrong address is one clear line and not a long wait.
+
+    Returns without an answer once `stop` is set.
 
     Raises:
         ControllerRuntimeError: It refuses, is silent, or does not accept the credentials.
     """
-    client = manager.client
+    forget = stop.on_set(manager.transport.close)
     try:
-        check(client.transport.request(HTTPRequest("GET", "/version"), manager.host.monotonic() + FIRST_ANSWER))
+        if not stop.is_set():
+            deadline = manager.host.monotonic() + FIRST_ANSWER
+            check(manager.transport.request(HTTPRequest("GET", "/version"), deadline))
     except ConnectionLost as error:
+        if stop.is_set():
+            return
         raise ControllerRuntimeError(
             f"cannot reach the API server: {error}; check that it runs and that the kubeconfig's server is right"
         ) from error
+    finally:
+        forget()
 
 
 def compose(

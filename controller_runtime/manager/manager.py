@@ -37,7 +37,7 @@ class Manager:
         host: What it runs on.
         transport: Reaches the API server.
         grace: Seconds that work in hand has to finish once the manager stops; then it is
-            cancelled.
+            cancelled, and requests that wait for an answer are given up.
         cache_sync_timeout: Seconds that caches have to fill, each time something is started.
         leader_election: Run controllers only while this replica leads, of all that have the
             same lease; the rest runs before, so that a new leader's caches are filled. It leads
@@ -79,7 +79,7 @@ class Manager:
         self.stopping = Stop(host, "manager")
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        self._program = Program(host, self.informers, self.stopping, self.elector)
+        self._program = Program(host, self.informers, self.stopping, self.elector, self.transport.close)
         # Guards the five fields below; `run` waits on it.
         self._condition = host.condition("manager")
         self._has_run = False
@@ -94,6 +94,7 @@ class Manager:
         path: str | os.PathLike[str] | None = None,
         context: str | None = None,
         *,
+        grace: float = 30.0,
         leader_election: LeaderElectionConfig | None = None,
     ) -> Self:
         """A manager on this machine, for the cluster that a kubeconfig describes.
@@ -102,6 +103,7 @@ class Manager:
             path: The file; None is the pod's own cluster where there is one, else what
                 `$KUBECONFIG` names, or `~/.kube/config`.
             context: Which of its contexts; None is its current one.
+            grace: As for the class.
             leader_election: As for the class.
 
         Raises:
@@ -116,7 +118,7 @@ class Manager:
         else:
             reach = configuration.from_kubeconfig(path, context)
         host = SystemHost()
-        return cls(host, HTTPTransport(host, reach), leader_election=leader_election)
+        return cls(host, HTTPTransport(host, reach), grace=grace, leader_election=leader_election)
 
     @overload
     def lister(

@@ -7,15 +7,14 @@ The order of starting stands in `start_caches` and `start`, read top to bottom; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Protocol
 
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import Cancelled, LeadershipLost
+from controller_runtime.core.errors import Cancelled, ConnectionLost, LeadershipLost
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.stop import Stage, Stop, spawn
 from controller_runtime.election.elector import LeaderElector
 
 log = get_logger(__name__)
@@ -45,7 +44,14 @@ class Program:
     Threads: one, the manager's.
     """
 
-    def __init__(self, host: Host, informers: Informers, stopping: Stop, elector: LeaderElector | None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        informers: Informers,
+        stopping: Stop,
+        elector: LeaderElector | None,
+        give_up_requests: Callable[[], None],
+    ) -> None:
         self._host = host
         self._informers = informers
         self._stopping = stopping
@@ -58,6 +64,10 @@ class Program:
         self._waiting: list[Controller] = []  # until we lead
         self._controllers: list[Controller] = []
         self._informers_stop.on_set(self._pass_on_failure)
+        # What was cancelled does not wait for a silent server, nor do caches, which nobody reads any more.
+        self._informers_stop.on_set(give_up_requests)
+        for stop in (stopping, self._election_stop, self._runnables_stop, self._informers_stop):
+            stop.on_set(give_up_requests, Stage.CANCELLED)
 
     def start_caches(self) -> None:
         """Start the informers there are; those that are asked for later start then."""
@@ -109,8 +119,11 @@ class Program:
 
     def _start_runnable(self, runnable: Runnable) -> None:
         def run() -> None:
-            with suppress(Cancelled):  # giving up when told to is no failure
+            try:
                 runnable.run(self._runnables_stop)
+            except (Cancelled, ConnectionLost):  # giving up when told to is no failure, nor is what was given up
+                if not (self._stopping.is_cancelled() or self._runnables_stop.is_cancelled()):
+                    raise
 
         # Its failure stops the whole, not at once the other runnables.
         self._runnables.append(spawn(self._host, self._stopping, runnable.name, run))

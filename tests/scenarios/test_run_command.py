@@ -121,6 +121,35 @@ def test_a_server_that_dies_is_named_and_the_run_still_stops_well() -> None:
     assert "Traceback" not in rest
 
 
+def test_a_silent_server_does_not_keep_it_from_stopping() -> None:
+    with running("--embedded", "--hollow-nodes", "2000") as process:
+        server = int(read_until(process, r"server is ready pid=(\d+)")[1])
+        read_until(process, r" nodes=\d+ ")
+
+        os.kill(server, signal.SIGSTOP)  # with a registration in hand, and most likely annotations
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate()
+
+    assert process.returncode == 0
+    assert "timed out" not in rest
+    wait_until_gone(server)
+
+
+def test_a_server_that_is_silent_from_the_beginning_does_not_either(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        (tmp_path / "silent").write_text(KUBECONFIG % silent.getsockname()[1])
+        with running(f"--kubeconfig={tmp_path}/silent", "--controllers=node-ttl") as process:
+            connection, _ = silent.accept()
+
+            process.send_signal(signal.SIGINT)
+            _, rest = process.communicate()
+            connection.close()
+
+    assert process.returncode == 0
+    assert "WARNING" not in rest
+    assert rest.endswith("stopped\n")
+
+
 def test_json_lines_are_one_object_each() -> None:
     arguments = command("--duration", "0.5", "--log-format", "json")
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A manager that stops while its server says nothing does not wait for the requests in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import pytest
+
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
+from controller_runtime.client.faults import Fault, FaultyTransport, LostRequest
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.host import Thread
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+GRACE = 2.0
+REQUEST_TIMEOUT = 30.0
+
+
+@attrs.frozen
+class Patching(Reconciler):
+    client: Client
+
+    def reconcile(self, request: Request) -> Result:
+        self.client.patch(NODES, request, {"metadata": {"labels": {"seen": "true"}}})
+        return Result()
+
+
+@attrs.frozen
+class Registering:
+    """A runnable that writes."""
+
+    client: Client
+    name: str = "registering"
+
+    def run(self, stop: Stop) -> None:
+        self.client.create(NODES, {"metadata": {"name": "late"}})
+
+
+@attrs.frozen
+class Program:
+    """A manager that runs, and the stop that asks it to end; its own failure is in `outcome`."""
+
+    stop: Stop
+    outcome: Stop
+    thread: Thread
+
+
+def unanswered(is_lost: Callable[[HTTPRequest], bool]) -> Callable[[int, HTTPRequest], Fault | None]:
+    return lambda number, request: LostRequest() if is_lost(request) else None
+
+
+def is_watch(request: HTTPRequest) -> bool:
+    return ("watch", "1") in request.query
+
+
+def started(sim: Simulation, is_lost: Callable[[HTTPRequest], bool], *, writes: str = "") -> Program:
+    host: SimulatedHost = sim.host("r0")
+    server = InProcessTransport(host, APIServer(host))
+    Client(host, server).create(NODES, {"metadata": {"name": "node"}})
+    manager = Manager(host, FaultyTransport(host, server, unanswered(is_lost)), grace=GRACE)
+    if writes == "runnable":
+        manager.add(Registering(manager.client))
+    else:
+        manager.add(Controller("seen", Patching(manager.client)).watch(NODES))
+    stop, outcome = Stop(host), Stop(host, "outcome")
+    thread = spawn(host, outcome, "manager", lambda: manager.run(stop))
+    sim.advance(1.0)
+    return Program(stop, outcome, thread)
+
+
+@pytest.mark.parametrize(
+    "is_lost",
+    [
+        pytest.param(lambda request: request.method == "GET" and not is_watch(request), id="list"),
+        pytest.param(is_watch, id="opening of a stream"),
+    ],
+)
+def test_a_cache_that_waits_for_an_answer_ends_at_once(sim: Simulation, is_lost: Callable[[HTTPRequest], bool]) -> None:
+    program = started(sim, is_lost)
+
+    program.stop.set()
+    sim.settle()
+
+    assert program.thread.join_until(sim.time)
+    assert program.outcome.failure is None
+
+
+@pytest.mark.parametrize("writes", ["controller", "runnable"])
+def test_a_write_that_waits_for_an_answer_is_given_up_when_the_grace_ends(sim: Simulation, writes: str) -> None:
+    program = started(sim, lambda request: request.method != "GET", writes=writes)
+
+    program.stop.set()
+    sim.advance(GRACE - 0.1)
+    assert not program.thread.join_until(sim.time)
+    sim.advance(0.2)
+
+    assert program.thread.join_until(sim.time)
+    assert program.outcome.failure is None
