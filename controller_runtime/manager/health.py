@@ -13,7 +13,6 @@ import attrs
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.cache.informer import Informer
-from controller_runtime.cache.reflector import BOOKMARK_SILENCE
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.host import Clock
 from controller_runtime.manager.manager import Manager
@@ -24,10 +23,11 @@ Check = Callable[[], str]
 STUCK_AFTER = 600.0
 """Seconds that one reconcile may take before its worker counts as stuck."""
 
-SILENT_AFTER = 2 * BOOKMARK_SILENCE
-"""Seconds without a word from the server after which a cache counts as out of date: a healthy watch has no such gap."""
+SILENT_AFTER = 200.0
+"""Seconds without a word from the server after which a cache counts as out of date; healthy ones know of gaps of 180 s:
+a bookmark comes each minute, but the first of a watch may take two."""
 
-_TEXT = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
+_TEXT = {"content-type": "text/plain; charset=utf-8"}
 
 
 @attrs.frozen

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics as their readers see them: parsed from the text."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.metrics import Metrics
+
+Series = tuple[str, frozenset[tuple[str, str]]]
+
+
+def lines_of(manager: Manager) -> list[str]:
+    """The exposition text, line by line."""
+    return Metrics(manager).text().decode().splitlines()
+
+
+def series_of(manager: Manager) -> dict[Series, float]:
+    """Each series' value; a series that comes twice is an error, as it is to Prometheus."""
+    found: dict[Series, float] = {}
+    for family in text_string_to_metric_families("\n".join(lines_of(manager)) + "\n"):
+        for sample in family.samples:
+            series = (sample.name, frozenset(sample.labels.items()))
+            assert series not in found, f"twice: {sample}"
+            found[series] = sample.value
+    return found
+
+
+def value_of(manager: Manager, metric: str, /, **labels: str) -> float | None:
+    """The value of the one series of that metric with those labels, among others; None if there is none."""
+    wanted = set(labels.items())
+    found = [value for (name, pairs), value in series_of(manager).items() if name == metric and pairs >= wanted]
+    assert len(found) <= 1, f"{metric}{labels} is {len(found)} series"
+    return found[0] if found else None

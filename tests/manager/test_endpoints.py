@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a running manager answers, through real sockets."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import attrs
+import pytest
+
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.stop import Stop
+from controller_runtime.core.system import SystemHost
+from controller_runtime.manager.endpoints import NOWHERE, Endpoints
+from controller_runtime.manager.inspection import describe
+from controller_runtime.manager.serving import bind
+from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, eventually
+
+ANYWHERE = "127.0.0.1:0"
+
+
+def get(port: int, path: str) -> tuple[int, str, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
+            return answer.status, answer.headers["content-type"], answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers["content-type"], error.read().decode()
+
+
+@attrs.define
+class Holding(Reconciler):
+    """Holds on to a node called `held` until the end; others ask to come back in an hour."""
+
+    end: Stop
+
+    def reconcile(self, request: Request) -> Result:
+        if request.name == "held":
+            self.end.wait_until(None)
+        return Result(requeue_after=3600.0)
+
+
+def test_each_address_serves_what_it_is_for() -> None:
+    with (
+        EmbeddedCluster(SystemHost()) as cluster,
+        Endpoints(metrics=ANYWHERE, probes="localhost:0") as endpoints,
+    ):
+        metrics, probes = endpoints.ports
+        endpoints.serve(cluster.manager)
+        cluster.manager.informer(NODES)
+        assert get(probes, "/readyz")[0] == 500, "asked before the caches fill"
+
+        cluster.start()
+        eventually(cluster.manager, NODES, cluster.manager.informer(NODES).has_synced)
+
+        assert get(probes, "/readyz?verbose")[2] == "[+]informers ok\n[+]shutdown ok\nreadyz check passed\n"
+        assert get(probes, "/livez/workers")[::2] == (200, "ok")
+        status, kind, text = get(metrics, "/metrics")
+        assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+        assert "controller_runtime_informer_synced" in text
+        assert json.loads(get(metrics, "/debug/controllers")[2])["informers"][0]["collection"] == "nodes"
+        assert [get(metrics, path)[0] for path in ("/livez", "/debug", "/debug/other")] == [404, 404, 404]
+        assert get(probes, "/metrics")[0] == 404
+
+
+def test_one_address_may_serve_both() -> None:
+    with bind(ANYWHERE) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with EmbeddedCluster(SystemHost()) as real, Endpoints(metrics=address, probes=address) as endpoints:
+        endpoints.serve(real.manager)
+
+        assert {get(endpoints.ports[0], path)[0] for path in ("/metrics", "/livez")} == {200}
+
+
+def test_nothing_is_served_unless_asked_for() -> None:
+    with Endpoints(metrics=NOWHERE) as endpoints:
+        assert endpoints.ports == []
+
+
+def test_an_address_that_is_taken_leaves_nothing_open() -> None:
+    with bind(ANYWHERE) as taken, pytest.raises(UsageError, match="in use"):
+        Endpoints(metrics=ANYWHERE, probes=f"127.0.0.1:{taken.getsockname()[1]}")
+
+
+def test_what_is_running_queued_and_planned_is_shown_with_its_causes(simulation: Simulation) -> None:
+    with EmbeddedCluster(simulation.host("here")) as cluster:
+        end = Stop(cluster.host, "end")
+        cluster.manager.add(Controller("holding", Holding(end)).watch(NODES))
+        cluster.start()
+        simulation.settle()
+        for name in ("planned", "held", "queued"):
+            cluster.user.create(NODES, a_node(name))
+            simulation.advance(10.0)
+
+        shown: dict[str, Any] = describe(cluster.manager)["controllers"][0]
+
+        assert shown["running"] == [{"request": "held", "since": 20.0, "causes": ["nodes added"], "low": False}]
+        assert shown["due"] == [{"request": "queued", "since": 10.0, "causes": ["nodes added"], "low": False}]
+        assert shown["later"] == [{"request": "planned", "in": 3570.0, "causes": ["requeue_after"], "low": False}]
+        assert (shown["queued"], shown["reconciles"], shown["errors"]) == (1, 1, 0)
+        end.set()
+
+
+def test_a_cache_is_shown_with_its_state_and_its_subscribers(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.manager.informer(NODES).subscribe(lambda delta: None, name="census")
+    cluster.user.create(NODES, a_node("a"))
+    cluster.start()
+    simulation.advance(1.0)
+
+    shown: dict[str, Any] = describe(cluster.manager)["informers"][0]
+
+    assert shown == {
+        "collection": "nodes",
+        "synced": True,
+        "state": "watching",
+        "objects": 1,
+        "version": cluster.manager.informer(NODES).store.version,
+        "heard_since": 1.0,
+        "last_error": "",
+        "handlers": 1,
+        "backlogs": {"census": 0},
+    }

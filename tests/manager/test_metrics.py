@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics, tested against the text that Prometheus reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import attrs
+import prometheus_client
+import pytest
+from scraping import lines_of, series_of, value_of
+
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import LEASES, NODES
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
+from controller_runtime.client.faults import Refused, scripted
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.errors import ControllerRuntimeError, TerminalError
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.metrics import Metrics
+from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
+
+RECONCILE_BUCKETS = (
+    "0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 3.5 4 4.5 "
+    "5 6 7 8 9 10 15 20 25 30 40 50 60 +Inf"
+)
+QUEUE_BUCKETS = "1e-08 1e-07 1e-06 9.999999999999999e-06 9.999999999999999e-05 0.001 0.01 0.1 1 10 100 1000 +Inf"
+REQUEST_BUCKETS = "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60 +Inf"
+
+
+@attrs.frozen
+class Calling(Reconciler):
+    """Does what a function does."""
+
+    function: Callable[[Request], Result]
+
+    def reconcile(self, request: Request) -> Result:
+        return self.function(request)
+
+
+def by_name(request: Request) -> Result:
+    """Each node's name says how its reconcile ends."""
+    match request.name:
+        case "later":
+            return Result(requeue_after=3600.0)
+        case "fails":
+            raise ControllerRuntimeError("the world is not ready")
+        case "hopeless":
+            raise TerminalError("never")
+        case "buggy":
+            raise ZeroDivisionError
+    return Result()
+
+
+def start(sim: Simulation, cluster: EmbeddedCluster, *names: str) -> None:
+    """Run one controller over nodes of these names, for a moment too short for retries."""
+    for name in names:
+        cluster.user.create(NODES, a_node(name))
+    cluster.manager.add(Controller("named", Calling(by_name), workers=2).watch(NODES))
+    cluster.start()
+    sim.settle()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# TYPE controller_runtime_reconcile_total counter",
+        'controller_runtime_reconcile_total{controller="named",result="success"} 2.0',
+        'controller_runtime_reconcile_total{controller="named",result="error"} 3.0',
+        'controller_runtime_reconcile_total{controller="named",result="requeue"} 0.0',
+        'controller_runtime_reconcile_total{controller="named",result="requeue_after"} 1.0',
+        'controller_runtime_reconcile_errors_total{controller="named"} 3.0',
+        'controller_runtime_terminal_reconcile_errors_total{controller="named"} 1.0',
+        'controller_runtime_reconcile_panics_total{controller="named"} 1.0',
+        "# TYPE controller_runtime_reconcile_time_seconds histogram",
+        'controller_runtime_reconcile_time_seconds_count{controller="named"} 6.0',
+        'controller_runtime_max_concurrent_reconciles{controller="named"} 2.0',
+        'controller_runtime_active_workers{controller="named"} 0.0',
+        "# TYPE workqueue_depth gauge",
+        'workqueue_depth{controller="named",name="named",priority="0"} 0.0',
+        'workqueue_depth{controller="named",name="named",priority="-100"} 0.0',
+        'workqueue_adds_total{controller="named",name="named"} 6.0',
+        'workqueue_work_duration_seconds_count{controller="named",name="named"} 6.0',
+        'workqueue_retries_total{controller="named",name="named"} 3.0',
+        'workqueue_unfinished_work_seconds{controller="named",name="named"} 0.0',
+        'rest_client_requests_total{code="200",host="in-process",method="GET"} 1.0',
+        'controller_runtime_informer_objects{group="",name="nodes",resource="nodes",version="v1"} 6.0',
+        'controller_runtime_informer_synced{group="",name="nodes",resource="nodes",version="v1"} 1.0',
+        'controller_runtime_informer_lists_total{group="",name="nodes",resource="nodes",version="v1"} 1.0',
+        'controller_runtime_informer_silence_seconds{group="",name="nodes",resource="nodes",version="v1"} 0.0',
+    ],
+)
+def test_the_text_has_upstreams_names_and_labels(simulation: Simulation, cluster: EmbeddedCluster, line: str) -> None:
+    start(simulation, cluster, "a", "b", "later", "fails", "hopeless", "buggy")
+
+    assert line in lines_of(cluster.manager)
+
+
+@pytest.mark.parametrize(
+    ("name", "edges"),
+    [
+        pytest.param("controller_runtime_reconcile_time_seconds", RECONCILE_BUCKETS, id="reconciles"),
+        pytest.param("workqueue_queue_duration_seconds", QUEUE_BUCKETS, id="waiting"),
+        pytest.param("workqueue_work_duration_seconds", QUEUE_BUCKETS, id="working"),
+        pytest.param("rest_client_request_duration_seconds", REQUEST_BUCKETS, id="requests"),
+    ],
+)
+def test_bucket_bounds_read_as_go_prints_them(
+    simulation: Simulation, cluster: EmbeddedCluster, name: str, edges: str
+) -> None:
+    start(simulation, cluster, "a")
+
+    shown = [line.split('le="')[1].split('"')[0] for line in lines_of(cluster.manager) if f"{name}_bucket" in line]
+
+    assert shown == edges.split()
+
+
+def test_every_series_is_there_from_the_start_and_none_comes_twice(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    start(simulation, cluster)
+
+    names = {name for name, _ in series_of(cluster.manager)}
+
+    assert value_of(cluster.manager, "controller_runtime_reconcile_total", result="error") == 0
+    assert value_of(cluster.manager, "workqueue_adds_total", name="named") == 0
+    assert {"process_cpu_seconds_total", "process_open_fds", "python_info"} <= names
+
+
+def test_two_managers_of_one_process_have_metrics_of_their_own(simulation: Simulation) -> None:
+    with (
+        EmbeddedCluster(simulation.host("one")) as one,
+        EmbeddedCluster(simulation.host("two")) as two,
+    ):
+        start(simulation, one, "a")
+        start(simulation, two, "a", "b")
+
+        assert value_of(one.manager, "workqueue_adds_total") == 1
+        assert value_of(two.manager, "workqueue_adds_total") == 2
+        assert b"workqueue" not in prometheus_client.generate_latest()
+
+
+def test_an_answer_that_did_not_come_counts_as_error(simulation: Simulation) -> None:
+    with EmbeddedCluster(simulation.host("here"), faults=scripted({0: Refused()})) as cluster:
+        cluster.manager.informer(NODES)
+        cluster.start()
+        simulation.advance(5.0)
+
+        requests = "rest_client_requests_total"
+        assert value_of(cluster.manager, requests, code="<error>", method="GET", host="in-process") == 1
+        assert value_of(cluster.manager, requests, code="200", method="GET") == 1
+        assert value_of(cluster.manager, "controller_runtime_informer_last_error_age_seconds") == 5.0
+
+
+def test_a_cache_that_never_failed_has_no_age_of_its_last_error(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    start(simulation, cluster)
+
+    assert value_of(cluster.manager, "controller_runtime_informer_last_error_age_seconds") is None
+
+
+def test_the_version_is_shown_in_as_many_digits_as_a_float_holds(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    start(simulation, cluster, "a")
+
+    shown = value_of(cluster.manager, "informer_store_resource_version", resource="nodes")
+
+    assert shown == int(cluster.manager.informer(NODES).store.version[-15:])
+
+
+def test_the_backlogs_of_subscribers_of_one_name_are_one_series(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    informer = cluster.manager.informer(NODES)
+    for _ in range(2):
+        informer.subscribe(lambda delta: None, name="slow")
+
+    assert value_of(cluster.manager, "controller_runtime_informer_backlog", subscriber="slow") == 0
+
+
+@pytest.fixture
+def elected(simulation: Simulation) -> Iterator[tuple[Client, Manager]]:
+    """A manager that will lead, and somebody else's client of its server."""
+    host = simulation.host("here")
+    server = APIServer(host)
+    transport = InProcessTransport(host, server)
+    election = LeaderElectionConfig(name="shared", namespace="default")
+    manager = Manager(host, transport, leader_election=election)
+    stop = Stop(host)
+    thread = spawn(host, stop, "manager", lambda: manager.run(stop))
+    yield Client(host, transport), manager
+    stop.set()
+    thread.join_until(None)
+
+
+def test_who_leads_says_so(simulation: Simulation, elected: tuple[Client, Manager]) -> None:
+    _, manager = elected
+    assert value_of(manager, "leader_election_master_status", name="shared") == 0
+
+    simulation.advance(5.0)
+
+    assert value_of(manager, "leader_election_master_status", name="shared") == 1
+
+
+def test_a_renewal_off_the_fast_path_is_counted(simulation: Simulation, elected: tuple[Client, Manager]) -> None:
+    user, manager = elected
+    simulation.advance(5.0)
+    assert value_of(manager, "leader_election_slowpath_total", name="shared") == 0
+
+    user.patch(LEASES, Request("shared", "default"), {"metadata": {"labels": {"touched": "yes"}}})
+    simulation.advance(5.0)
+
+    assert value_of(manager, "leader_election_slowpath_total", name="shared") == 1
+
+
+def test_extra_collectors_can_be_added_to_a_managers_registry(cluster: EmbeddedCluster) -> None:
+    metrics = Metrics(cluster.manager)
+
+    prometheus_client.Gauge("answer", "Of everything.", registry=metrics.registry).set(42)
+
+    assert "answer 42.0" in metrics.text().decode()
