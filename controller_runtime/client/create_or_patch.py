@@ -85,8 +85,8 @@ def _create(client: Client, resource: Resource[Any], request: Request, mutate: M
     bare = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
     wanted = _mutated(bare, request, mutate)
     made = _decoded(client.create(resource, wanted))
-    status = wanted.get("status") or {}
-    if status != (made.get("status") or {}) and status:  # where it is a subresource, creating has left it out
+    status, has = wanted.get("status") or {}, made.get("status") or {}
+    if merge_patch({name: has.get(name) for name in status}, status):  # a subresource, which creating leaves out
         made = _patched(client, resource, request, {"status": status}, made, "status")
     return Made(Change.CREATED, made)
 

@@ -2,8 +2,8 @@
 """Correlation for core/v1 events: the same again is a count, and many alike are one.
 
 Events are the same when everything but their times is; they are alike when only their
-messages differ. From the tenth message on, those that are alike go into one combined
-event. The numbers are client-go's.
+messages differ. Nine messages have events of their own, all others that are alike go into
+one combined event. The numbers are client-go's.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ COMBINED = "(combined from similar events): "
 
 @attrs.define
 class _Group:
-    """Events that are alike: their messages, the oldest first, at most as many as matter."""
+    """Events that are alike: the messages that have events of their own."""
 
-    notes: dict[str, None]
+    notes: set[str]
     last_at: float
 
 
@@ -90,13 +90,14 @@ class CountingCorrelator:
     def _has_many_alike(self, key: Hashable, occurrence: Occurrence) -> bool:
         group = self._groups.get(key)
         if group is None or occurrence.at - group.last_at >= WINDOW:
-            self._groups[key] = group = _Group({}, occurrence.at)
+            self._groups[key] = group = _Group(set(), occurrence.at)
         group.last_at = occurrence.at
-        group.notes[occurrence.note] = None
-        if len(group.notes) < SIMILAR:
+        if occurrence.note in group.notes:
             return False
-        del group.notes[next(iter(group.notes))]
-        return True
+        if len(group.notes) == SIMILAR - 1:
+            return True
+        group.notes.add(occurrence.note)
+        return False
 
     def _write(self, record: _Record, last: Occurrence) -> Write:
         first = record.first

@@ -146,13 +146,12 @@ class EventRecorder:
         A write that the server does not answer is tried 12 times, some 10 seconds apart.
         """
         sender = Sender(self._host, self._client, stop)
-        forget = stop.on_set(self._wake)
+        stop.on_set(self._wake)
         while not stop.is_set():
             occurrence = self._next(stop)
             now = self._host.monotonic() if occurrence is None else occurrence.at
             for write in self._decide(now, occurrence):
                 self._count(sender.send(write))
-        forget()
         self._drain(sender, stop)
 
     def _next(self, stop: Stop) -> Occurrence | None:

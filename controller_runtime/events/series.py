@@ -83,9 +83,7 @@ class SeriesCorrelator:
 
     def close(self) -> list[Write]:
         """The last counts of all."""
-        ended = [*self._series.values()]
-        self._series.clear()
-        return self._last_writes(ended)
+        return self._last_writes([*self._series.values()])
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
         """A new event, a repetition, or one more of a series."""

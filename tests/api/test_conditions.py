@@ -104,6 +104,12 @@ def test_a_change_of_status_moves_the_transition_and_keeps_the_place() -> None:
     assert found[1] == FULL
 
 
+def test_a_condition_that_never_told_its_transition_does_so_now() -> None:
+    found = with_condition([{"type": "Ready", "status": "True"}], "Ready", "True", reason="Fine", now=NOW)
+
+    assert found[0]["lastTransitionTime"] == "2026-01-02T00:00:00Z"
+
+
 def test_another_reason_for_the_same_status_leaves_the_transition() -> None:
     found = with_condition([READY], "Ready", "True", reason="Better", message="still", now=NOW)
 

@@ -110,13 +110,14 @@ def test_a_second_controller_is_refused_and_a_plain_owner_is_not() -> None:
     assert len(dependent["metadata"]["ownerReferences"]) == 2
 
 
-def test_a_plain_owner_that_becomes_the_controller_stays_one_owner() -> None:
+def test_a_plain_owner_that_becomes_the_controller_is_one_owner_and_stays_it() -> None:
     dependent = body("Pod", "p", "ns", "v1")
     owner = body("Deployment", "d", "ns")
 
     set_owner(dependent, owner)
     assert controller_of(dependent) is None
     set_controller(dependent, owner)
+    set_owner(dependent, owner)
 
     assert len(dependent["metadata"]["ownerReferences"]) == 1
     assert controller_of(dependent) is not None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller_runtime.api.objects import Request
-from controller_runtime.api.resources import LEASES, NODES, Resource
+from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.create_or_patch import Change, Mutate, create_or_patch
@@ -49,13 +49,11 @@ def both(obj: dict[str, Any]) -> None:
     ready(obj)
 
 
-def status_of(client: Client) -> dict[str, Any]:
-    status: dict[str, Any] = client.get(NODES, NODE, dict).get("status", {})
-    return status
-
-
 @pytest.mark.scenario("CU-01")
-@pytest.mark.parametrize(("resource", "request_"), [pytest.param(NODES, NODE, id="cluster-scoped"), (LEASES, LEASE)])
+@pytest.mark.parametrize(
+    ("resource", "request_"),
+    [pytest.param(NODES, NODE, id="cluster-scoped"), pytest.param(LEASES, LEASE, id="namespaced")],
+)
 def test_what_is_missing_is_created(client: Client, resource: Resource[Any], request_: Request) -> None:
     """Where there is no object, `mutate` gets a bare one with its kind and name, which is created."""
     seen: list[dict[str, Any]] = []
@@ -115,11 +113,18 @@ def test_what_differs_is_patched_for_that_version(
 
 
 def test_the_status_of_what_is_created_is_written_too(client: Client, transport: RecordingTransport) -> None:
-    made = create_or_patch(client, NODES, NODE, both)
+    """Creating a pod leaves its status out, so a second request brings it; a node has it at once."""
 
-    assert made.change is Change.CREATED
-    assert [condition["type"] for condition in status_of(client)["conditions"]] == ["Ready"]
-    assert made.object == client.get(NODES, NODE, dict)
+    def pod(obj: dict[str, Any]) -> None:
+        obj["spec"] = {"containers": [{"name": "c", "image": "i"}]}
+        ready(obj)
+
+    made = [create_or_patch(client, PODS, LEASE, pod), create_or_patch(client, NODES, NODE, ready)]
+
+    assert [one.change for one in made] == [Change.CREATED, Change.CREATED]
+    assert [request.method for request in transport.writes()] == ["POST", "PATCH", "POST"]
+    assert made[0].object == client.get(PODS, LEASE, dict)
+    assert [one.object["status"]["conditions"][0]["type"] for one in made] == ["Ready", "Ready"]
 
 
 @pytest.mark.scenario("CU-01")

@@ -86,6 +86,15 @@ def test_from_the_tenth_message_on_events_that_are_alike_are_combined(correlator
     assert decisions[10].patch is not None
 
 
+def test_the_first_messages_keep_their_own_events(correlator: CountingCorrelator) -> None:
+    for number in range(12):
+        tell(correlator, happened(number, note=f"message {number}"))
+
+    again = body_of(tell(correlator, happened(12, note="message 3")))
+
+    assert (again["message"], again["count"], again["metadata"]["name"]) == ("message 3", 2, "p.3")
+
+
 @pytest.mark.scenario("EV-06")
 def test_the_same_message_about_another_part_of_the_object_is_another_event(correlator: CountingCorrelator) -> None:
     """One message about twelve containers of a pod is twelve events, none of them combined."""
@@ -135,6 +144,14 @@ def test_what_shares_a_bound_can_be_chosen() -> None:
 
     assert tell(correlator, happened(0)) is Fate.HELD
     assert counts([tell(correlator, happened(0, reason="other"))]) == [1]
+
+
+def test_a_long_silence_does_not_allow_more_than_a_burst(correlator: CountingCorrelator) -> None:
+    tell(correlator, happened(0))
+
+    later = [tell(correlator, happened(1e6)) for _ in range(30)]
+
+    assert sum(isinstance(decision, Write) for decision in later) == 25
 
 
 def test_all_parts_of_an_object_share_its_bound() -> None:

@@ -12,6 +12,7 @@ from happenings import Sink
 from kubernetes.client import V1Node
 
 from controller_runtime.api.objects import AnyObject, cached_from_bytes
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
 from controller_runtime.events.occurrence import Fate
@@ -287,6 +288,31 @@ def test_a_drain_ends_when_it_is_cancelled(sim: Simulation, host: SimulatedHost,
 
     assert sink.asked == []
     assert running.counts() == {"HELD": 1, "FAILED": 3}
+
+
+class SlowSink(Sink):
+    """A server that takes two seconds for each request."""
+
+    def __init__(self, host: SimulatedHost) -> None:
+        super().__init__()
+        self._pause = Stop(host, "slow")
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        self._pause.wait(2.0)
+        return super().request(request, deadline)
+
+
+def test_a_drain_takes_a_few_seconds_at_most(sim: Simulation, host: SimulatedHost) -> None:
+    running = Running(host, SlowSink(host))
+    for number in range(9):
+        running.tell(f"R{number}")
+
+    running.stop.set()
+    running.start()
+    sim.advance(7.0)
+
+    assert running.thread.join_until(host.monotonic())
+    assert running.counts() == {"WRITTEN": 3, "FAILED": 6}
 
 
 @pytest.mark.scenario("EV-13")

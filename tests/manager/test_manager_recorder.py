@@ -9,15 +9,24 @@ import pytest
 
 from controller_runtime import (
     EVENTS,
+    LEASES,
     NODES,
+    Client,
     Controller,
     EventRecorder,
+    LeaderElectionConfig,
+    LeadershipLost,
+    Manager,
     Reconciler,
     Request,
     Result,
+    Stop,
     UsageError,
 )
 from controller_runtime.api.resources import CORE_EVENTS
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.core.stop import spawn
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 
@@ -107,3 +116,23 @@ def test_a_component_has_one_recorder(sim: Simulation) -> None:
 
         with pytest.raises(UsageError, match=r"events/example\.com/greeter cannot be added: the name is taken"):
             cluster.manager.recorder(COMPONENT)
+
+
+def test_what_happened_may_be_told_after_the_lease_was_lost(sim: Simulation) -> None:
+    server = APIServer(sim.host("server"))
+    host = sim.host("r0")
+    transport = InProcessTransport(host, server)
+    lease = LeaderElectionConfig(name="l", namespace="kube-system", identity="r0")
+    manager, outcome = Manager(host, transport, leader_election=lease), Stop(host, "outcome")
+    recorder = manager.recorder(COMPONENT)
+    node = {"metadata": {"name": "n", "uid": "u"}}
+    manager.stopping.on_set(lambda: recorder.event(node, "Warning", "Lost", "no longer", resource=NODES))
+    spawn(host, outcome, "manager", manager.run)
+    sim.advance(1.0)
+
+    client = Client(host, transport)
+    client.patch(LEASES, Request("l", "kube-system"), {"spec": {"holderIdentity": "somebody else"}})
+    sim.advance(60.0)
+
+    assert isinstance(outcome.failure, LeadershipLost)
+    assert [event["reason"] for event in client.list(EVENTS, "default", view=dict)] == ["Lost"]
