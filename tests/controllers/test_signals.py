@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals, as a process gets them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+PROGRAM = """
+from controller_runtime.core.stop import Stop
+from controller_runtime.core.system import SystemHost
+from controllers.signals import handled_signals
+
+host = SystemHost()
+stop = Stop(host)
+with handled_signals(host, stop) as signals:
+    print("ready", flush=True)
+    signals.report = lambda: "the report"
+    stop.wait_until(None)
+    print("asked to stop", flush=True)
+    if {stays}:
+        Stop(host).wait_until(None)
+"""
+
+
+def start(*, stays: bool) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(stays=stays)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.fixture
+def program(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    with start(stays=getattr(request, "param", False)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.scenario("MG-15")
+@pytest.mark.parametrize("program", [True], ids=["does not end"], indirect=True)
+def test_the_second_signal_ends_the_process_at_once(program: subprocess.Popen[str]) -> None:
+    """A program that does not stop when asked ends with status 1 when asked again."""
+    assert program.stdout is not None
+    program.send_signal(signal.SIGTERM)
+    assert program.stdout.readline() == "asked to stop\n"
+
+    program.send_signal(signal.SIGINT)
+    _, stderr = program.communicate()
+
+    assert program.returncode == 1
+    assert "asked to stop twice: ending at once" in stderr
+
+
+def test_the_first_signal_asks_to_stop(program: subprocess.Popen[str]) -> None:
+    program.send_signal(signal.SIGTERM)
+    program.communicate()
+
+    assert program.returncode == 0
+
+
+def test_sigusr1_shows_every_thread_and_the_report_and_the_program_goes_on(program: subprocess.Popen[str]) -> None:
+    assert program.stderr is not None
+    program.send_signal(signal.SIGUSR1)
+    shown = "".join(iter(program.stderr.readline, "the report\n"))
+    program.send_signal(signal.SIGTERM)
+    program.communicate()
+
+    assert shown.startswith("MainThread\n  File ")
+    assert "wait_until" in shown
+    assert "\nsignals\n  File " in shown
+    assert program.returncode == 0
