@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorder: takes what happened from any thread at once, and writes events on one of its own.
 
-Nothing here can fail or hold up whoever tells: what cannot be kept is counted and dropped.
+Nothing here holds up whoever tells, and no failure to write reaches them: what cannot be kept
+or written is counted and dropped.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class EventRecorder:
             type=type,
             reason=reason,
             action=action or reason,
-            note=message.encode()[:_NOTE].decode(errors="ignore"),
+            note=message.encode(errors="replace")[:_NOTE].decode(errors="ignore"),
             name=self._name_for(regarding),
             time=self._host.now(),
             at=self._host.monotonic(),

@@ -114,12 +114,12 @@ def test_an_event_tells_what_it_is_about_and_who_reports(sim: Simulation, runnin
 def test_what_an_event_cannot_hold_is_made_to_fit(sim: Simulation, running: Running) -> None:
     role = {"apiVersion": "v1", "kind": "ClusterRole", "metadata": {"name": "system:node", "uid": "u"}}
 
-    running.recorder.event(role, "Normal", "R", "ä" * 600)
+    running.recorder.event(role, "Normal", "R", "\ud800" + "ä" * 600)
     sim.settle()
 
     [event] = running.sink.events.values()
     assert event["metadata"]["name"].startswith("clusterrole.")
-    assert (event["note"], event["action"]) == ("ä" * 512, "R")
+    assert (event["note"], event["action"]) == ("?" + "ä" * 511, "R")
 
 
 @pytest.mark.parametrize(
