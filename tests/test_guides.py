@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guides say what is so: their code runs, and every name in them is one of the code's."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client.metrics_core import Metric
+
+import controller_runtime.testing
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.client.faults import Refused, scripted
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.manager import health, serving
+from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.metrics import Metrics
+from controller_runtime.manager.program import CANCEL_GRACE
+from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
+from controllers import cli, signals
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
+TESTING = (DOCS / "testing.md").read_text(encoding="utf-8")
+
+
+def code_of(text: str) -> str:
+    """The Python of a guide, as one file."""
+    return "\n\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+
+
+def rows_of(text: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading, without its head."""
+    lines = text.partition(f"## {heading}\n")[2].splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("|"))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def test_the_code_of_the_testing_guide_runs(tmp_path: Path) -> None:
+    (tmp_path / "test_guide.py").write_text(code_of(TESTING), encoding="utf-8")
+    plugin = "controller_runtime.testing.pytest_plugin"
+    command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "-q", "-c", "/dev/null"]
+
+    outcome = subprocess.run(
+        [*command, "--rootdir", str(tmp_path), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+
+    assert outcome.returncode == 0, outcome.stdout
+    assert re.search(r"\b\d+ passed\b", outcome.stdout)
+    assert TESTING.count("def test_") == 5
+
+
+def test_the_testing_guide_names_what_there_is() -> None:
+    faults = re.findall(r"`([A-Z]\w+)`", TESTING.partition("## When things go wrong")[2].partition("```")[0])
+
+    assert {"Refused", "SilentStream", *faults} <= set(controller_runtime.testing.__all__)
+
+
+class Idle(Reconciler):
+    """Does nothing."""
+
+    def reconcile(self, request: Request) -> Result:
+        return Result()
+
+
+@pytest.fixture
+def families(simulation: Simulation) -> list[Metric]:
+    """The metrics of a manager that leads, follows, watches and was refused at first: none is without a series."""
+    cluster = EmbeddedCluster(simulation.host("server"))
+    host = simulation.host("manager")
+    transport = FaultyTransport(host, InProcessTransport(host, cluster.server), scripted(dict.fromkeys(range(4), Refused())))
+    manager = Manager(host, transport, leader_election=LeaderElectionConfig(name="shared", namespace="default"))
+    manager.add(Controller("idle", Idle()).watch(NODES).follow(NODES, lambda delta: ()))
+    cluster.user.create(NODES, a_node("a"))
+    stop = Stop(host)
+    thread = spawn(host, stop, "manager", lambda: manager.run(stop))
+    simulation.advance(60.0)
+    found = [*Metrics(manager).registry.collect()]
+    stop.set()
+    thread.join_until(None)
+    return found
+
+
+def test_the_metrics_table_is_what_is_exposed(families: list[Metric]) -> None:
+    exposed = {}
+    for family in families:
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        if not name.startswith(("process_", "python_")):
+            assert family.samples, f"{name} has no series"
+            exposed[name] = (family.type, sorted({*family.samples[0].labels} - {"le"}))
+
+    documented = {}
+    for name, kind, labels, _ in rows_of(OPERATIONS, "Metrics"):
+        documented[name.strip("`")] = (kind, sorted(re.findall(r"`(\w+)`", labels)))
+
+    assert documented == exposed
+
+
+def test_the_metrics_that_the_text_names_are_in_the_table() -> None:
+    documented = {name.strip("`") for name, *_ in rows_of(OPERATIONS, "Metrics")}
+    named = set(re.findall(r"\b(?:controller_runtime_\w+|workqueue_\w+|rest_client_\w+)\b", OPERATIONS))
+
+    assert named - {"controller_runtime_informer_"} <= documented
+
+
+def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> None:
+    checks = health.health_of(cluster.manager)
+    answered = {"/livez", "/healthz", "/readyz"}
+    answered |= {f"/livez/{name}" for name in checks.live} | {f"/readyz/{name}" for name in checks.ready}
+
+    documented = {path for row in rows_of(OPERATIONS, "Probes") for path in re.findall(r"`([^`]+)`", row[0])}
+
+    assert documented == answered
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"more than {health.STUCK_AFTER:.0f} s",
+        f"heard nothing of the server for {health.SILENT_AFTER:.0f} s",
+        f"{serving.MOST_CONNECTIONS} at a time",
+        f"within {serving.PATIENCE:.0f} s",
+        f"cancelled ({CANCEL_GRACE:.0f} s)",
+    ],
+)
+def test_the_bounds_that_the_guide_names_are_those_of_the_code(said: str) -> None:
+    assert said in " ".join(OPERATIONS.split())
+
+
+def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
+    options = {name for parameter in cli.run_command.params for name in parameter.opts}
+    handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.ASKING)}
+
+    assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
+    assert set(re.findall(r"\bSIG[A-Z0-9]+\b", OPERATIONS)) == handled
+    assert {row[0] for row in rows_of(OPERATIONS, "What it is doing now")} >= {"SIGINT, SIGTERM", "SIGUSR1"}
+    assert f"| {cli.FAILED} | failed" in OPERATIONS
+    assert f"| {cli.BAD_USAGE} | called or configured wrongly" in OPERATIONS
