@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""lightkube against the embedded server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+lightkube = pytest.importorskip("lightkube", reason="lightkube is not installed: tox -e peers")
+
+
+def test_a_round_trip_of_a_lease(kubeconfig: Path) -> None:
+    from lightkube.models.coordination_v1 import LeaseSpec
+    from lightkube.models.meta_v1 import ObjectMeta
+    from lightkube.resources.coordination_v1 import Lease
+
+    client = lightkube.Client(config=lightkube.KubeConfig.from_file(str(kubeconfig)))
+    lease = Lease(metadata=ObjectMeta(name="light", namespace="default"), spec=LeaseSpec(holderIdentity="a"))
+
+    created = client.create(lease)
+    assert client.get(Lease, "light", namespace="default").metadata.uid == created.metadata.uid
+    assert [one.metadata.name for one in client.list(Lease, namespace="default")] == ["light"]
+    client.patch(Lease, "light", {"spec": {"holderIdentity": "b"}}, namespace="default")
+    client.delete(Lease, "light", namespace="default")
+    watched = client.watch(Lease, namespace="default", resource_version=created.metadata.resourceVersion)
+    seen = [(kind, one.spec.holderIdentity) for kind, one in (next(watched), next(watched))]
+
+    assert seen == [("MODIFIED", "b"), ("DELETED", "b")]
+    watched.close()
