@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from controller_runtime.apiserver import documents, status
-from controller_runtime.apiserver.body import STRICT, configuration, empty
+from controller_runtime.apiserver import documents, last_applied, status
+from controller_runtime.apiserver.body import IGNORE, STRICT, configuration, empty
 from controller_runtime.apiserver.fieldset import NOTHING, Fields, Path, decode, encode, text_of, told_order
 from controller_runtime.apiserver.fieldtree import ambiguities, fields_of, merged, with_parents, without
 from controller_runtime.apiserver.kind import Kind
@@ -77,7 +77,7 @@ def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: s
     faults += ambiguities(kind.schema, config)
     if faults:
         raise _untyped(kind, name, namespace, faults)
-    return {"metadata": {}, **config}, repeated
+    return {"metadata": {}, **config}, [] if field_validation == IGNORE else repeated
 
 
 def _check(kind: Kind, raw: Mapping[str, Any]) -> None:
@@ -127,10 +127,11 @@ def apply(kind: Kind, live: Object, config: Object, writer: Writer, *, force: bo
     target = without(kind.schema, target, encode(_given_up(kind, before, kept)))
     changes = changes_of(kind, live, target, writer)
     if not force:
-        _refuse_conflicts(others, changes.taken)
+        _refuse_conflicts(others, changes.taken - last_applied.unchanged_since(kind, live, writer.manager))
     rest = [entry for other in others if (entry := less(other, changes.taken | changes.removed)) is not None]
     mine = [writer.entry(kind, owned, now)] if owned else []
-    return Applied(target, in_order([*rest, *mine]))
+    noted = last_applied.noted_anew(kind, live, target, config, writer.manager)
+    return Applied(noted, in_order([*rest, *mine]))
 
 
 def _owned(kind: Kind, config: Object, writer: Writer) -> Fields:
@@ -154,7 +155,7 @@ def _refuse_conflicts(others: Sequence[Entry], taken: set[Path]) -> None:
 
 def _title(entry: Entry) -> str:
     """An entry as messages name it."""
-    title = json.dumps(entry["manager"], ensure_ascii=False)
+    title = json.dumps(entry.get("manager", ""), ensure_ascii=False)
     if part := entry.get("subresource"):
         title += f' with subresource "{part}"'
     return f"{title} using {entry['apiVersion']}" if entry["operation"] == UPDATE else title

@@ -159,19 +159,16 @@ def updated(
     """
     before = entries_of(old)
     base = _base(before, sent["metadata"].get("managedFields"), writer)
-    if new is old or new == old or not base:
+    if new == old or not base:
         return settled(old, new, base)
     changes = changes_of(kind, show(old), show(new), writer)
-    entries = _with_changes(kind, base, changes, writer, now)
-    return settled(old, new, entries)
+    return with_entries(new, _with_changes(kind, base, changes, writer, now))
 
 
 def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:
     """`new` with `entries`; equal to `old` if the two differ in the times of entries at most."""
     before = entries_of(old)
-    if entries is before or entries == before:
-        return new
-    if _timeless(entries) == _timeless(before) and new == old:
+    if entries is before or (new == old and _timeless(entries) == _timeless(before)):
         return new
     return with_entries(new, entries)
 
@@ -192,7 +189,7 @@ def _base(before: Sequence[Entry], sent: Sequence[Entry] | None, writer: Writer)
 def _read(entries: Sequence[Entry]) -> list[Entry]:
     """Entries as a client sends them, their fields spelled in one way; none if one of them makes no sense."""
     try:
-        return [_checked(entry) for entry in entries]
+        return [entry for entry in map(_checked, entries) if entry["fieldsV1"]]
     except ValueError:
         return []
 
@@ -262,7 +259,7 @@ def _capped(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 def _two_oldest(updaters: Sequence[Entry]) -> tuple[Entry, Entry] | None:
     """Two entries of one version; what has been merged before counts as the oldest."""
-    seen = {entry["apiVersion"]: entry for entry in updaters if entry["manager"] == _ANCIENT}
+    seen = {entry["apiVersion"]: entry for entry in updaters if entry.get("manager") == _ANCIENT}
     for entry in updaters:
         older = seen.setdefault(entry["apiVersion"], entry)
         if older is not entry:
