@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informer import Informer
@@ -57,8 +57,6 @@ class Manager:
 
     Threads: `add`, `lister` and `informer` from any; `run` from one.
     """
-
-    _elector_class: ClassVar[type[LeaderElector]] = LeaderElector
 
     def __init__(
         self,
@@ -267,7 +265,7 @@ class Manager:
         """An elector, and the client fenced by it; its own is not."""
         if config is None:
             return None
-        elector = self._elector_class(self.host, self.client, config, on_leading=self._tell)
+        elector = LeaderElector(self.host, self.client, config, on_leading=self._tell)
         self.client = Client(self.host, FencedTransport(self.transport, elector.has_lost))
         return elector
 

@@ -68,6 +68,15 @@ class Simulation:
         self._end_checks: list[Callable[[], None]] = []
         self._undo = ExitStack()
 
+    @property
+    def scheduler(self) -> Scheduler:
+        """For what belongs to the simulation itself, such as a network."""
+        return self._scheduler
+
+    def chance(self, name: str) -> random.Random:
+        """A stream of chance of its own; the seed and `name` decide."""
+        return random.Random(f"{self.seed}/{name}")
+
     # Hosts, and what befalls them.
 
     def host(self, name: str, *, drift: int = 0) -> SimulatedHost:
@@ -208,7 +217,7 @@ class Simulation:
         return f"in Simulation(seed={self.seed}) at {self.time:.9f} s of virtual time, step {self.steps}"
 
     def _make_host(self, name: str, drift: int) -> SimulatedHost:
-        host = SimulatedHost(self._scheduler, name, random.Random(f"{self.seed}/host/{name}"), drift)
+        host = SimulatedHost(self._scheduler, name, self.chance(f"host/{name}"), drift)
         self._hosts[host.machine] = host
         return host
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where messages of the simulated network arrive: mailboxes, and the threads of a server that empty one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from controller_runtime.api.wire import Handler
+from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.tasks import Task
+
+T = TypeVar("T")
+
+SERVER_THREADS = 3
+"""So that the schedule can interleave requests inside the server."""
+
+
+class Mailbox(Generic[T]):
+    """What has arrived, and the threads of one host that wait for it."""
+
+    def __init__(self, host: SimulatedHost, label: str) -> None:
+        self._host = host
+        self._label = label
+        self._items: deque[T] = deque()
+        self._waiters: list[Task] = []
+
+    def put(self, item: T) -> None:
+        """Something arrives; also from a timer."""
+        self._items.append(item)
+        if self._waiters:
+            self._host.scheduler.wake(self._waiters[0])
+
+    def take(self, deadline: float | None) -> T | None:
+        """What arrived first; None if nothing has by `deadline` (monotonic seconds of the host)."""
+        scheduler = self._host.scheduler
+        task = scheduler.enter(self._host.machine)
+        scheduler.refuse_locks(task, self._label)
+        while not self._items:
+            if self._host.has_reached(deadline):
+                return None
+            scheduler.park(task, self._label, self._waiters, self._host.instant_of(deadline))
+        return self._items.popleft()
+
+
+class End:
+    """How a stream says that it is over.
+
+    Attributes:
+        cut: The connection broke, and the server did not end it.
+    """
+
+    def __init__(self, *, cut: bool) -> None:
+        self.cut = cut
+
+
+class Server:
+    """A handler on a host of its own, with threads that act on what arrives."""
+
+    def __init__(self, host: SimulatedHost, handler: Handler) -> None:
+        self.host = host
+        self.handler = handler
+        self.inbox: Mailbox[Callable[[], None]] = Mailbox(host, "serve")
+        for number in range(SERVER_THREADS):
+            host.spawn(f"serve-{number}", self._serve)
+
+    def _serve(self) -> None:
+        while True:
+            job = self.inbox.take(None)
+            if job is not None:
+                job()

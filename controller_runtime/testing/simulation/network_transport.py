@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client's end of the simulated network: a transport like any other."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.core.errors import ConnectionLost, StreamIdle
+from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.network import Connection, Network
+from controller_runtime.testing.simulation.network_server import End
+
+
+class NetworkTransport:
+    """A `transport.Transport` over a simulated network.
+
+    Args:
+        network: The network.
+        host: The client's; when it dies, what it has sent still arrives.
+
+    Threads: any of the host's.
+    """
+
+    def __init__(self, network: Network, host: SimulatedHost) -> None:
+        self._network = network
+        self._host = host
+
+    def __str__(self) -> str:
+        return f"{self._host.name} over the simulated network"
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        """See `transport.Transport.request`."""
+        return _first(self._network.begin(self._host, request), request, deadline)
+
+    def stream(self, request: HTTPRequest, deadline: float) -> NetworkStream:
+        """See `transport.Transport.stream`."""
+        connection = self._network.begin(self._host, request)
+        response = _first(connection, request, deadline)
+        return NetworkStream(connection, response, f"{request.method} {request.path}")
+
+    def close(self) -> None:
+        """See `transport.Transport.close`; there is nothing to close."""
+
+
+class NetworkStream:
+    """A `transport.Stream` over a simulated network. Threads: one reads, any closes."""
+
+    def __init__(self, connection: Connection, response: HTTPResponse, what: str) -> None:
+        self.response = response
+        self._connection = connection
+        self._what = what
+        if response.status != 200:
+            connection.close()
+
+    def read(self, deadline: float) -> list[bytes] | None:
+        """See `transport.Stream.read`."""
+        connection = self._connection
+        arrived = None if connection.is_closed() else connection.mailbox.take(deadline)
+        if connection.is_closed():  # by us, perhaps while it waited
+            return None
+        if isinstance(arrived, list):
+            return [line[:-1] for line in arrived]
+        connection.close()
+        if arrived is None:
+            raise StreamIdle(f"{self._what}: no complete line in time")
+        if isinstance(arrived, End) and arrived.cut:
+            raise ConnectionLost(f"{self._what}: connection cut")
+        return None
+
+    def close(self) -> None:
+        """See `transport.Stream.close`."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self.close()
+
+
+def _first(connection: Connection, request: HTTPRequest, deadline: float) -> HTTPResponse:
+    arrived = connection.mailbox.take(deadline)
+    if isinstance(arrived, HTTPResponse):
+        return arrived
+    how = "no answer in time" if arrived is None else "connection refused"
+    raise ConnectionLost(f"{request.method} {request.path}: {how}")

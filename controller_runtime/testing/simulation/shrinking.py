@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a script of faults small while the run still fails: first fewer faults, then shorter ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from controller_runtime.testing.simulation.faults import Script
+
+SHORTEST = 0.1
+"""Seconds below which a duration is not halved further."""
+
+
+def shrunk(script: Script, still_fails: Callable[[Script], bool]) -> Script:
+    """A script of which no part and no half of a duration can be spared.
+
+    Args:
+        script: One that fails.
+        still_fails: Whether a smaller one fails in the same way.
+    """
+    return _shorter(_fewer(script, still_fails), still_fails)
+
+
+def _fewer(script: Script, still_fails: Callable[[Script], bool]) -> Script:
+    """Delta debugging: leave out ever smaller pieces."""
+    piece = max(1, len(script) // 2)
+    while script:
+        at = 0
+        before = len(script)
+        while at < len(script):
+            rest = script[:at] + script[at + piece :]
+            if still_fails(rest):
+                script = rest
+            else:
+                at += piece
+        if piece == 1 and len(script) == before:
+            break
+        piece = max(1, piece // 2)
+    return script
+
+
+def _shorter(script: Script, still_fails: Callable[[Script], bool]) -> Script:
+    for at in range(len(script)):
+        while abs(script[at].seconds) > SHORTEST:
+            half = attrs.evolve(script[at], seconds=round(script[at].seconds / 2, 1))
+            shorter = (*script[:at], half, *script[at + 1 :])
+            if not still_fails(shorter):
+                break
+            script = shorter
+    return script

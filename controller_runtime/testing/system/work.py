@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the system under test does: a user asks for things, and a controller does them, on annotations of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.objects import Request, annotations_of, meta
+from controller_runtime.api.resources import NODES
+from controller_runtime.cache.lister import Lister
+from controller_runtime.client.client import Client
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.predicates import changed
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.errors import AlreadyExists, Conflict, ConnectionLost
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
+from controller_runtime.manager.manager import Manager
+
+NAMES = ("node-0", "node-1", "node-2")
+WANTED = "test/wanted"
+"""What the user asked for last: a number that the user alone raises."""
+DONE = "test/done"
+"""The number that was done last."""
+TOKEN = "test/token"
+"""The fencing token of the leader that did it."""
+
+
+@attrs.frozen
+class DoWhatIsWanted(Reconciler):
+    """Copies `WANTED` to `DONE` and signs with its token, if nothing has changed since it looked."""
+
+    nodes: Lister[dict[str, Any]]
+    client: Client
+    token: Callable[[], int]
+
+    def reconcile(self, request: Request) -> Result:
+        """One node."""
+        node = self.nodes.get(request)
+        annotations = annotations_of(node) if node is not None else {}
+        wanted = annotations.get(WANTED)
+        if node is None or wanted == annotations.get(DONE):
+            return Result()
+        signed = {DONE: wanted, TOKEN: str(self.token())}
+        decided_on = {"resourceVersion": meta(node).resource_version, "annotations": signed}
+        self.client.patch(NODES, request, {"metadata": decided_on})
+        return Result()
+
+
+def do_what_is_wanted(manager: Manager) -> Controller:
+    """The controller, for a manager with leader election."""
+
+    def token() -> int:
+        held = manager.elector.held if manager.elector is not None else None
+        return held.token if held is not None else -1
+
+    reconciler = DoWhatIsWanted(manager.lister(NODES, dict[str, Any]), manager.client, token)
+    return Controller("work", reconciler, workers=2).watch(NODES, when=changed(annotations_of))
+
+
+@attrs.define
+class Tally:
+    """What a user knows of one number.
+
+    Attributes:
+        acknowledged: How often it was raised for sure.
+        unknown: How often it may have been.
+    """
+
+    acknowledged: int = 0
+    unknown: int = 0
+
+
+class User:
+    """Raises `WANTED` of one node after another, by reading and writing what was read.
+
+    Attributes:
+        tallies: What it knows, for each node.
+    """
+
+    def __init__(self, host: Host, client: Client) -> None:
+        self.tallies = {name: Tally() for name in NAMES}
+        self._host = host
+        self._client = client
+
+    def run(self, stop: Stop) -> None:
+        """Make the nodes, however long it takes, then raise numbers until `stop` is set."""
+        asleep = Stop(self._host, "asleep")
+        for name in NAMES:
+            while not self._try_to_make(name):
+                asleep.wait(0.5)
+        while not stop.wait(1.0 + 5.0 * self._host.random.random()):
+            self._raise(self._host.random.choice(NAMES))
+
+    def _try_to_make(self, name: str) -> bool:
+        try:
+            self._client.create(NODES, {"metadata": {"name": name, "annotations": {WANTED: "0"}}})
+        except AlreadyExists:
+            pass
+        except ConnectionLost:
+            return False
+        return True
+
+    def _raise(self, name: str) -> None:
+        tally = self.tallies[name]
+        try:
+            node = self._client.get(NODES, Request(name), dict[str, Any])
+            annotations = {WANTED: str(int(annotations_of(node)[WANTED]) + 1)}
+        except ConnectionLost:
+            return
+        decided_on = {"resourceVersion": meta(node).resource_version, "annotations": annotations}
+        try:
+            self._client.patch(NODES, Request(name), {"metadata": decided_on})
+        except Conflict:
+            return
+        except ConnectionLost:
+            tally.unknown += 1
+        else:
+            tally.acknowledged += 1

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole system through storms: it holds, wrong electors are found, and failures can be replayed and shrunk.
+
+A thousand seeds are `tox -e simulation`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from planted import NeverLapses, ReleasesWithoutLooking
+
+from controller_runtime.election import elector
+from controller_runtime.manager import manager
+from controller_runtime.testing.simulate import smallest
+from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind, Script
+from controller_runtime.testing.system.run import Outcome, run
+
+WEATHERS = tuple(PROFILES)
+
+
+@pytest.fixture(autouse=True)
+def _quietly(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_system_holds_in_any_weather(seed: int) -> None:
+    outcome = run(seed, profile=WEATHERS[seed % len(WEATHERS)])
+
+    assert outcome.message == ""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param((Fault(Kind.PAUSE, "r2", 25.0, 27.0),), id="a leader frozen for longer than its lease"),
+        pytest.param((Fault(Kind.CUT, "r2", 25.0, 12.0),), id="a leader cut off for longer than its deadline"),
+        pytest.param((Fault(Kind.CRASH, "r2", 25.0, 1.0), Fault(Kind.CRASH, "r0", 26.0, 1.0)), id="two crashes"),
+        pytest.param((Fault(Kind.CRASH, "server", 30.0, 8.0),), id="the server killed and back on its disk"),
+        pytest.param((Fault(Kind.JUMP, "server", 20.0, -7200.0), Fault(Kind.CRASH, "server", 30.0, 2.0)), id="clock"),
+        pytest.param((Fault(Kind.STOP, "r2", 25.0, 1.0), Fault(Kind.PAUSE, "r2", 25.0, 20.0)), id="frozen at its stop"),
+        pytest.param(
+            (Fault(Kind.PAUSE, "server", 83.2, 19.6), Fault(Kind.PAUSE, "r0", 117.9, 21.2)), id="a release too late"
+        ),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_system_holds_in_kept_scripts(script: Script, seed: int) -> None:
+    assert run(seed, script=script).message == ""
+
+
+def first_failure(seeds: int, profile: str) -> Outcome:
+    for seed in range(seeds):
+        outcome = run(seed, profile=profile)
+        if outcome.invariant:
+            return outcome
+    raise AssertionError(f"not found in {seeds} seeds")
+
+
+def test_a_renewal_that_is_not_bounded_is_found_within_10_seeds_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elector, "Term", NeverLapses)
+
+    found = first_failure(10, "freezes")
+    small = smallest(found)
+
+    assert small.invariant == found.invariant
+    assert small.invariant in ("one leader at most", "no write after the deadline")
+    assert len(small.script) <= 2 <= len(found.script)
+
+
+def test_a_release_without_a_fresh_look_is_found_within_20_seeds_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manager, "LeaderElector", ReleasesWithoutLooking)
+
+    found = first_failure(20, "freezes")
+    small = smallest(found)
+
+    assert found.invariant == small.invariant == "one leader at most"
+    assert len(small.script) <= 4 < len(found.script)
+
+
+def test_a_script_repeats_the_very_run_that_wrote_it() -> None:
+    drawn = run(4, profile="broad")
+
+    assert drawn.script
+    assert run(4, script=drawn.script) == drawn
+
+
+def test_another_process_with_another_hash_seed_gives_the_same_run() -> None:
+    program = "from controller_runtime.testing.system.run import run; print(run(4).digest)"
+    environment = {**os.environ, "PYTHONHASHSEED": "4711"}
+
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == run(4).digest
