@@ -12,6 +12,7 @@ import click
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import configure, get_logger
 from controller_runtime.manager.endpoints import NOWHERE
+from controllers import stderr
 from controllers.run import RunOptions, run
 
 log = get_logger(__name__)
@@ -95,6 +96,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line, and exit: 0 stopped as asked, 1 failed, 2 bad usage."""
     argv = sys.argv[1:] if arguments is None else arguments
     verbose = "-v" in argv or "--verbose" in argv
+    if sys.stderr is sys.__stderr__:  # else somebody captures it
+        stderr.install()
     try:
         status = cli.main(args=argv, prog_name="controllers", standalone_mode=False)
     except click.UsageError as error:

@@ -14,7 +14,7 @@ import attrs
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.answers import check
-from controller_runtime.core.errors import ConnectionLost, ControllerRuntimeError, UsageError
+from controller_runtime.core.errors import APIError, ConnectionLost, ControllerRuntimeError, UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
@@ -153,6 +153,10 @@ def reach(manager: Manager, stop: Stop) -> None:
         if not stop.is_set():
             deadline = manager.host.monotonic() + FIRST_ANSWER
             check(manager.transport.request(HTTPRequest("GET", "/version"), deadline))
+    except APIError as error:
+        raise ControllerRuntimeError(
+            f"the API server at {manager.transport} refuses ({error}): check the credentials in the kubeconfig"
+        ) from error
     except ConnectionLost as error:
         if stop.is_set():
             return

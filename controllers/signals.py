@@ -23,7 +23,8 @@ from controller_runtime.core.system import stacks
 
 log = get_logger(__name__)
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
+INSISTING = (signal.SIGINT, signal.SIGTERM)
+STOPPING = (*INSISTING, signal.SIGHUP)
 ASKING = signal.SIGUSR1
 _END = b"\0"  # no signal has the number zero
 
@@ -42,15 +43,19 @@ class Signals:
 
 @contextlib.contextmanager
 def handled_signals(host: Host, stop: Stop) -> Iterator[Signals]:
-    """Inside, SIGINT and SIGTERM set `stop`; a second one ends the process at once with status 1.
+    """Inside, SIGINT, SIGTERM and SIGHUP set `stop`; a second SIGINT or SIGTERM ends the process at once, status 1.
 
+    A closed terminal may say SIGHUP more than once; under `nohup` it is not heeded.
     SIGUSR1 writes every thread's stack and a report to standard error.
 
     Threads: the main thread only, once at a time.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    previous = {number: signal.signal(number, lambda *_: None) for number in (*STOPPING, ASKING)}
+    heeded = [*INSISTING, ASKING]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        heeded.append(signal.SIGHUP)
+    previous = {number: signal.signal(number, lambda *_: None) for number in heeded}
     previous_fd = signal.set_wakeup_fd(writer)
     signals = Signals(lambda: "nothing has been started yet")
 
@@ -62,7 +67,7 @@ def handled_signals(host: Host, stop: Stop) -> Iterator[Signals]:
                 sys.stderr.flush()
             if byte[0] not in STOPPING:
                 continue
-            if asked:
+            if asked and byte[0] in INSISTING:
                 sys.stderr.write("asked to stop twice: ending at once\n")
                 sys.stderr.flush()
                 os._exit(1)

@@ -26,7 +26,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.manager.program import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
-from controllers import cli, signals
+from controllers import cli, run, signals
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
@@ -82,7 +82,9 @@ def families(simulation: Simulation) -> list[Metric]:
     """The metrics of a manager that leads, follows, watches and was refused at first: none is without a series."""
     cluster = EmbeddedCluster(simulation.host("server"))
     host = simulation.host("manager")
-    transport = FaultyTransport(host, InProcessTransport(host, cluster.server), scripted(dict.fromkeys(range(4), Refused())))
+    transport = FaultyTransport(
+        host, InProcessTransport(host, cluster.server), scripted(dict.fromkeys(range(4), Refused()))
+    )
     manager = Manager(host, transport, leader_election=LeaderElectionConfig(name="shared", namespace="default"))
     manager.add(Controller("idle", Idle()).watch(NODES).follow(NODES, lambda delta: ()))
     cluster.user.create(NODES, a_node("a"))
@@ -134,6 +136,7 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
         f"heard nothing of the server for {health.SILENT_AFTER:.0f} s",
         f"{serving.MOST_CONNECTIONS} at a time",
         f"within {serving.PATIENCE:.0f} s",
+        f"finished ({run.GRACE:g} s)",
         f"cancelled ({CANCEL_GRACE:.0f} s)",
     ],
 )
@@ -147,6 +150,6 @@ def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
     assert set(re.findall(r"\bSIG[A-Z0-9]+\b", OPERATIONS)) == handled
-    assert {row[0] for row in rows_of(OPERATIONS, "What it is doing now")} >= {"SIGINT, SIGTERM", "SIGUSR1"}
+    assert {row[0] for row in rows_of(OPERATIONS, "What it is doing now")} >= {"SIGINT, SIGTERM, SIGHUP", "SIGUSR1"}
     assert f"| {cli.FAILED} | failed" in OPERATIONS
     assert f"| {cli.BAD_USAGE} | called or configured wrongly" in OPERATIONS

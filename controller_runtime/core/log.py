@@ -95,7 +95,7 @@ def _time_of(record: logging.LogRecord) -> str:
 
 
 def _quoted(value: Any) -> str:
-    text = value if isinstance(value, str) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
     plain = text and text.isprintable() and not any(c in ' "=' for c in text)
     return text if plain else json.dumps(text, ensure_ascii=False)
 

@@ -57,11 +57,40 @@ def test_the_second_signal_ends_the_process_at_once(program: subprocess.Popen[st
     assert "asked to stop twice: ending at once" in stderr
 
 
-def test_the_first_signal_asks_to_stop(program: subprocess.Popen[str]) -> None:
-    program.send_signal(signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_first_signal_asks_to_stop(program: subprocess.Popen[str], number: signal.Signals) -> None:
+    program.send_signal(number)
     program.communicate()
 
     assert program.returncode == 0
+
+
+@pytest.mark.parametrize("program", [True], ids=["does not end"], indirect=True)
+def test_a_closed_terminal_does_not_insist(program: subprocess.Popen[str]) -> None:
+    assert program.stdout is not None
+    program.send_signal(signal.SIGHUP)
+    assert program.stdout.readline() == "asked to stop\n"
+
+    program.send_signal(signal.SIGHUP)
+    program.send_signal(signal.SIGUSR1)
+
+    assert program.stderr is not None
+    assert "the report\n" in iter(program.stderr.readline, "")
+    assert program.poll() is None
+
+
+def test_under_nohup_a_closed_terminal_is_not_heeded() -> None:
+    ignoring = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    command = [sys.executable, "-c", ignoring + PROGRAM.format(stays=False)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+
+        assert process.stdout.read() == "asked to stop\n"
+        assert process.wait() == 0
 
 
 def test_sigusr1_shows_every_thread_and_the_report_and_the_program_goes_on(program: subprocess.Popen[str]) -> None:

@@ -53,6 +53,7 @@ def test_text_is_one_line_of_time_level_message_and_fields(stream: io.StringIO) 
         pytest.param("\x1b[31m", r'"\u001b[31m"', id="escape sequence"),
         pytest.param("blå", "blå", id="not ASCII"),
         pytest.param(None, "None", id="not a string"),
+        pytest.param(2.0194679027007236, "2.01947", id="more digits than anybody reads"),
     ],
 )
 def test_text_quotes_what_could_be_misread(stream: io.StringIO, value: object, shown: str) -> None:

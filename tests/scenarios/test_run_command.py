@@ -17,6 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing.server_process import APIServerProcess
+
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -150,6 +153,18 @@ def test_a_server_that_is_silent_from_the_beginning_does_not_either(tmp_path: Pa
     assert rest.endswith("stopped\n")
 
 
+def test_it_works_and_stops_well_with_standard_error_closed_or_never_read() -> None:
+    reader, writer = os.pipe()
+    arguments = command("--embedded", "--hollow-nodes", "500", "--duration", "3", "-v")
+
+    closed = subprocess.Popen(arguments, preexec_fn=lambda: os.close(2))
+    unread = subprocess.Popen(arguments, stderr=writer)
+
+    assert (closed.wait(), unread.wait()) == (0, 0)
+    os.close(reader)
+    os.close(writer)
+
+
 def test_json_lines_are_one_object_each() -> None:
     arguments = command("--duration", "0.5", "--log-format", "json")
 
@@ -191,3 +206,19 @@ def test_bad_input_is_one_line_and_a_status(arguments: list[str], status: int, s
     assert outcome.stdout == ""
     assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
     assert says in outcome.stderr
+
+
+def test_credentials_that_are_refused_are_named_with_the_remedy(tmp_path: Path) -> None:
+    with APIServerProcess(SystemHost()) as server:
+        strange = re.sub(r"token: .*", 'token: "strange"', server.kubeconfig.read_text())
+        (tmp_path / "strange").write_text(strange)
+
+        outcome = subprocess.run(
+            command(f"--kubeconfig={tmp_path}/strange", "--controllers=*"), capture_output=True, text=True, check=False
+        )
+
+    assert outcome.returncode == 1
+    assert re.fullmatch(
+        r"controllers: the API server at 127\.0\.0\.1:\d+ refuses \(Unauthorized\): check the credentials .*\n",
+        outcome.stderr,
+    )
