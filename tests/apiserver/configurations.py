@@ -17,7 +17,7 @@ TEXTS = st.sampled_from(["x", "y"])
 
 def _named(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[list[dict[str, Any]]]:
     element = st.fixed_dictionaries({"name": NAMES}, optional=fields)
-    return st.lists(element, max_size=3, unique_by=lambda one: one["name"])
+    return st.lists(element, min_size=1, max_size=3, unique_by=lambda one: one["name"])
 
 
 METADATA = st.fixed_dictionaries(

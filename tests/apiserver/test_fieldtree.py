@@ -97,6 +97,7 @@ def test_what_a_configuration_owns_follows_from_the_schema(kind: Kind, obj: Conf
         pytest.param("abc", "cxa", "bcxa", id="the applied order counts"),
         pytest.param("asb", "xs", "axsb", id="others stay where they stood"),
         pytest.param("acd", "cae", "cdae", id="what stood before a moved one stays"),
+        pytest.param("aby", "axb", "axby", id="what stands behind all of them stays there"),
         pytest.param("", "ab", "ab", id="from nothing"),
         pytest.param("ab", "", "ab", id="nothing applied"),
     ],

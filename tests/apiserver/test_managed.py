@@ -90,6 +90,23 @@ def test_each_door_has_an_entry_of_its_own() -> None:
     assert [entry.get("subresource") for entry in entries] == [None, "status"]
 
 
+def test_entries_are_not_set_through_the_door_of_a_part() -> None:
+    old = with_entries(obj := {"metadata": {"labels": {"l": "1"}}, "spec": {}}, created(NODE, obj, A, T0))
+    sent = {"metadata": {"managedFields": [{**entries_of(old)[0], "manager": "other"}]}}
+
+    assert updated(NODE, old, old, sent, Writer("a", subresource="status"), T0) == old
+
+
+@pytest.mark.parametrize(
+    ("operation", "is_own"), [pytest.param("Update", False, id="updater"), pytest.param("Apply", True, id="applier")]
+)
+def test_an_updater_has_an_entry_for_each_version_and_an_applier_one_in_all(operation: str, is_own: bool) -> None:
+    writer = Writer("a", operation)
+    entry = {**writer.entry(LEASE, frozenset(), T0), "apiVersion": "coordination.k8s.io/v1beta1"}
+
+    assert writer.owns(LEASE, entry) is is_own
+
+
 def test_more_than_ten_updaters_become_ancient_changes() -> None:
     """Beyond ten entries of updates the oldest are merged, and take the younger one's time."""
     obj = made(lease(holderIdentity="h"), Writer("m00"))
