@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from controller_runtime.queue.turns import LOW_SHARE
+from controller_runtime.queue.turns import LOW_SHARE, Place
 from controller_runtime.queue.workqueue import MAX_CAUSES, WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -285,3 +285,37 @@ def test_causes_are_bounded(queue: WorkQueue[str]) -> None:
     queue.get()
 
     assert queue.causes("foo") == tuple(f"cause {n}" for n in range(MAX_CAUSES))
+
+
+def test_turns_show_what_is_held_ready_and_waiting_and_since_when(
+    sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]
+) -> None:
+    began = host.monotonic()
+    queue.add("held", cause="news")
+    assert queue.get() == "held"
+    queue.add("held")
+    sim.advance(1.0)
+    queue.add("ready", low=True)
+    queue.add_after("waiting", 5.0, cause="later")
+
+    shown = {(turn.item, turn.place): (turn.at - began, turn.low, turn.causes) for turn in queue.turns(limit=9)}
+
+    assert shown == {
+        ("held", Place.HELD): (0.0, False, ("news",)),
+        ("held", Place.AGAIN): (0.0, False, ()),
+        ("ready", Place.READY): (1.0, True, ()),
+        ("waiting", Place.WAITING): (6.0, False, ("later",)),
+    }
+
+
+def test_turns_are_copies_and_no_more_than_asked_for_beside_those_held(queue: WorkQueue[str]) -> None:
+    for number in range(5):
+        queue.add(f"item-{number}")
+    queue.get()
+
+    shown = queue.turns(limit=2)
+    for turn in shown:
+        turn.place = Place.WAITING
+
+    assert [turn.item for turn in shown] == ["item-0", "item-1", "item-2"]
+    assert queue.get() == "item-1"

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin, as the users of pytest meet it: in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller_runtime.testing import EmbeddedCluster, Simulation
+
+PLUGIN = "controller_runtime.testing.pytest_plugin"
+
+
+def run(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Run one file of tests with the plugin, and without anything of this project's own configuration."""
+    (folder / "test_it.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-c", "/dev/null"]
+    return subprocess.run(
+        [*command, "--rootdir", str(folder), "-v", str(folder)], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_plugin_costs_nothing_until_it_is_used() -> None:
+    program = f"import pytest, sys; before = {{*sys.modules}}; import {PLUGIN}; print(*{{*sys.modules}} - before)"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert set(done.stdout.split()) <= {"controller_runtime", "controller_runtime.testing", PLUGIN}
+
+
+def test_an_installed_package_announces_it_under_the_name_of_the_module() -> None:
+    announced = importlib.metadata.entry_points(group="pytest11", name=PLUGIN)
+
+    if not announced:
+        pytest.skip("this is a clone whose metadata is older than the plugin")
+    assert {entry.value for entry in announced} == {PLUGIN}
+
+
+def test_the_fixtures_are_a_cluster_on_a_simulation(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.start()
+    simulation.advance(3600.0)
+
+    assert simulation.seed == 0
+    assert cluster.host.name == "cluster"
+
+
+@pytest.mark.parametrize("simulation_seed", [7])
+def test_the_seed_can_be_chosen(simulation: Simulation, simulation_seed: int) -> None:
+    assert simulation.seed == simulation_seed
+
+
+def test_a_thread_that_fails_fails_its_test_whose_name_tells_the_seed(tmp_path: Path) -> None:
+    text = """
+import pytest
+
+def fail():
+    raise ZeroDivisionError("in a thread")
+
+@pytest.mark.parametrize("simulation_seed", [1, 2])
+def test_it(simulation, simulation_seed):
+    simulation.host("here").spawn("failing", fail)
+    simulation.settle()
+"""
+
+    outcome = run(tmp_path, text)
+
+    assert outcome.returncode == 1
+    assert "2 failed" in outcome.stdout
+    assert "test_it[2]" in outcome.stdout
+    assert "in a thread" in outcome.stdout
