@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from controller_runtime.apiserver.status import internal
 from controller_runtime.apiserver.stored import Stored
 from controller_runtime.core.errors import UsageError
 
@@ -74,14 +75,17 @@ class SQLiteJournal:
         """Keep one write; one statement is one transaction.
 
         Raises:
-            sqlite3.Error: The disk is full or gone. Nothing has been kept.
+            StatusError: 500: the disk is full or gone. Nothing has been kept.
         """
-        if version > self._reserved:
-            self._reserve(version + _BLOCK)
-        if raw is None:
-            self._database.execute("DELETE FROM objects WHERE collection = ? AND key = ?", (collection, key))
-        else:
-            self._database.execute(_PUT, (collection, key, version, raw))
+        try:
+            if version > self._reserved:
+                self._reserve(version + _BLOCK)
+            if raw is None:
+                self._database.execute("DELETE FROM objects WHERE collection = ? AND key = ?", (collection, key))
+            else:
+                self._database.execute(_PUT, (collection, key, version, raw))
+        except sqlite3.Error as error:
+            raise internal(f"data directory {self._path.parent}: {error}") from error
 
     def close(self) -> None:
         """Fold the log into the file and let go of it. Idempotent."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.apiserver.journal import SQLiteJournal
+from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage import Storage
 from controller_runtime.apiserver.stored import Draft
 from controller_runtime.core.errors import UsageError
@@ -44,6 +45,11 @@ def thing(name: str, **spec: int) -> Draft:
 
 def contents(storage: Storage) -> dict[str, bytes]:
     return {item.key: item.raw for item in storage.read("things").items}
+
+
+def fill(storage: Storage) -> None:
+    for number in range(1000):
+        storage.commit("things", f"t{number}", None, thing("x" * 10_000))
 
 
 @pytest.mark.scenario("H-62")
@@ -121,6 +127,24 @@ def test_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="cannot be used"):
         SQLiteJournal(path)
+
+
+def test_full_disk_refuses_the_write_and_loses_nothing(sim: Simulation, tmp_path: Path) -> None:
+    journal = SQLiteJournal(tmp_path)
+    storage = Storage(sim.host("server"), journal=journal)
+    storage.commit("things", "kept", None, thing("kept"))
+    journal._database.execute("PRAGMA max_page_count = 1")  # no less than there are: from now on it is full
+
+    with pytest.raises(StatusError, match=r"data directory .*: database or disk is full") as refused:
+        fill(storage)
+    before = contents(storage)
+    storage.close()
+
+    again = Storage(sim.host("server again"), journal=SQLiteJournal(tmp_path))
+    assert refused.value.code == 500
+    assert contents(again) == before
+    assert "kept" in before
+    again.close()
 
 
 def test_killed_process_leaves_everything_it_acknowledged(sim: Simulation, tmp_path: Path) -> None:
