@@ -23,6 +23,8 @@ from controller_runtime.manager.manager import Manager
 NAMES = ("node-0", "node-1", "node-2")
 WANTED = "test/wanted"
 """What the user asked for last: a number that the user alone raises."""
+BEGUN = "test/begun"
+"""The number that was begun last."""
 DONE = "test/done"
 """The number that was done last."""
 TOKEN = "test/token"
@@ -31,7 +33,10 @@ TOKEN = "test/token"
 
 @attrs.frozen
 class DoWhatIsWanted(Reconciler):
-    """Copies `WANTED` to `DONE` and signs with its token, if nothing has changed since it looked."""
+    """Copies `WANTED` to `BEGUN` and then to `DONE`, signed with its token, if nothing has changed since it looked.
+
+    Two writes, so that whatever happens can happen between them.
+    """
 
     nodes: Lister[dict[str, Any]]
     client: Client
@@ -42,12 +47,15 @@ class DoWhatIsWanted(Reconciler):
         node = self.nodes.get(request)
         annotations = annotations_of(node) if node is not None else {}
         wanted = annotations.get(WANTED)
-        if node is None or wanted == annotations.get(DONE):
-            return Result()
-        signed = {DONE: wanted, TOKEN: str(self.token())}
-        decided_on = {"resourceVersion": meta(node).resource_version, "annotations": signed}
-        self.client.patch(NODES, request, {"metadata": decided_on})
+        if node is not None and wanted != annotations.get(DONE):
+            begun = self._sign(request, meta(node).resource_version, BEGUN, wanted)
+            self._sign(request, begun, DONE, wanted)
         return Result()
+
+    def _sign(self, request: Request, version: str, what: str, number: str | None) -> str:
+        signed = {what: number, TOKEN: str(self.token())}
+        patch = {"metadata": {"resourceVersion": version, "annotations": signed}}
+        return self.client.patch(NODES, request, patch).resource_version
 
 
 def do_what_is_wanted(manager: Manager) -> Controller:
