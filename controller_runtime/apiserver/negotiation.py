@@ -18,6 +18,7 @@ JSON = "application/json"
 YAML = "application/yaml"
 _PRODUCED = (JSON, YAML, f"{JSON};stream=watch")
 _ANY = ("*/*", "application/*")
+_PLAIN = ("", "*/*", JSON)  # what most requests say, which need not be taken apart
 _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
 
 
@@ -33,6 +34,8 @@ def form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime])
     Raises:
         StatusError: 406, nothing that is accepted is produced; 400, `includeObject` is none of its words.
     """
+    if accept in _PLAIN:
+        return whole_view(kind)
     for media_type, parameters in _clauses(accept):
         form = _lines(kind, parameters, include, now)
         if form is None:
@@ -46,6 +49,8 @@ def form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime])
 
 def line_form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime]) -> LineForm:
     """The form of a watch; arguments and refusals as for `form_for`."""
+    if accept in _PLAIN:
+        return whole_view(kind)
     for media_type, parameters in _clauses(accept):
         form = _lines(kind, parameters, include, now)
         if form is not None and (media_type == JSON or media_type in _ANY):

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api.schema import definitions
+from controller_runtime.apiserver import apply
 from controller_runtime.apiserver.discovery import VERSION
 from controller_runtime.apiserver.kind import Kind
 from controller_runtime.apiserver.kinds import KINDS
@@ -22,7 +23,7 @@ from controller_runtime.apiserver.parts import PARTS
 from controller_runtime.apiserver.patch import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
 _REF = "#/components/schemas/"
-_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, apply.MEDIA_TYPE)
 _BODIES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _ANSWERS = ("application/json", "application/yaml")
 _OF_COLLECTIONS = {"list": "get", "create": "post", "deletecollection": "delete"}

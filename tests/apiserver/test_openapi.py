@@ -56,6 +56,7 @@ def test_paths_are_those_of_the_kind() -> None:
     assert paths["/api/v1/pods"].keys() == {"get"}
     assert paths["/api/v1/namespaces/{namespace}/pods/{name}/eviction"].keys() == {"post", "parameters"}
     assert "delete" not in paths["/api/v1/namespaces"]
+    assert paths["/api/v1/nodes/{name}"].keys() == {"get", "put", "patch", "delete", "parameters"}
 
 
 @pytest.mark.scenario("H-65")

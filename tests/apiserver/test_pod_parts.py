@@ -121,13 +121,22 @@ def test_a_pod_of_two_budgets_is_not_evicted(ask: Asking) -> None:
     assert ask("POST", f"{PODS}/p/eviction", {})[0] == 500
 
 
-def test_a_dry_run_evicts_nothing_and_spends_nothing(ask: Asking) -> None:
+@pytest.mark.parametrize(
+    ("sent", "query"),
+    [
+        pytest.param({"deleteOptions": {"dryRun": ["All"]}}, {}, id="by its options"),
+        pytest.param({}, {"dryRun": "All"}, id="by the query"),
+    ],
+)
+def test_a_dry_run_evicts_nothing_and_spends_nothing(sent: Object, query: dict[str, str], ask: Asking) -> None:
     running(ask, "p", app="a")
     budget(ask, "b", 1)
 
-    assert ask("POST", f"{PODS}/p/eviction", {"deleteOptions": {"dryRun": ["All"]}})[0] == 201
+    assert ask("POST", f"{PODS}/p/eviction", sent, **query)[0] == 201
 
-    assert "deletionTimestamp" not in ask.ok("GET", f"{PODS}/p")["metadata"]
+    left = ask.ok("GET", f"{PODS}/p")
+    assert "deletionTimestamp" not in left["metadata"]
+    assert "conditions" not in left["status"]
     assert ask.ok("GET", f"{BUDGETS}/b")["status"]["disruptionsAllowed"] == 1
 
 

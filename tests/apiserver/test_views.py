@@ -43,6 +43,7 @@ def test_an_event_is_seen_in_both_groups_by_the_names_of_each(ask: Asking) -> No
     assert (seen["apiVersion"], seen["note"], seen["deprecatedCount"]) == ("events.k8s.io/v1", "m", 3)
     assert seen["regarding"] == created["involvedObject"]
     assert seen["metadata"] == created["metadata"]
+    assert "reportingInstance" not in seen
 
 
 def test_an_event_patched_in_one_group_is_changed_in_the_other(ask: Asking) -> None:
@@ -77,6 +78,13 @@ def test_events_are_selected_by_what_they_are_about(path: str, selector: str, fo
     ask.ok("POST", EVENTS, old_style("e", source={"component": "kubelet"}))
 
     assert len(ask.ok("GET", path, fieldSelector=selector)["items"]) == found
+
+
+def test_each_group_selects_by_its_own_names_whichever_asks_first(ask: Asking) -> None:
+    ask.ok("POST", EVENTS, old_style("e"))
+    asked = [(EVENTS, "involvedObject.name=p"), (NEW_EVENTS, "regarding.name=p"), (EVENTS, "involvedObject.name=p")]
+
+    assert [len(ask.ok("GET", path, fieldSelector=selector)["items"]) for path, selector in asked] == [1, 1, 1]
 
 
 def test_a_selector_by_the_other_groups_name_is_refused(ask: Asking) -> None:
