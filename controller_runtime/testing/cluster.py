@@ -13,6 +13,7 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.recording import RecordingTransport
 
@@ -31,6 +32,7 @@ class EmbeddedCluster:
         server: An API server that exists already, to restart a manager on its objects.
         transport: How the manager reaches the server; straight into it by default.
         faults: What goes wrong on that way; nothing by default.
+        leader_election: As for the manager: for several of them on one server.
 
     Attributes:
         server: The API server.
@@ -46,6 +48,7 @@ class EmbeddedCluster:
         server: APIServer | None = None,
         transport: Transport | None = None,
         faults: Faults | None = None,
+        leader_election: LeaderElectionConfig | None = None,
     ) -> None:
         self.host = host
         self.server = server or APIServer(host)
@@ -53,7 +56,7 @@ class EmbeddedCluster:
         if faults is not None:
             transport = FaultyTransport(host, transport, faults)
         self.transport = RecordingTransport(transport)
-        self.manager = Manager(host, self.transport)
+        self.manager = Manager(host, self.transport, leader_election=leader_election)
         self.user = Client(host, InProcessTransport(host, self.server))
         self._stop = Stop(host, "cluster stop")
         self._thread: Thread | None = None
