@@ -11,7 +11,6 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.api.resources import NODES
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.answers import check
 from controller_runtime.core.errors import APIError, ConnectionLost, ControllerRuntimeError, UsageError
@@ -25,10 +24,10 @@ from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers import catalog
-from controllers.census import Census
-from controllers.hollow_nodes import HollowNodes
+from controllers.hollow_control import add_hollow_nodes
+from controllers.lookout import Lookout
 from controllers.signals import handled_signals
-from controllers.view import ControllerStatus, LastLines, LiveView, PlainView, Snapshot, View
+from controllers.view import LastLines, LiveView, PlainView, View
 
 log = get_logger(__name__)
 
@@ -175,18 +174,12 @@ def compose(
     for controller in controllers:
         manager.add(controller)
     if options.hollow_nodes:
-        manager.add(HollowNodes(host, manager.client, options.hollow_nodes))
-    census = Census(host)
-    manager.informer(NODES).subscribe(census.observe, name="census")
-
-    def look() -> Snapshot:
-        status = [ControllerStatus(c.name, c.reconciles, c.errors, c.queued) for c in controllers]
-        return Snapshot(host.monotonic(), census.count(), status)
-
-    view: View = PlainView(host, look)
+        add_hollow_nodes(manager, options.hollow_nodes, stack)
+    lookout = Lookout(manager, controllers, cluster=todo.embedded)
+    view: View = PlainView(lookout.look)
     if options.live:
         lines = stack.enter_context(_instead_of_the_terminal())
-        view = LiveView(host, look, lines.lines, title=title)
+        view = LiveView(lookout.look, lines.lines, title=title)
     thread = spawn(host, stop, "view", lambda: view.run(stop))
     stack.callback(thread.join_until, None)
     stack.callback(stop.set)

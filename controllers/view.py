@@ -6,50 +6,24 @@ from __future__ import annotations
 import collections
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
-import attrs
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from controller_runtime.core.host import Clock, Host
 from controller_runtime.core.log import TextFormatter, get_logger
 from controller_runtime.core.stop import Stop
 from controllers.census import Count
+from controllers.lookout import Leases, Snapshot
 
 log = get_logger(__name__)
 
 REFRESH = 0.5
 """Seconds between two looks."""
-
-
-@attrs.frozen
-class ControllerStatus:
-    """One controller at one instant.
-
-    Attributes:
-        reconciles: How many have ended, since the start.
-        errors: How many of them failed.
-        queued: Requests that wait to be handed out.
-    """
-
-    name: str
-    reconciles: int
-    errors: int
-    queued: int
-
-
-@attrs.frozen
-class Snapshot:
-    """All that the view shows, at one instant of the host's monotonic clock."""
-
-    taken_at: float
-    census: Count
-    controllers: Sequence[ControllerStatus]
 
 
 class View(Protocol):
@@ -59,32 +33,41 @@ class View(Protocol):
         """Show, until asked to stop; then show the last state."""
 
 
-def summary(count: Count) -> dict[str, object]:
-    """The census as the key=value part of a log line."""
-    fields: dict[str, object] = {"nodes": count.nodes}
-    for ttl, nodes in sorted(count.ttl.items()):
-        fields[f"ttl_{ttl}" if ttl else "ttl_unset"] = nodes
+def summary(snapshot: Snapshot) -> dict[str, object]:
+    """What a plain line tells of a snapshot, as key=value: only what changes because something happened."""
+    fields: dict[str, object] = {}
+    if snapshot.nodes is not None:
+        fields["nodes"] = snapshot.nodes.nodes
+        fields["ready"] = snapshot.nodes.ready.get("True", 0)
+        for ttl, nodes in sorted(snapshot.nodes.ttl.items()):
+            fields[f"ttl_{ttl}" if ttl else "ttl_unset"] = nodes
+    if snapshot.leases is not None:
+        fields["leases"] = snapshot.leases.nodes
+        fields["silent"] = snapshot.leases.silent
+        for lease, holder in sorted(snapshot.leases.leaders.items()):
+            fields[f"leader_{lease}"] = holder
+    for c in snapshot.controllers:
+        fields[f"{c.name}_errors"] = c.errors
     return fields
 
 
 class PlainView:
-    """One log line when the census has changed, at most one a second."""
+    """One log line when something has changed, at most one a second."""
 
-    def __init__(self, host: Host, look: Callable[[], Snapshot]) -> None:
-        self._host = host
+    def __init__(self, look: Callable[[], Snapshot]) -> None:
         self._look = look
 
     def run(self, stop: Stop) -> None:
         """Log what changed, until asked to stop."""
-        said: Count | None = None
+        said: dict[str, object] = {}
         stopped = False
         while not stopped:
             stopped = stop.wait(1.0)
             snapshot = self._look()
-            if snapshot.census != said:
-                said = snapshot.census
-                rates = {f"{c.name}_reconciles": c.reconciles for c in snapshot.controllers}
-                log.info("cluster", **summary(said), **rates)
+            fields = summary(snapshot)
+            if fields != said:
+                said = fields
+                log.info("cluster", **fields, **{f"{c.name}_reconciles": c.reconciles for c in snapshot.controllers})
 
 
 class LastLines(logging.Handler):
@@ -108,7 +91,6 @@ class LiveView:
     """A table that is drawn anew twice a second.
 
     Args:
-        host: What to wait on.
         look: Gives the present state; cheap.
         lines: Gives the last log lines.
         title: Names the cluster.
@@ -117,14 +99,12 @@ class LiveView:
 
     def __init__(
         self,
-        host: Host,
         look: Callable[[], Snapshot],
         lines: Callable[[], list[str]],
         *,
         title: str,
         console: Console | None = None,
     ) -> None:
-        self._host = host
         self._look = look
         self._lines = lines
         self._title = title
@@ -144,15 +124,39 @@ class LiveView:
 
 def picture(title: str, before: Snapshot, now: Snapshot, lines: list[str]) -> RenderableType:
     """The whole view, readable at 80 columns."""
-    ready = now.census.ready
-    nodes = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    nodes.add_column("nodes", justify="right")
-    nodes.add_column("ready", justify="right", style="green")
-    nodes.add_column("not ready", justify="right")
-    nodes.add_column("TTL annotation (nodes)")
-    ttl = ", ".join(f"{t or 'unset'} ({n})" for t, n in sorted(now.census.ttl.items()))
-    not_ready = now.census.nodes - ready.get("True", 0)
-    nodes.add_row(str(now.census.nodes), str(ready.get("True", 0)), str(not_ready), ttl or "-")
+    parts: list[RenderableType] = [Text(title, style="bold")]
+    if now.nodes is not None:
+        parts.append(_cluster(now.nodes, now.leases or Leases()))
+    if now.leases is not None and now.leases.leaders:
+        held = ", ".join(f"{lease}: {holder}" for lease, holder in sorted(now.leases.leaders.items()))
+        parts.append(_line(f"leads  {held}", ""))
+    parts.append(_controllers(before, now))
+    parts += [_line(line, "cyan") for line in now.events]
+    parts += [_line(line, "dim") for line in lines]
+    return Group(*parts)
+
+
+def _cluster(nodes: Count, leases: Leases) -> Table:
+    ready = nodes.ready.get("True", 0)
+    table = Table(box=SIMPLE_HEAD)
+    for column in ("nodes", "ready", "not ready", "leases", "silent", "renewed"):
+        table.add_column(column, justify="right")
+    table.add_column("TTL (nodes)")
+    ttl = ", ".join(f"{t or 'unset'} ({n})" for t, n in sorted(nodes.ttl.items()))
+    away = nodes.nodes - ready
+    table.add_row(
+        str(nodes.nodes),
+        Text(str(ready), style="green" if ready else ""),
+        Text(str(away), style="red" if away else ""),
+        str(leases.nodes),
+        Text(str(leases.silent), style="red" if leases.silent else ""),
+        f"{leases.oldest:.0f} s ago" if leases.nodes else "-",
+        ttl or "-",
+    )
+    return table
+
+
+def _controllers(before: Snapshot, now: Snapshot) -> Table:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("controller")
     for column in ("queued", "reconciles", "per second", "errors"):
@@ -163,10 +167,8 @@ def picture(title: str, before: Snapshot, now: Snapshot, lines: list[str]) -> Re
         rate = (c.reconciles - earlier.get(c.name, 0)) / seconds
         errors = Text(str(c.errors), style="red" if c.errors else "")
         table.add_row(c.name, str(c.queued), str(c.reconciles), f"{rate:.0f}", errors)
-    log_lines = [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in lines]
-    return Group(nodes, table, *log_lines)
+    return table
 
 
-def snapshot(clock: Clock, census: Count, controllers: Sequence[ControllerStatus]) -> Snapshot:
-    """A snapshot taken now."""
-    return Snapshot(clock.monotonic(), census, controllers)
+def _line(text: str, style: str) -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")

@@ -6,31 +6,48 @@ from __future__ import annotations
 import io
 import logging
 
+import pytest
 from rich.console import Console
 
 from controllers.census import Count
-from controllers.view import ControllerStatus, LastLines, Snapshot, picture, summary
+from controllers.lookout import ControllerStatus, Leases, Snapshot
+from controllers.view import LastLines, picture, summary
 
 
 def shown(before: Snapshot, now: Snapshot, lines: list[str]) -> str:
-    console = Console(file=io.StringIO(), width=80, force_terminal=False)
-    console.print(picture("embedded API server", before, now, lines))
-    return console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO, as given above
+    out = io.StringIO()
+    Console(file=out, width=80, force_terminal=False).print(picture("embedded API server", before, now, lines))
+    return out.getvalue()
 
 
 def at(seconds: float, reconciles: int) -> Snapshot:
-    count = Count(120, {"True": 119, "Unknown": 1}, {"15": 118, "0": 2})
-    return Snapshot(seconds, count, [ControllerStatus("node-ttl", reconciles, 1, 7)])
+    nodes = Count(120, {"True": 119, "Unknown": 1}, {"15": 118, "0": 2})
+    leases = Leases(118, 3, 12.4, {"controllers": "host-a_1", "sched": "host-b_2"})
+    events = ("Normal NodeReady node/hollow-00001: it is ready",)
+    return Snapshot(seconds, (ControllerStatus("node-ttl", reconciles, 1, 7),), nodes, leases, events)
 
 
-def test_the_live_view_shows_nodes_advice_and_the_pace_of_each_controller() -> None:
-    text = shown(at(10.0, 100), at(10.5, 150), ["a log line"])
+def row(text: str, word: str) -> list[str]:
+    line = next(line for line in text.splitlines() if word in line)
+    return [part for part in line.split() if part.isdigit()]
 
-    assert "120" in text
-    assert "119" in text
-    assert "0 (2), 15 (118)" in text
-    node_ttl = next(line for line in text.splitlines() if "node-ttl" in line)
-    assert [word for word in node_ttl.split() if word.isdigit()] == ["7", "150", "100", "1"]
+
+@pytest.fixture
+def text() -> str:
+    return shown(at(10.0, 100), at(10.5, 150), ["a log line"])
+
+
+def test_the_live_view_shows_nodes_leases_and_advice(text: str) -> None:
+    assert row(text, "0 (2), 15 (118)") == ["120", "119", "1", "118", "3", "12", "0", "15"]
+
+
+def test_the_live_view_shows_the_pace_of_each_controller(text: str) -> None:
+    assert row(text, "node-ttl") == ["7", "150", "100", "1"]
+
+
+def test_the_live_view_shows_who_leads_the_last_events_and_the_last_lines(text: str) -> None:
+    assert "controllers: host-a_1, sched: host-b_2" in text
+    assert "NodeReady node/hollow-00001" in text
     assert "a log line" in text
 
 
@@ -41,18 +58,28 @@ def test_the_live_view_is_readable_at_80_columns() -> None:
     assert "…" in text
 
 
-def test_a_snapshot_taken_twice_in_one_instant_is_no_division_by_zero() -> None:
-    assert "node-ttl" in shown(at(10.0, 100), at(10.0, 100), [])
+def test_on_a_cluster_the_live_view_shows_the_controllers_alone() -> None:
+    bare = Snapshot(1.0, (ControllerStatus("node-ttl", 1, 0, 0),))
+
+    text = shown(bare, bare, [])
+
+    assert "node-ttl" in text
+    assert "silent" not in text
 
 
-def test_a_plain_line_counts_nodes_by_their_annotation() -> None:
-    assert summary(Count(3, {}, {"": 1, "15": 2})) == {"nodes": 3, "ttl_unset": 1, "ttl_15": 2}
+def test_a_plain_line_tells_what_can_change() -> None:
+    fields = summary(
+        Snapshot(0.0, (ControllerStatus("c", 5, 2, 0),), Count(3, {"True": 1}, {"": 1, "15": 2}), Leases(1))
+    )
+
+    assert fields == {"nodes": 3, "ready": 1, "ttl_unset": 1, "ttl_15": 2, "leases": 1, "silent": 0, "c_errors": 2}
 
 
-def test_the_last_lines_are_kept_without_their_tracebacks() -> None:
+def test_the_last_lines_are_kept_without_their_dates_and_tracebacks() -> None:
     kept = LastLines(size=2)
 
     for number in range(3):
         kept.emit(logging.LogRecord("x", logging.INFO, "", 0, f"line {number}\nmore", None, None))
 
     assert [line.rpartition(" line ")[2] for line in kept.lines()] == ["1", "2"]
+    assert all(line.index("Z ") == len("00:00:00.000") for line in kept.lines())
