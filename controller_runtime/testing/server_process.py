@@ -17,6 +17,8 @@ from typing import Self
 from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.host import Clock
 
+_ERRORS = "errors"  # the name of the file, beside the kubeconfig
+
 
 class APIServerProcess:
     """Starts `python -m controller_runtime.apiserver`, and stops it.
@@ -63,13 +65,10 @@ class APIServerProcess:
         self._folder = Path(tempfile.mkdtemp(prefix="controller-runtime-"))
         command = [sys.executable, "-m", "controller_runtime.apiserver", "--exit-with-parent"]
         command += ["--kubeconfig-out", str(self.kubeconfig), *self._arguments]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        with (self._folder / _ERRORS).open("wb") as errors:  # a pipe that nobody reads would stop it once it is full
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            )
         try:
             self._wait_until_ready(self._process)
         except BaseException:
@@ -102,14 +101,17 @@ class APIServerProcess:
             left = deadline - self._clock.monotonic()
             if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
                 raise ControllerRuntimeError(
-                    f"the embedded API server was not ready within {self._start_timeout:.0f} s: {_last_words(said)}"
+                    f"the embedded API server was not ready within {self._start_timeout:.0f} s: {self._last_words()}"
                 )
             chunk = os.read(process.stdout.fileno(), 65536)
             if not chunk:
-                raise ControllerRuntimeError(f"the embedded API server ended at its start: {_last_words(said)}")
+                raise ControllerRuntimeError(f"the embedded API server ended at its start: {self._last_words()}")
             said += chunk
-        if process.poll() is not None or not self.kubeconfig.exists():
-            raise ControllerRuntimeError(f"the embedded API server did not start: {_last_words(said)}")
+
+    def _last_words(self) -> str:
+        assert self._folder is not None
+        lines = (self._folder / _ERRORS).read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
 
     def __enter__(self) -> Self:
         self.start()
@@ -119,8 +121,3 @@ class APIServerProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def _last_words(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"

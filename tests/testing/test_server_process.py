@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded server as a process: what it says on standard error neither stops it nor confuses who started it."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client.configuration import from_kubeconfig
+from controller_runtime.client.http import HTTPTransport
+from controller_runtime.core.errors import ControllerRuntimeError
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing.server_process import APIServerProcess
+
+HOST = SystemHost()
+
+
+def test_a_server_that_complains_more_than_a_pipe_holds_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONVERBOSE", "1")  # some hundred kilobytes on standard error
+
+    with APIServerProcess(HOST) as server:
+        transport = HTTPTransport(HOST, from_kubeconfig(server.kubeconfig))
+        answer = transport.request(HTTPRequest("GET", "/readyz"), HOST.monotonic() + 10.0)
+        transport.close()
+
+    assert answer.body == b"ok"
+
+
+def test_a_server_that_does_not_start_has_its_last_words_told() -> None:
+    with pytest.raises(ControllerRuntimeError, match=r"ended at its start: error: .*No such option.*--nope"):
+        APIServerProcess(HOST, "--nope").start()
+
+
+def test_a_server_that_is_too_slow_is_told_and_ended() -> None:
+    with pytest.raises(ControllerRuntimeError, match="was not ready within 0 s: it said nothing"):
+        APIServerProcess(HOST, start_timeout=0.0).start()
