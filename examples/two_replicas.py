@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two replicas of one program, of which one leads, and what happens when it stops: `python examples/two_replicas.py`.
+
+Both fill their caches; only the leader reconciles. It gives its lease back when it stops,
+so the other takes over at its next look. It ends by itself after a few seconds.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from controller_runtime import (
+    NODES,
+    Controller,
+    Host,
+    LeaderElectionConfig,
+    Reconciler,
+    Request,
+    Result,
+    Stop,
+    SystemHost,
+)
+from controller_runtime.testing import EmbeddedCluster
+
+ELECTION = LeaderElectionConfig(
+    name="two-replicas", namespace="default", lease_duration=3.0, renew_deadline=2.0, retry_period=0.5
+)
+PATIENCE = 5.0
+
+
+@attrs.frozen
+class Timeline:
+    """Prints what happens and when."""
+
+    host: Host
+    began: float
+
+    def tell(self, who: str, what: str) -> None:
+        print(f"{self.host.monotonic() - self.began:6.2f} s  {who:<10} {what}")
+
+
+@attrs.frozen
+class Greet(Reconciler):
+    """Says which node it sees."""
+
+    name: str
+    timeline: Timeline
+    greeted: dict[str, Stop]
+
+    def reconcile(self, request: Request) -> Result:
+        self.timeline.tell(self.name, f"reconciles {request}")
+        self.greeted[request.name].set()
+        return Result()
+
+
+def play(first: Host, second: Host) -> None:
+    """Let the first lead, stop it, and see the second take over."""
+    timeline, asleep = Timeline(first, first.monotonic()), Stop(first, "asleep")
+    greeted = {name: Stop(first, name) for name in ("node-1", "node-2", "node-3")}
+    a = EmbeddedCluster(first, leader_election=ELECTION)
+    b = EmbeddedCluster(second, server=a.server, leader_election=ELECTION)
+    with a, b:
+        for cluster in (a, b):
+            greet = Greet(cluster.host.name, timeline, greeted)
+            cluster.manager.add(Controller("greet", greet).watch(NODES))
+        a.start()
+        a.user.create(NODES, {"metadata": {"name": "node-1"}})
+        greeted["node-1"].wait(PATIENCE)
+
+        b.start()
+        asleep.wait(2.0)
+        timeline.tell(second.name, f"waits: {b.manager.elector.leader if b.manager.elector else ''} leads")
+        a.user.create(NODES, {"metadata": {"name": "node-2"}})
+        greeted["node-2"].wait(PATIENCE)
+
+        timeline.tell(first.name, "is asked to stop")
+        a.stop()
+        a.user.create(NODES, {"metadata": {"name": "node-3"}})
+        greeted["node-3"].wait(PATIENCE)
+    timeline.tell(second.name, "has stopped too")
+
+
+if __name__ == "__main__":
+    play(SystemHost("replica-a"), SystemHost("replica-b"))
