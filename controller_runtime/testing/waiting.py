@@ -17,7 +17,7 @@ V = TypeVar("V")
 def eventually(
     manager: Manager, resource: Resource[Any], check: Callable[[], V], *, namespace: str = "", timeout: float = 10.0
 ) -> V:
-    """Ask `check` now and after every change of a collection, until its answer is true; the answer.
+    """Ask `check` once a collection's initial list is in, and after every change of it, until its answer is true.
 
     It needs no guess of how often to look, and no change between two looks is missed.
     Where time is simulated, `Simulation.settle` says more.
@@ -29,6 +29,9 @@ def eventually(
         namespace: Only this one; empty is all of them.
         timeout: Seconds that it may take.
 
+    Returns:
+        The answer.
+
     Raises:
         AssertionError: It did not become true in time.
     """
@@ -37,6 +40,7 @@ def eventually(
     informer = manager.informer(resource, namespace=namespace)
     registration = informer.add_handler(changes.note)
     try:
+        registration.wait_for_sync(manager.stopping, deadline)
         while True:
             seen = changes.count
             answer = check()

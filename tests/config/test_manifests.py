@@ -19,8 +19,9 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.program import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster, RecordingTransport, Simulation, a_node
-from controllers import catalog, cli
+from controllers import catalog, cli, run
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "config"
@@ -194,7 +195,7 @@ def test_the_pod_may_do_as_little_as_possible() -> None:
     assert only["resources"]["requests"]
     assert only["resources"]["limits"]["memory"]
     assert the("Deployment", "controllers")["spec"]["replicas"] == 2
-    assert only["pod"]["terminationGracePeriodSeconds"] > 35
+    assert only["pod"]["terminationGracePeriodSeconds"] > run.GRACE + 3 * CANCEL_GRACE
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
