@@ -24,6 +24,8 @@ from controller_runtime.core.host import Host
 T = TypeVar("T")
 V = TypeVar("V")
 
+_APPLY = "application/apply-patch+yaml"
+
 
 class Client:
     """Reads and writes objects of one API server.
@@ -185,6 +187,30 @@ class Client:
         path = resource.path(request.namespace, request.name, subresource)
         return _written(self._call("PATCH", path, patch, type.value))
 
+    def apply(
+        self, resource: Resource[Any], obj: Body, *, field_manager: str, force: bool = False, subresource: str = ""
+    ) -> Cached:
+        """Server-side apply: make the fields of `obj` so, create it if need be, and own them from then on.
+
+        Fields that this manager applied before and now leaves out are removed, unless
+        somebody else owns them too.
+
+        Args:
+            resource: Its collection.
+            obj: What this manager wants, and nothing else; with its name, without managedFields.
+            field_manager: Who wants it.
+            force: Take fields that others own over, instead of raising.
+            subresource: Such as `status`.
+
+        Raises:
+            Conflict: Others own some of the fields with other values; `details["causes"]` names them.
+            Invalid: No `field_manager`, or the object breaks a rule of its kind.
+        """
+        body = _typed(resource, obj)
+        path = resource.path(_word(body, "namespace"), _word(body, "name"), subresource)
+        query = (("fieldManager", field_manager), *([("force", "true")] if force else []))
+        return _written(self._call("PATCH", path, body, _APPLY, query))  # JSON is YAML
+
     def delete(
         self,
         resource: Resource[Any],
@@ -219,10 +245,15 @@ class Client:
         self._call("DELETE", resource.path(request.namespace, request.name), body)
 
     def _call(
-        self, method: str, path: str, body: object = None, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        content_type: str = "application/json",
+        query: tuple[tuple[str, str], ...] = (),
     ) -> HTTPResponse:
         headers = self._headers if body is None else {**self._headers, "content-type": content_type}
-        request = HTTPRequest(method, path, (), headers, b"" if body is None else encoded(body))
+        request = HTTPRequest(method, path, query, headers, b"" if body is None else encoded(body))
         return check(self.transport.request(request, self._host.monotonic() + self._timeout))
 
 
