@@ -13,6 +13,7 @@ from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import configure, get_logger
 from controller_runtime.manager.endpoints import NOWHERE
 from controllers import stderr
+from controllers.cli_hollow import hollow_nodes
 from controllers.run import RunOptions, run
 
 log = get_logger(__name__)
@@ -90,6 +91,9 @@ def run_command(log_format: str, verbose: bool, **options: object) -> None:
     configure(style=log_format, level=logging.DEBUG if verbose else logging.INFO)
     live = log_format == "text" and not verbose and sys.stderr.isatty()
     run(RunOptions(live=live, **options))  # type: ignore[arg-type]  # click checks the values above
+
+
+cli.add_command(hollow_nodes)
 
 
 def main(arguments: list[str] | None = None) -> None:

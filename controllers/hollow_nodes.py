@@ -1,121 +1,268 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes without machines: many of them, from one process, registered through the real API."""
+"""Nodes without machines: thousands of kubelets' heartbeats from one process, on one queue and a few threads.
+
+Each is two keys of the queue: its name (registration, then status) and its lease. What
+is killed or paused answers its keys with nothing, until it is revived.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import difflib
+import enum
+from collections.abc import Callable, Sequence
 
-from controller_runtime.api.objects import timestamp
+import attrs
+
+from controller_runtime.api.codec import decoder_for
+from controller_runtime.api.objects import Request, timestamp
 from controller_runtime.api.resources import NODES
+from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
-from controller_runtime.core.backoff import Backoff, Retrying
-from controller_runtime.core.errors import AlreadyExists, ConnectionLost, ServerError, TooManyRequests
+from controller_runtime.client.patches import PatchType
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.workers import Workers
+from controller_runtime.core.backoff import Backoff
+from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError, DecodeError, UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
+from controller_runtime.queue.workqueue import WorkQueue
+from controllers.hollow_node import ZONES, NodeView, conditions, hollow_node, node_name, zone_of
+from controllers.lease_heartbeat import LeaseHeartbeat
+from controllers.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT, node_lease
 
 log = get_logger(__name__)
 
-ZONES = ("zone-a", "zone-b", "zone-c")
-# A kubelet's registration: 100 ms, doubling, at most 7 s.
-REGISTRATION = Backoff(initial=0.1, factor=2.0, cap=7.0, jitter=0.0)
+WORKERS = 8
+STATUS_INTERVAL = 300.0
+"""Seconds between two posts of an unchanged status."""
+STATUS_LOOK = 10.0
+"""Seconds within which a kubelet notices that others changed its status."""
+RETRY = Backoff(initial=0.1, factor=2.0, cap=7.0, jitter=0.0)
+"""A kubelet's registration; here for posts of status too."""
 
 
-def node_name(index: int) -> str:
-    """The name of the hollow node `index`, from zero."""
-    return f"hollow-{index:05d}"
+class Life(enum.Enum):
+    """Whether a hollow node's kubelet runs."""
+
+    RUNNING = "running"
+    PAUSED = "paused"  # frozen: it remembers its lease
+    KILLED = "killed"  # gone: revived, it begins with its registration
 
 
-def hollow_node(index: int, heartbeat_time: str) -> dict[str, Any]:
-    """A node as a healthy kubelet of a middling machine registers it.
+@attrs.frozen
+class Selection:
+    """Which hollow nodes are meant, by exactly one of the three.
 
-    Args:
-        index: Which one, from zero; spreads the nodes over three zones.
-        heartbeat_time: The conditions' times, as the API writes them.
+    Attributes:
+        names: These.
+        zone: All of this zone.
+        random: So many, drawn from those that it would change.
+
+    Raises:
+        UsageError: None of the three, or more than one.
     """
-    name = node_name(index)
-    capacity = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "200Gi"}
-    healthy = {"lastHeartbeatTime": heartbeat_time, "lastTransitionTime": heartbeat_time}
-    return {
-        "metadata": {
-            "name": name,
-            "labels": {
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-                "topology.kubernetes.io/zone": ZONES[index % len(ZONES)],
-                "type": "hollow",
-            },
-        },
-        "spec": {"providerID": f"hollow://{name}"},
-        "status": {
-            "capacity": capacity,
-            "allocatable": capacity,
-            "addresses": [{"type": "Hostname", "address": name}],
-            "conditions": [
-                {"type": kind, "status": "False", "reason": reason, **healthy}
-                for kind, reason in (
-                    ("MemoryPressure", "KubeletHasSufficientMemory"),
-                    ("DiskPressure", "KubeletHasNoDiskPressure"),
-                    ("PIDPressure", "KubeletHasSufficientPID"),
-                )
-            ]
-            + [{"type": "Ready", "status": "True", "reason": "KubeletReady", **healthy}],
-            "nodeInfo": {
-                "architecture": "amd64",
-                "operatingSystem": "linux",
-                "osImage": "hollow",
-                "kernelVersion": "0",
-                "kubeletVersion": "v1.36.2",
-                "kubeProxyVersion": "",
-                "containerRuntimeVersion": "hollow://0",
-                "bootID": "",
-                "machineID": name,
-                "systemUUID": "",
-            },
-        },
-    }
+
+    names: Sequence[str] = ()
+    zone: str = ""
+    random: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        if bool(self.names) + bool(self.zone) + bool(self.random) != 1 or self.random < 0:
+            raise UsageError("say which hollow nodes: names, or --zone ZONE, or --random N")
 
 
-class HollowNodes:
-    """Registers `count` nodes, one after the other, evenly over `spread` seconds.
+@attrs.define
+class _HollowNode:
+    """One of them. `life` and `heartbeat` change under the lock; the other two belong to whoever holds its key.
 
-    A node that exists already is left as it is. A server that refuses, fails or is
-    overloaded is asked again with a kubelet's backoff, for as long as the program runs.
+    A revival sets `registered` back all the same: at worst the request in hand then registers for it.
+    """
+
+    index: int
+    heartbeat: LeaseHeartbeat
+    life: Life = Life.RUNNING
+    registered: bool = False
+    failures: int = 0
+
+    @property
+    def request(self) -> Request:
+        return Request(node_name(self.index))
+
+
+class HollowNodes(Reconciler):
+    """Registers `count` nodes and keeps them alive at a kubelet's pace.
+
+    A node is registered once, its lease renewed every 10 s, its status posted every five
+    minutes, and within 10 s after others changed it. The leases' renewals are spread over their
+    interval. A server that refuses, fails or is overloaded is asked again with a
+    kubelet's backoff, for as long as the program runs. A node that exists already is taken over.
 
     Args:
-        host: What to wait on.
+        host: What it runs on.
         client: Where to register.
         count: How many nodes.
         spread: Seconds over which they join; longer if the server needs it.
+        workers: Requests at the same time.
+        nodes: A cache of (at least) the hollow nodes that runs meanwhile; without it,
+            changes of a status by others are noticed at the next post only.
+
+    Threads: `run` from one, once; `kill`, `pause` and `revive` from any.
     """
 
     name = "hollow-nodes"
 
-    def __init__(self, host: Host, client: Client, count: int, *, spread: float = 4.0) -> None:
+    def __init__(
+        self,
+        host: Host,
+        client: Client,
+        count: int,
+        *,
+        spread: float = 4.0,
+        workers: int = WORKERS,
+        nodes: Informer | None = None,
+    ) -> None:
         self._host = host
-        self._client = client
-        self._count = count
+        self._client = client.within(REQUEST_TIMEOUT)
         self._spread = spread
+        self._workers = workers
+        self._informer = nodes
+        self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeView)
+        self._decode = decoder_for(NodeView, NODES)
+        self._queue: WorkQueue[Request] = WorkQueue(host, name=self.name)
+        # Guards the lives and heartbeats of the nodes, and the count.
+        self._lock = host.lock(self.name)
+        self._nodes = {node_name(index): _HollowNode(index, self._new_heartbeat(index)) for index in range(count)}
+        self._unregistered = count
 
     def run(self, stop: Stop) -> None:
-        """Register them all, then return; sooner if asked to stop."""
-        started_at = self._host.monotonic()
-        for index in range(self._count):
-            if stop.wait_until(started_at + self._spread * index / self._count) or not self._register(index, stop):
-                return
-        log.info("hollow nodes registered", nodes=self._count)
+        """Register them all and keep them alive until asked to stop."""
+        for node in self._nodes.values():
+            self._queue.add_after(node.request, self._spread * node.index / len(self._nodes))
+        told = None if self._informer is None else self._informer.add_handler(self._notice)
+        workers = Workers(self._host, self.name, self, self._queue, stop)
+        stop.on_set(self._queue.shut_down)
+        workers.start(self._workers)
+        workers.join_until(None)
+        if told is not None:
+            told.remove()
 
-    def _register(self, index: int, stop: Stop) -> bool:
-        retrying = Retrying(REGISTRATION, self._host.random)
-        while not stop.is_set():
-            try:
-                self._client.create(NODES, hollow_node(index, timestamp(self._host.now())))
-            except AlreadyExists:
-                return True
-            except (ConnectionLost, ServerError, TooManyRequests) as error:
-                log.warning("registration failed, trying again", node=node_name(index), error=error)
-                stop.wait(retrying.next_delay(self._host.monotonic()))
-            else:
-                return True
-        return False
+    def reconcile(self, request: Request) -> Result:
+        """Do what is due for a node or its lease; nothing while its kubelet does not run."""
+        node = self._nodes[request.name]
+        if node.life is not Life.RUNNING:
+            return Result()
+        if request.namespace:
+            return node.heartbeat.reconcile(request)
+        try:
+            result = self._report(node) if node.registered else self._register(node)
+        except ControllerRuntimeError as error:
+            node.failures += 1
+            tell = log.warning if node.failures == 1 else log.debug
+            tell("hollow node is not heard, trying again", node=request, registered=node.registered, error=error)
+            return Result(requeue_after=RETRY.delay(node.failures, self._host.random))
+        node.failures = 0
+        return result
+
+    def kill(self, which: Selection) -> list[str]:
+        """End the kubelets of some nodes, without a word to anybody; their names.
+
+        Raises:
+            UsageError: There is no such node or zone.
+        """
+        return self._change(which, lambda life: life is not Life.KILLED, Life.KILLED)
+
+    def pause(self, which: Selection) -> list[str]:
+        """Freeze the kubelets of some nodes; the names of those that ran.
+
+        Raises:
+            UsageError: There is no such node or zone.
+        """
+        return self._change(which, lambda life: life is Life.RUNNING, Life.PAUSED)
+
+    def revive(self, which: Selection) -> list[str]:
+        """Let the kubelets of some nodes run again; the names of those that did not.
+
+        Raises:
+            UsageError: There is no such node or zone.
+        """
+        names = self._change(which, lambda life: life is not Life.RUNNING, Life.RUNNING)
+        for name in names:
+            self._queue.add(self._nodes[name].request, cause="revived")
+            self._queue.add(self._nodes[name].heartbeat.request, cause="revived")
+        return names
+
+    def _new_heartbeat(self, index: int) -> LeaseHeartbeat:
+        return node_lease(self._host, self._client, node_name(index))
+
+    def _register(self, node: _HollowNode) -> Result:
+        now = timestamp(self._host.now())
+        try:
+            self._client.create(NODES, hollow_node(node.index, now))
+            result = self._next_report(changed=True)
+        except AlreadyExists:
+            result = self._report(node)
+        node.registered = True
+        # Anywhere in the interval, so that those who join together do not beat together.
+        self._queue.add_after(node.heartbeat.request, RENEW_INTERVAL * self._host.random.random())
+        with self._lock:
+            self._unregistered -= 1
+            complete = self._unregistered == 0
+        if complete:
+            log.info("hollow nodes registered", nodes=len(self._nodes))
+        return result
+
+    def _report(self, node: _HollowNode) -> Result:
+        """Post the status."""
+        seen = self._lister.get(node.request) if self._lister is not None else None
+        found = seen or self._client.get(NODES, node.request, NodeView)
+        posted = conditions(timestamp(self._host.now()), found.statuses())
+        patch = {"status": {"conditions": posted}}
+        self._client.patch(NODES, node.request, patch, type=PatchType.STRATEGIC, subresource="status")
+        return self._next_report(changed=not found.is_healthy())
+
+    def _next_report(self, *, changed: bool) -> Result:
+        """As a kubelet: after a change anywhere around the interval, so that those changed together part again."""
+        return Result(requeue_after=STATUS_INTERVAL * (0.5 + self._host.random.random() if changed else 1.0))
+
+    def _notice(self, delta: Delta) -> None:
+        """Look at a node whose status others have changed."""
+        node = self._nodes.get(delta.request.name)
+        if node is None or delta.new is None or not node.registered or node.life is not Life.RUNNING:
+            return
+        try:
+            healthy = self._decode(delta.new.raw).is_healthy()
+        except DecodeError:
+            healthy = False
+        if not healthy:
+            self._queue.add_after(node.request, STATUS_LOOK * self._host.random.random(), cause="status changed")
+
+    def _change(self, which: Selection, concerns: Callable[[Life], bool], life: Life) -> list[str]:
+        """Give those that are meant and concerned another life; their names."""
+        meant = self._meant(which)
+        with self._lock:
+            changed = [node for node in meant if concerns(node.life)]
+            if which.random:
+                changed = self._host.random.sample(changed, min(which.random, len(changed)))
+            for node in changed:
+                if node.life is Life.KILLED:  # begins anew
+                    self._unregistered += node.registered
+                    node.heartbeat, node.registered = self._new_heartbeat(node.index), False
+                node.life = life
+        names = sorted(node_name(node.index) for node in changed)
+        log.info(f"hollow nodes {life.value}", nodes=len(names))
+        return names
+
+    def _meant(self, which: Selection) -> list[_HollowNode]:
+        for name in which.names:
+            if name not in self._nodes:
+                near = difflib.get_close_matches(name, self._nodes, n=1)
+                hint = f"did you mean {near[0]}" if near else f"there are {len(self._nodes)} of them"
+                raise UsageError(f"no hollow node is named {name!r}: {hint}")
+        if which.zone and which.zone not in ZONES:
+            raise UsageError(f"no hollow node is in zone {which.zone!r}: there are {', '.join(ZONES)}")
+        if which.names:
+            return [self._nodes[name] for name in dict.fromkeys(which.names)]
+        return [node for node in self._nodes.values() if not which.zone or zone_of(node.index) == which.zone]
