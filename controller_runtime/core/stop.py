@@ -74,9 +74,9 @@ class Stop:
         """Ask everybody to give up the work in hand as well. Idempotent; implies `set`."""
         self._advance(Stage.CANCELLED, None)
 
-    def fail(self, failure: BaseException) -> None:
-        """Set, because of `failure`; the first one is kept."""
-        self._advance(Stage.STOPPING, failure)
+    def fail(self, failure: BaseException, stage: Stage = Stage.STOPPING) -> None:
+        """Go to `stage` because of `failure`; the first one is kept."""
+        self._advance(stage, failure)
 
     def wait_until(self, deadline: float | None, stage: Stage = Stage.STOPPING) -> bool:
         """Wait until `stage` is reached; True if it has been by `deadline` (monotonic seconds, None: for ever)."""

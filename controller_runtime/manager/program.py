@@ -141,8 +141,7 @@ class Program:
         try:
             self._elector.run(self._election_stop)
         except LeadershipLost as error:
-            self._stopping.fail(error)
-            self._stopping.cancel()  # another may lead by now, so there is no grace
+            self._stopping.fail(error, Stage.CANCELLED)  # another may lead by now, so there is no grace
 
     def _end_election(self, work_goes_on: bool) -> list[Thread]:
         """Give the lease back, unless something still works under it: then it must expire."""

@@ -113,6 +113,15 @@ def test_cancelling_at_once_runs_the_callbacks_of_both_stages(sim: Simulation) -
     assert ran == ["stop", "give up"]
 
 
+def test_a_failure_may_cancel_at_once(sim: Simulation) -> None:
+    stop, error, seen = Stop(sim.host("r0")), ValueError("lost"), []
+    stop.on_set(lambda: seen.append((stop.stage, stop.failure)))
+
+    stop.fail(error, Stage.CANCELLED)
+
+    assert seen == [(Stage.CANCELLED, error)]
+
+
 def test_a_callback_added_late_runs_at_once(sim: Simulation) -> None:
     stop, ran = Stop(sim.host("r0")), []
     stop.set()

@@ -201,6 +201,22 @@ def test_losing_the_lease_cancels_the_work_and_ends_the_run(house: House) -> Non
     assert "done" not in a.log
 
 
+@pytest.mark.scenario("MG-09")
+def test_work_that_ignores_the_loss_is_named_soon(house: House) -> None:
+    """Whoever does not give up when told to is waited for shortly, not for the grace of a stop as asked."""
+    a = house.replica("a")
+    forever = Stop(a.host, "forever")
+    a.manager.add(Controller("deaf", Calling(lambda request: forever.wait_until(None))).watch(NODES))
+    a.start()
+
+    a.cut = True
+    house.sim.advance(10.0 + 11.0)
+
+    assert isinstance(a.outcome.failure, LeadershipLost)
+    assert "deaf/worker-0" in a.outcome.failure.__notes__[0]
+    forever.set()
+
+
 @pytest.mark.scenario("LE-22")
 def test_a_client_that_lost_the_lease_sends_nothing(house: House) -> None:
     """A reconcile that does not notice the loss has its write refused, however soon it tries."""
