@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UsageError
 from controller_runtime.manager.manager import Manager
+from controllers.apiserver_lease_gc import apiserver_lease_gc
 from controllers.node_ttl import node_ttl
 
 Constructor = Callable[..., Controller]
 """Makes a controller for a manager; takes `workers` as a keyword."""
 
-CATALOG: Mapping[str, Constructor] = {"node-ttl": node_ttl}
+CATALOG: Mapping[str, Constructor] = {"node-ttl": node_ttl, "apiserver-lease-gc": apiserver_lease_gc}
 """Every controller that `controllers run` can run; adding one is a line here."""
 
 NAMED_ONLY: frozenset[str] = frozenset()

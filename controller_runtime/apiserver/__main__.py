@@ -6,9 +6,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from socket import gethostname
 
 import click
 
+from controller_runtime.apiserver.identity_lease import IdentityLease
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell_identity import kept_identity, new_identity
 from controller_runtime.apiserver.shell_process import ProcessOptions, run
@@ -36,7 +38,7 @@ def command(port: int, kubeconfig_out: Path | None, data_dir: Path | None, exit_
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
     server = APIServer(host, token=identity.token, data_dir=data_dir)
     try:
-        run(server, identity, options, click.echo)
+        run(server, identity, options, click.echo, IdentityLease(host, server, gethostname(), token=identity.token))
     finally:
         server.close()
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import attrs
 
 from controller_runtime.api.wire import Handler
+from controller_runtime.apiserver.identity_lease import IdentityLease
 from controller_runtime.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.shell import LOOPBACK, serve
 from controller_runtime.apiserver.shell_identity import Identity
@@ -37,7 +38,13 @@ class ProcessOptions:
     exit_with_parent: bool = False
 
 
-def run(handler: Handler, identity: Identity, options: ProcessOptions, announce: Callable[[str], None]) -> None:
+def run(
+    handler: Handler,
+    identity: Identity,
+    options: ProcessOptions,
+    announce: Callable[[str], None],
+    lease: IdentityLease | None = None,
+) -> None:
     """Serve `handler` over TLS until SIGINT, SIGTERM or the parent's end.
 
     Args:
@@ -45,6 +52,7 @@ def run(handler: Handler, identity: Identity, options: ProcessOptions, announce:
         identity: What it shows, and what it takes; the kubeconfig tells clients.
         options: Port and files.
         announce: Told one line once the server answers.
+        lease: Says meanwhile that the server runs.
 
     Raises:
         UsageError: The port is taken or the kubeconfig cannot be written.
@@ -52,11 +60,16 @@ def run(handler: Handler, identity: Identity, options: ProcessOptions, announce:
     Threads: the main one, for the signals' sake.
     """
     with _kubeconfig_path(options.kubeconfig_out) as path:
-        asyncio.run(_serve(handler, identity, options, path, announce))
+        asyncio.run(_serve(handler, identity, options, path, announce, lease))
 
 
 async def _serve(
-    handler: Handler, identity: Identity, options: ProcessOptions, path: Path, announce: Callable[[str], None]
+    handler: Handler,
+    identity: Identity,
+    options: ProcessOptions,
+    path: Path,
+    announce: Callable[[str], None],
+    lease: IdentityLease | None,
 ) -> None:
     until = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -69,13 +82,28 @@ async def _serve(
         url = f"https://{LOOPBACK}:{port}"
         with _told_about(path):
             write_kubeconfig(path, kubeconfig(url, identity.certificates.authority, identity.token))
+        if lease is not None:
+            beating.append(loop.create_task(_keep(lease, lease.begin(f"{LOOPBACK}:{port}"), until)))
         announce(f"ready url={url} kubeconfig={path}")
 
+    beating: list[asyncio.Task[None]] = []
     try:
         await serve(handler, until, tell, port=options.port, context=identity.certificates.server_context())
     except OSError as error:
         reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
         raise UsageError(f"port {options.port} of {LOOPBACK} {reason}: choose another with --port") from error
+    finally:
+        until.set()
+        await asyncio.gather(*beating)
+
+
+async def _keep(lease: IdentityLease, wait: float, until: asyncio.Event) -> None:
+    while not until.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(until.wait(), wait)
+            break
+        wait = lease.beat()
+    lease.end()
 
 
 @contextlib.contextmanager

@@ -91,7 +91,10 @@ def test_a_run_ends_by_itself_after_its_duration() -> None:
 
 def test_with_leader_election_controllers_start_with_the_lease_and_give_it_back_at_the_end() -> None:
     outcome = subprocess.run(
-        command("--leader-elect", "--duration", "0.5"), capture_output=True, text=True, check=False
+        command("--leader-elect", "--controllers=node-ttl", "--duration", "0.5"),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     told = [line.split(" ", 1)[1] for line in outcome.stderr.splitlines()]
