@@ -106,8 +106,7 @@ class Informer:
         """Call `callback` with every change on a thread of its own, which runs while the informer does.
 
         Args:
-            callback: May be slow and have effects. If it raises, that is logged and counted, and the next delta
-                follows.
+            callback: May be slow, remember and act. What it raises stops the program.
             name: Of the thread.
         """
         subscription = Subscription(self._host, callback, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A callback on a thread of its own: it may be slow, remember, act and fail, and harms nobody."""
+"""A callback on a thread of its own: it may be slow, remember and act, and delays nobody."""
 
 from __future__ import annotations
 
@@ -9,21 +9,18 @@ from collections.abc import Callable
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
-
-log = get_logger(__name__)
 
 
 class Subscription:
     """Hands deltas to one callback, each once, in order; made by `Informer.subscribe`.
 
     The backlog is unbounded, because the store must not wait for a callback; watch
-    `backlog`. A delta whose callback raised counts as handled.
+    `backlog`. What the callback raises ends it and stops the program: it may remember, and
+    what it has missed it would never know.
 
     Attributes:
-        name: Of the thread, and in the log.
-        failures: How often the callback raised.
+        name: Of the thread.
         thread: Where it runs; None before the informer does.
         ended: Whether that has ended.
 
@@ -32,7 +29,6 @@ class Subscription:
 
     def __init__(self, host: Host, callback: Callable[[Delta], None], name: str) -> None:
         self.name = name
-        self.failures = 0
         self.thread: Thread | None = None
         self.ended = False
         self._host = host
@@ -86,10 +82,12 @@ class Subscription:
 
     def _run(self, stop: Stop) -> None:
         forget = stop.on_set(self.end)
-        while self._take():
-            pass
-        forget()
-        self.ended = True
+        try:
+            while self._take():
+                pass
+        finally:
+            forget()
+            self.ended = True
 
     def _take(self) -> bool:
         """Handle the next item; False once closed."""
@@ -102,12 +100,5 @@ class Subscription:
         if item is None:
             self._synced.set()
         else:
-            self._call(item)
+            self._callback(item)
         return True
-
-    def _call(self, delta: Delta) -> None:
-        try:
-            self._callback(delta)
-        except Exception:  # code of others ends here, as a reconcile does
-            self.failures += 1
-            log.exception("callback failed", subscription=self.name, request=delta.request)

@@ -112,7 +112,8 @@ class Controller:
 
         Args:
             resource: The collection.
-            callback: Called for each change.
+            callback: Called for each change. What it raises stops the program, for what it
+                remembers may be wrong from then on.
             namespace: As for `watch`.
             label_selector: As for `watch`.
             field_selector: As for `watch`.

@@ -13,6 +13,10 @@ from typing import Any
 from controller_runtime.api.objects import Cached, OwnerReference, Request
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.store import Delta
+from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.log import get_logger
+
+log = get_logger(__name__)
 
 Handler = Callable[[Delta], Iterable[Request]]
 """The requests that one change causes. It must be quick, and neither remember nor write anything."""
@@ -49,10 +53,17 @@ def enqueue_owner(owner: Resource[Any], *, only_controller: bool = True) -> Hand
 
 
 def enqueue_mapped(requests_of: Callable[[Cached], Iterable[Request]]) -> Handler:
-    """Whatever `requests_of` says of the object, before and after the change."""
+    """Whatever `requests_of` says of the object, before and after the change, of the sides that can be read."""
+
+    def requests_or_none(side: Cached) -> Iterable[Request]:
+        try:
+            return [*requests_of(side)]
+        except DecodeError as error:
+            log.warning("one side of a change left out: it cannot be read", error=error)
+            return ()
 
     def handle(delta: Delta) -> Iterable[Request]:
         sides = [side for side in (delta.old, delta.new) if side is not None]
-        return dict.fromkeys(request for side in sides for request in requests_of(side))
+        return dict.fromkeys(request for side in sides for request in requests_or_none(side))
 
     return handle

@@ -66,18 +66,23 @@ class Watch:
     map: Handler
 
     def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Synced:
-        """Add a handler; it runs as the informer delivers. A change that it cannot read is logged and left out."""
-        feed, when = _feed(queue, self.collection, self.map), self.when
+        """Add a handler; it runs as the informer delivers. One malformed object does not stop the program."""
+        feed = _feed(queue, self.collection, self.map)
 
         def handle(delta: Delta) -> None:
-            try:
-                if when is None or when(delta.old, delta.new):
+            if self._matters(delta):
+                try:
                     feed(delta)
-            except DecodeError as error:
-                # One malformed object must not stop the program; its next readable change causes requests again.
-                log.warning("change left out: the object cannot be read", controller=name, error=error)
+                except DecodeError as error:
+                    log.warning("change left out: the object cannot be read", controller=name, error=error)
 
         return informer.add_handler(handle).wait_for_sync
+
+    def _matters(self, delta: Delta) -> bool:
+        try:
+            return self.when is None or self.when(delta.old, delta.new)
+        except DecodeError:  # perhaps just the old side, which is mended now: the reconciler will see
+            return True
 
 
 @attrs.frozen

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NoReturn
 
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Cached, Request, annotations_of
+from controller_runtime.api.objects import Request, annotations_of
 from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.informers import Informers
@@ -104,21 +105,40 @@ def test_changes_that_the_predicate_stops_cause_nothing(bench: Bench) -> None:
     assert noting.seen == ["a", "a"]
 
 
-def test_a_change_that_cannot_be_read_is_left_out_and_the_next_one_counts(bench: Bench) -> None:
+def unreadable(*_: object) -> NoReturn:
+    raise DecodeError("labels are no texts")
+
+
+def test_a_change_that_cannot_be_judged_counts(bench: Bench) -> None:
+    """The old side may be malformed and the new one mended; the reconciler reads the present."""
     noting = Noting()
+    bench.start(Controller("notes", noting).watch(NODES, when=unreadable))
 
-    def readable(old: Cached | None, new: Cached | None) -> bool:
-        if new is not None and new.name == "broken":
-            raise DecodeError("broken: labels are no texts")
-        return True
+    bench.create("mended")
+    bench.sim.settle()
 
-    bench.start(Controller("notes", noting).watch(NODES, when=readable))
+    assert noting.seen == ["mended"]
 
-    bench.create("broken", "a")
+
+def test_a_change_that_cannot_be_mapped_is_left_out_and_nothing_stops(bench: Bench) -> None:
+    noting = Noting()
+    bench.start(Controller("notes", noting).watch(NODES, map=unreadable).watch(NODES))
+
+    bench.create("a")
     bench.sim.settle()
 
     assert noting.seen == ["a"]
     assert not bench.stop.is_set()
+
+
+def test_a_followed_callback_that_raises_stops_the_program(bench: Bench) -> None:
+    """What it remembers may be wrong from then on."""
+    bench.start(Controller("notes", Noting()).follow(NODES, unreadable))
+
+    bench.create("a")
+    bench.sim.settle()
+
+    assert isinstance(bench.informers_stop.failure, DecodeError)
 
 
 def test_a_mapping_decides_what_is_requested(bench: Bench) -> None:

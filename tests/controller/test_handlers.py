@@ -91,3 +91,11 @@ def test_a_mapping_sees_both_sides_and_its_repetitions_are_dropped() -> None:
 
     assert list(requests) == [Request("both"), Request("a"), Request("b"), Request("c")]
     assert seen == [old, new]
+
+
+@pytest.mark.parametrize("broken_first", [True, False], ids=["old side", "new side"])
+def test_a_side_that_cannot_be_read_leaves_the_other_one(broken_first: bool) -> None:
+    broken = cached_from_bytes(b'{"metadata":{"name":"pod","namespace":"ns","ownerReferences":7}}')
+    sides = (broken, pod(owner("a"))) if broken_first else (pod(owner("a")), broken)
+
+    assert list(enqueue_owner(REPLICA_SETS)(Delta(*sides))) == [Request("a", "ns")]
