@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from controller_runtime.api.resources import LEASES
 from controller_runtime.client.faults import CutReply, Delayed, LostReply, LostRequest, Refused
 from controller_runtime.core.errors import BadRequest
 from controller_runtime.core.stop import spawn
+from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.objects import a_lease
 from controller_runtime.testing.simulation import Simulation
 from controllers.lease_heartbeat import LeaseHeartbeat, PostProcessFailure
@@ -463,6 +466,21 @@ def test_the_older_name_of_the_lease_is_the_holders(sim: Simulation) -> None:
     heartbeat = LeaseHeartbeat(host, None, **{**TERMS, "lease_name": None})
 
     assert heartbeat.request == Request("me", "default")
+
+
+def test_the_guides_code_runs_with_a_manager(sim: Simulation) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "heartbeat.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+
+    with EmbeddedCluster(sim.host("guide")) as cluster:
+        exec(code, {"manager": cluster.manager})
+        cluster.start()
+        sim.advance(11.0)
+
+        lease = cluster.client.get(LEASES, Request("worker-7", "default"), dict)
+
+    assert lease["spec"]["holderIdentity"] == "worker-7"
+    assert cluster.manager.transport.counters().answers[("200", "PUT")] == 1
 
 
 @pytest.mark.parametrize(
