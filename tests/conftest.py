@@ -6,11 +6,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from controller_runtime.testing.simulation import Simulation
 
 pytest_plugins = ["controller_runtime.testing.pytest_plugin"]
+
+# Slow machines are no defects: nothing here is judged by the clock.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)
