@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from controller_runtime.election.config import LeaderElectionConfig
     from controller_runtime.events.recorder import EventAPI, EventRecorder
     from controller_runtime.manager.manager import Manager
-    from controller_runtime.queue.rate_limiters import Bucket, ItemExponential, MaxOf
+    from controller_runtime.queue.rate_limiters import Bucket, ItemExponential, ItemFastSlow, MaxOf, MaxWait
     from controller_runtime.queue.workqueue import WorkQueue
 
 __all__ = [
@@ -93,11 +93,13 @@ __all__ = [
     "Host",
     "Invalid",
     "ItemExponential",
+    "ItemFastSlow",
     "LeaderElectionConfig",
     "LeadershipLost",
     "Lister",
     "Manager",
     "MaxOf",
+    "MaxWait",
     "NotFound",
     "PatchType",
     "Reconciler",
@@ -163,7 +165,7 @@ _HOMES = {
     "LeaderElectionConfig": "election.config",
     **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
     "Manager": "manager.manager",
-    **dict.fromkeys(("Bucket", "ItemExponential", "MaxOf"), "queue.rate_limiters"),
+    **dict.fromkeys(("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait"), "queue.rate_limiters"),
     "WorkQueue": "queue.workqueue",
 }
 

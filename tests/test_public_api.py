@@ -31,7 +31,7 @@ PUBLIC = {
     "Cached", "meta", "labels_of", "annotations_of", "microtime",
     "condition_of", "conditions_of", "with_condition", "controller_of",
     # à la carte
-    "WorkQueue", "ShutDown", "ItemExponential", "Bucket", "MaxOf",
+    "WorkQueue", "ShutDown", "ItemExponential", "ItemFastSlow", "Bucket", "MaxOf", "MaxWait",
     # errors
     "ControllerRuntimeError", "UsageError", "APIError", "BadRequest", "Unauthorized", "Forbidden", "NotFound",
     "Conflict", "AlreadyExists", "Expired", "Invalid", "TooManyRequests", "ServerError", "ConnectionLost",

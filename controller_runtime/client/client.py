@@ -109,7 +109,7 @@ class Client:
             DecodeError: One of the objects cannot be read.
         """
         decode = decoder_for(view, resource)
-        pages = ListWatch(
+        collection = ListWatch(
             self._host,
             self.transport,
             resource,
@@ -119,15 +119,11 @@ class Client:
             request_timeout=self._timeout,
         )
         found: builtins.list[Any] = []
-        token = ""
-        while True:
-            page = pages.list(continue_token=token)
+        for page in collection.pages():
             if page.undecodable:
-                raise DecodeError(f"{pages}: {page.undecodable[0].text}")
+                raise DecodeError(f"{collection}: {page.undecodable[0].text}")
             found += [decode(cached.raw) for cached in page.items]
-            token = page.continue_token
-            if not token:
-                return found
+        return found
 
     def create(self, resource: Resource[Any], obj: Body, namespace: str = "") -> Cached:
         """Create an object; the answer is what the server made of it.

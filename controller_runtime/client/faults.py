@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import NoReturn, Self
+from typing import NoReturn
 
 import attrs
 
@@ -215,7 +214,7 @@ class _Pause:
             self._condition.notify_all()
 
 
-class _FaultyStream:
+class _FaultyStream(Stream):
     """A stream that is cut or falls silent after some lines. Threads: one reads, any closes."""
 
     def __init__(self, host: Host, inner: Stream, fault: CutStream | SilentStream, request: HTTPRequest) -> None:
@@ -244,16 +243,8 @@ class _FaultyStream:
         self._pause.end()
         self._inner.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()
-
-
-class _AnsweredStream:
+class _AnsweredStream(Stream):
     """An answer in the server's place; a stream that is over."""
 
     def __init__(self, response: HTTPResponse) -> None:
@@ -263,14 +254,6 @@ class _AnsweredStream:
         return None
 
     def close(self) -> None:
-        return
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
         return
 
 

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 from http.client import HTTPResponse
-from types import TracebackType
-from typing import Self
 
 from controller_runtime.api import wire
 from controller_runtime.client.http_wire import FAILURES, Wire
+from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
 
 _CHUNK = 64 * 1024
 
 
-class HTTPStream:
+class HTTPStream(Stream):
     """A `transport.Stream` over a connection of its own.
 
     Threads: one reads, any closes.
@@ -90,11 +89,3 @@ class HTTPStream:
         self._wire.shut_down()
         if not reading:
             self._wire.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
 
 from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
 
@@ -91,7 +90,7 @@ class _Reader:
             self._ready = False
 
 
-class InProcessStream:
+class InProcessStream(Stream):
     """A `transport.Stream` that reads a server's watch. Threads: one reads, any closes."""
 
     def __init__(self, host: Host, reader: _Reader, watch: Watch, response: HTTPResponse, request: HTTPRequest) -> None:
@@ -130,14 +129,6 @@ class InProcessStream:
         """See `transport.Stream.close`."""
         self._reader.close()
         self._watch.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()
 
 
 class _Whole:

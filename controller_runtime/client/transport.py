@@ -35,11 +35,13 @@ class Stream(Protocol):
     def close(self) -> None:
         """End the stream, from any thread; wakes a blocked `read`, which then returns None. Idempotent."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
+    ) -> None:
+        self.close()
 
 
 class Transport(Protocol):

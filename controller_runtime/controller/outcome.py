@@ -19,7 +19,7 @@ log = get_logger(__name__)
 
 
 def settle(
-    queue: WorkQueue[Request], request: Request, end: Result | Exception, took: float, chance: random.Random
+    queue: WorkQueue[Request], request: Request, end: Result | BaseException, took: float, chance: random.Random
 ) -> Outcome:
     """Plan what follows the end of a reconcile, log it, and say what it counts as.
 
@@ -66,7 +66,7 @@ def settle(
             return Outcome.PANIC
 
 
-def _retry_after(error: Exception) -> float:
+def _retry_after(error: BaseException) -> float:
     return (error.retry_after or 0.0) if isinstance(error, APIError) else 0.0
 
 

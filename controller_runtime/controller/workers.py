@@ -65,11 +65,11 @@ class Workers:
             result: object = self._reconciler.reconcile(request)
             if not isinstance(result, Result):
                 raise TypeError(f"reconcile returned {result!r}, not a Result")
-        except Exception as error:  # noqa: BLE001  a reconcile ends here
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a reconcile ends here, and not its worker with it
             self._settle(request, error, started)
         else:
             self._settle(request, result, started)
 
-    def _settle(self, request: Request, end: Result | Exception, started: float) -> None:
+    def _settle(self, request: Request, end: Result | BaseException, started: float) -> None:
         took = self._host.monotonic() - started
         self._tally.end(settle(self._queue, request, end, took, self._host.random), took)

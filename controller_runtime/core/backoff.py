@@ -62,8 +62,3 @@ class Retrying:
         self.failures += 1
         self._failed_at = now
         return self._backoff.delay(self.failures, self._chance)
-
-    def reset(self) -> None:
-        """Forget the failures so far."""
-        self.failures = 0
-        self._failed_at = None

@@ -36,7 +36,7 @@ class Stop:
 
     def __init__(self, host: Host, label: str = "stop") -> None:
         self._host = host
-        # Guards the three fields below.
+        # Guards the four fields below.
         self._condition = host.condition(label)
         self._stage = Stage.RUNNING
         self._callbacks: dict[Stage, dict[int, Callable[[], None]]] = {Stage.STOPPING: {}, Stage.CANCELLED: {}}
@@ -140,7 +140,7 @@ def spawn(host: Host, stop: Stop, name: str, target: Callable[[], None]) -> Thre
     def run() -> None:
         try:
             target()
-        except Exception as error:  # a thread ends here
+        except (Exception, SystemExit) as error:  # a thread ends here; `sys.exit` would end it in silence
             log.exception("thread failed, stopping", thread=name)
             stop.fail(error)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 
 import attrs
@@ -104,6 +105,7 @@ def test_a_failure_is_retried_until_it_succeeds_and_only_then_forgotten(sim: Sim
         pytest.param(lambda request: 1 / 0, id="raises"),
         pytest.param(lambda request: None, id="returns nothing"),
         pytest.param(lambda request: {}["missing"], id="raises KeyError"),
+        pytest.param(lambda request: sys.exit(3), id="exits"),
     ],
 )
 def test_a_bug_is_counted_logged_with_its_traceback_and_retried(

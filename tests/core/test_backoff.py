@@ -90,13 +90,3 @@ def test_a_healthy_time_forgets_the_failures(healthy: float, delay: float) -> No
     retrying.next_delay(100.0)
 
     assert retrying.next_delay(100.0 + healthy) == delay
-
-
-def test_a_reset_forgets_the_failures() -> None:
-    retrying = Retrying(PLAIN, random.Random(0))
-    retrying.next_delay(100.0)
-
-    retrying.reset()
-
-    assert retrying.failures == 0
-    assert retrying.next_delay(101.0) == 1.0

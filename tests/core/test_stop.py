@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from controller_runtime.core.errors import Cancelled
@@ -214,3 +216,13 @@ def test_a_thread_that_ends_well_stops_nobody(sim: Simulation) -> None:
     sim.settle()
 
     assert (stop.is_set(), sim.threads()) == (False, [])
+
+
+def test_a_thread_that_exits_has_failed(sim: Simulation) -> None:
+    host = sim.host("r0")
+    stop = Stop(host)
+
+    spawn(host, stop, "exits", lambda: sys.exit(3))
+    sim.settle()
+
+    assert isinstance(stop.failure, SystemExit)
