@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +17,9 @@ from controller_runtime.apiserver.kind import Kind
 from controller_runtime.apiserver.status import StatusError
 
 _JSON: Mapping[str, str] = {"content-type": "application/json"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# Characters of all warnings, and of one where there are more: clients refuse a header that is too long.
+_TOLD, _SHORTENED = 4096, 256
 _TEXT: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
 
 
@@ -25,10 +30,23 @@ def whole_answer(status: int, form: Form, body: bytes, warnings: Sequence[str] =
 
 
 def warned(headers: Mapping[str, str], warnings: Sequence[str]) -> dict[str, str]:
-    """Headers with a `Warning` for each warning more (folded into one, as HTTP allows)."""
-    escaped = [warning.replace("\\", "\\\\").replace('"', '\\"') for warning in warnings]
+    """Headers with a `Warning` for each warning more (folded into one, as HTTP allows).
+
+    What a header cannot hold is left out, and of very many the last, as a real server does it.
+    """
+    escaped = [warning.replace("\\", "\\\\").replace('"', '\\"') for warning in _tellable(warnings)]
     before = [headers["warning"]] if "warning" in headers else []
-    return {**headers, "warning": ", ".join([*before, *(f'299 - "{one}"' for one in escaped)])}
+    told = [*before, *(f'299 - "{one}"' for one in escaped)]
+    return {**headers, "warning": ", ".join(told)} if told else dict(headers)
+
+
+def _tellable(warnings: Sequence[str]) -> Sequence[str]:
+    legal = [warning for warning in dict.fromkeys(warnings) if not _CONTROL.search(warning)]
+    if sum(map(len, legal)) <= _TOLD:
+        return legal
+    short = [warning[:_SHORTENED] for warning in legal]
+    before = itertools.accumulate(map(len, short), initial=0)
+    return [warning for warning, told in zip(short, before, strict=False) if told < _TOLD]
 
 
 def document(content: Mapping[str, Any]) -> HTTPResponse:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import msgspec
 import yaml
 
+from controller_runtime.apiserver import yaml_reader
 from controller_runtime.apiserver.shape import Place, path_of
 from controller_runtime.core.errors import UNREADABLE
 
@@ -42,11 +44,11 @@ def from_yaml(body: bytes) -> tuple[dict[str, Any], list[str]]:
     """The object a YAML text holds, with JSON's types; nothing stands in it twice, for that is refused.
 
     Raises:
-        Unreadable: No YAML, no object, a name that stands there twice, or an alias.
+        Unreadable: No YAML, no object, a name that stands there twice, an alias, a tag, or what JSON cannot say.
     """
     try:
-        document = yaml.load(body, _JSONLikeLoader)  # a subclass of the safe loader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        document = yaml_reader.from_yaml(body)
+    except (yaml.YAMLError, ValueError) as error:
         raise _unreadable("yaml", " ".join(str(error).split()), body) from error
     if type(document) is not dict:
         raise _unreadable("yaml", "not an object", body)
@@ -67,7 +69,7 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     whole = _Repeating(pairs)
     if len(whole) != len(pairs):
         names = [name for name, _ in pairs]
-        whole.names = tuple(name for name in whole if names.count(name) > 1)
+        whole.names = tuple(name for name, times in Counter(names).items() if times > 1)
     return whole
 
 
@@ -82,34 +84,3 @@ def _repeated(body: bytes) -> list[str]:
         elif isinstance(value, list):
             waiting += [((place, f"[{index}]"), item) for index, item in reversed(list(enumerate(value)))]
     return found
-
-
-class _JSONLikeLoader(yaml.SafeLoader):
-    """YAML with the types of JSON: times stay texts, names are texts, nothing is shared."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012  # the base class declares it
-        start: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for start, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):  # a few of them can stand for gigabytes
-            raise yaml.YAMLError("aliases are not accepted")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        mapping: dict[Any, Any] = {}
-        for key_node, value_node in node.value:
-            key = self.construct_object(key_node, deep=True)
-            name = key if isinstance(key, str) else json.dumps(key)
-            if name in mapping:
-                raise yaml.YAMLError(f"{name!r} stands there twice")
-            mapping[name] = self.construct_object(value_node, deep=True)
-        return mapping
-
-
-def _construct_mapping(loader: _JSONLikeLoader, node: Any) -> dict[str, Any]:
-    return loader.construct_mapping(node, deep=True)
-
-
-_JSONLikeLoader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ Query = Mapping[str, str]
 MANAGER_LENGTH = 128
 """Bytes that the name of a field manager may have."""
 
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")  # of 64 bits, as all numbers of the API
+_VERSION = re.compile(r"[0-9]{1,19}")
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 
 
@@ -42,10 +45,9 @@ def _number(query: Query, name: str) -> int | None:
     value = query.get(name, "")
     if not value:
         return None
-    try:
-        return int(value)
-    except ValueError:
-        raise bad_request(f"{name} must be a whole number, not {value!r}") from None
+    if not _WHOLE_NUMBER.fullmatch(value):
+        raise bad_request(f"{name} must be a whole number, not {value!r}")
+    return int(value)
 
 
 def _unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:
@@ -264,6 +266,6 @@ def version_number(text: str) -> int:
     """
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
+    if not _VERSION.fullmatch(text):
         raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": not a decimal number')
     return int(text)

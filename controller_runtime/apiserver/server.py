@@ -20,7 +20,14 @@ from controller_runtime.apiserver.journal import SQLiteJournal
 from controller_runtime.apiserver.kinds import NAMESPACE
 from controller_runtime.apiserver.protobuf import readable
 from controller_runtime.apiserver.routes import find_route
-from controller_runtime.apiserver.status import StatusError, internal, no_such_resource, too_large, unauthorized
+from controller_runtime.apiserver.status import (
+    StatusError,
+    bad_request,
+    internal,
+    no_such_resource,
+    too_large,
+    unauthorized,
+)
 from controller_runtime.apiserver.storage import Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.core.host import Host
@@ -79,9 +86,11 @@ class APIServer:
                 may be lines to take.
         """
         try:
-            return self._answer(request, on_ready)
-        except StatusError as error:
-            return refusal(error)
+            return self._answer_or_refusal(request, on_ready)
+        except RecursionError:  # whatever it was that went down into it
+            return refusal(bad_request("the request is nested too deeply"))
+        except UnicodeEncodeError:
+            return refusal(bad_request("the request is no valid text: it has half of a surrogate pair"))
         except Exception as error:  # a request ends here, the server does not
             log.exception("request failed", method=request.method, path=request.path)
             return refusal(internal(f"{type(error).__name__}: {error}"))
@@ -89,6 +98,12 @@ class APIServer:
     def close(self) -> None:
         """End all watches and let go of the data directory. Idempotent."""
         self.storage.close()
+
+    def _answer_or_refusal(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
+        try:
+            return self._answer(request, on_ready)
+        except StatusError as error:
+            return refusal(error)
 
     def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         path = request.path.rstrip("/")
@@ -113,5 +128,5 @@ class APIServer:
         if given is None:
             if path not in _OPEN:
                 raise unauthorized()
-        elif not hmac.compare_digest(given.encode(), self._credentials):
+        elif not hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials):
             raise unauthorized()

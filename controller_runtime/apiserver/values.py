@@ -161,7 +161,15 @@ _BY_PLAIN_TYPE: Mapping[str, Reader] = {
     "object": mapping,
     "": anything,
 }
-_ZEROS: Mapping[Reader, Any] = {string: "", boolean: False, int32: 0, int64: 0, number: 0, quantity: "0"}
+_ZEROS: Mapping[Reader, Any] = {
+    string: "",
+    boolean: False,
+    int32: 0,
+    int64: 0,
+    number: 0,
+    quantity: "0",
+    base64_text: "",
+}
 
 
 def reader_for(schema: Schema) -> Reader | None:
