@@ -21,6 +21,7 @@ from controller_runtime.manager.manager import Manager
 from controllers.census import Census, Count
 
 NODE_LEASES = "kube-node-lease"
+IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
 EVENTS_KEPT = 4
 
 
@@ -30,11 +31,22 @@ class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):
     renew_time: str | None = None
 
 
+class _LeaseMeta(msgspec.Struct, gc=False):
+    labels: dict[str, str] | None = None
+
+
 class _Lease(msgspec.Struct, gc=False):
+    metadata: _LeaseMeta
     spec: _LeaseSpec | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether its holder leads something; an API server's own lease says only that it lives."""
+        return IDENTITY_LABEL not in (self.metadata.labels or {})
 
 
 _lease = msgspec.json.Decoder(_Lease)
+_NO_LEASE = _Lease(_LeaseMeta())
 
 
 class _Regarding(msgspec.Struct, gc=False):
@@ -84,11 +96,12 @@ class LeaseWatch:
 
     def observe(self, delta: Delta) -> None:
         """Take one change into account; a lease that cannot be read counts as not held."""
-        spec, before = _spec(delta.new), _spec(delta.old)
+        lease, before = _read(delta.new), _read(delta.old).spec or _LeaseSpec()
+        spec = lease.spec or _LeaseSpec()
         now = self._host.monotonic()
         with self._lock:
             if delta.request.namespace != NODE_LEASES:
-                if spec.holder_identity:
+                if spec.holder_identity and lease.leads:
                     self._leaders[delta.request] = spec.holder_identity
                 else:
                     self._leaders.pop(delta.request, None)
@@ -107,13 +120,11 @@ class LeaseWatch:
         return Leases(len(ages), silent, max((age for age, _ in ages), default=0.0), leaders)
 
 
-def _spec(lease: Cached | None) -> _LeaseSpec:
-    if lease is None:
-        return _LeaseSpec()
+def _read(lease: Cached | None) -> _Lease:
     try:
-        return _lease.decode(lease.raw).spec or _LeaseSpec()
+        return _NO_LEASE if lease is None else _lease.decode(lease.raw)
     except UNREADABLE:
-        return _LeaseSpec()
+        return _NO_LEASE
 
 
 class EventTail:

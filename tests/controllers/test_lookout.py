@@ -76,6 +76,18 @@ def test_other_leases_say_who_leads_until_they_are_released(host: SimulatedHost)
     assert watch.leases().leaders == {}
 
 
+def test_an_api_servers_own_lease_is_no_leadership(host: SimulatedHost) -> None:
+    watch = LeaseWatch(host)
+    raw = lease("apiserver-a", "t0", namespace="kube-system").raw
+    labelled = raw.replace(
+        b'"metadata":{', b'"metadata":{"labels":{"apiserver.kubernetes.io/identity":"kube-apiserver"},'
+    )
+
+    watch.observe(Delta(None, cached_from_bytes(labelled)))
+
+    assert watch.leases().leaders == {}
+
+
 def test_a_lease_that_cannot_be_read_is_counted_all_the_same(host: SimulatedHost) -> None:
     watch = LeaseWatch(host)
 
