@@ -8,6 +8,7 @@ are replaced whole.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ _RETAIN_KEYS = "$retainKeys"
 _DELETE_FROM = "$deleteFromPrimitiveList/"
 _SET_ORDER = "$setElementOrder/"
 
+_TELLING = (str, int)  # the types of what can tell elements apart
 Key = Callable[[Any], Any]
 """What tells the elements of one list apart."""
 
@@ -104,9 +106,10 @@ def _merged_list(name: str, schema: Schema, current: Any, patch: Mapping[str, An
         return wanted
     kept = [element for element in before if key(element) not in deleted]
     merged = list(kept)
+    places = _places(merged, key)
     for element in wanted:
-        place = _find(merged, key, key(element))
-        if place is None:
+        place = places.setdefault(key(element), len(merged))
+        if place == len(merged):
             merged.append(_merged(schema.items, None, element))
         else:
             merged[place] = _merged(schema.items, merged[place], element)
@@ -114,13 +117,14 @@ def _merged_list(name: str, schema: Schema, current: Any, patch: Mapping[str, An
 
 
 def _merged_set(before: list[Any], added: list[Any], deleted: list[Any], order: list[Any] | None) -> list[Any]:
-    kept = [element for element in before if element not in deleted]
+    gone = {element for element in deleted if type(element) in _TELLING}
+    kept = [element for element in before if element not in gone]
     merged = list(dict.fromkeys([*kept, *map(_value, added)]))
     return _ordered(merged, added, order, before, _value)
 
 
 def _value(element: Any) -> Any:
-    if type(element) is not str and type(element) is not int:
+    if type(element) not in _TELLING:
         raise status.bad_request(f"{element!r} cannot tell the elements of a list apart")
     return element
 
@@ -134,17 +138,18 @@ def _key_of(name: str, merge_key: str) -> Key:
     return key
 
 
-def _sorted_out(elements: Sequence[Any], key: Key) -> tuple[bool, list[Any], list[Any]]:
+def _sorted_out(elements: Sequence[Any], key: Key) -> tuple[bool, list[Any], set[Any]]:
     """Whether the list is replaced, the elements to merge, and the keys of those to delete."""
     replace = False
-    wanted, deleted = [], []
+    wanted: list[Any] = []
+    deleted: set[Any] = set()
     for element in elements:
         directive = element.get(_PATCH) if type(element) is dict else None
         if directive is None:
             key(element)  # refused now, whatever becomes of it
             wanted.append(element)
         elif directive == "delete":
-            deleted.append(key(element))
+            deleted.add(key(element))
         elif directive == "replace":
             replace = True
         else:
@@ -152,8 +157,9 @@ def _sorted_out(elements: Sequence[Any], key: Key) -> tuple[bool, list[Any], lis
     return replace, wanted, deleted
 
 
-def _find(elements: Sequence[Any], key: Key, wanted: Any) -> int | None:
-    return next((index for index, element in enumerate(elements) if key(element) == wanted), None)
+def _places(elements: Sequence[Any], key: Key) -> dict[Any, int]:
+    """Where in a list each key stands first."""
+    return {key(element): index for index, element in reversed(list(enumerate(elements)))}
 
 
 def _ordered(
@@ -164,18 +170,18 @@ def _ordered(
     Where the two meet, an element the patch does not speak of comes first only if it stood before
     the patch's next one already; so a new element comes before what follows, as a real server does it.
     """
-    place = {key(element): index for index, element in reversed(list(enumerate(before)))}
+    place = _places(before, key)
     ranks = {key(item): rank for rank, item in enumerate(wanted if order is None else order)}
     if any(key(element) not in ranks for element in wanted):
         raise status.bad_request("the list of $setElementOrder leaves out an element of the patch")
     spoken_of = [element for element in merged if key(element) in ranks]
     spoken_of.sort(key=lambda element: ranks[key(element)])
-    others = [element for element in merged if key(element) not in ranks]
+    others = deque(element for element in merged if key(element) not in ranks)
     result: list[Any] = []
     for element in spoken_of:
         limit = place.get(key(element), -1)
         while others and place[key(others[0])] < limit:
-            result.append(others.pop(0))
+            result.append(others.popleft())
         result.append(element)
     result += others
     same = len(result) == len(before) and all(new is old for new, old in zip(result, before, strict=True))
