@@ -95,18 +95,22 @@ class Server:
 
     async def _serve(self) -> None:
         # The loop closes what it listens on, and the owner does as well.
-        server = await asyncio.start_server(self._connected, sock=self._listener.dup(), limit=HEAD_LIMIT)
+        listener = self._listener.dup()
+        server = await asyncio.start_server(self._connected, sock=listener, limit=HEAD_LIMIT)
         await self._until.wait()
+        # Not closed yet: asyncio forgets connections that it has accepted and not begun when their server closes.
+        self._loop.remove_reader(listener)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for connection in self._connections:  # those that have begun; the others end as they begin
+                connection.cancel()
+            await asyncio.wait(others)
         server.close()
-        for connection in self._connections:
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         try:
-            if len(self._connections) >= MOST_CONNECTIONS:
+            if self._until.is_set() or len(self._connections) >= MOST_CONNECTIONS:
                 return
             self._connections.add(task)
             with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):

@@ -26,9 +26,9 @@ from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, even
 ANYWHERE = "127.0.0.1:0"
 
 
-def get(port: int, path: str) -> tuple[int, str, str]:
+def get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str, str]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
+        with urllib.request.urlopen(f"http://{host}:{port}{path}") as answer:
             return answer.status, answer.headers["content-type"], answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -77,6 +77,24 @@ def test_one_address_may_serve_both() -> None:
         endpoints.serve(real.manager)
 
         assert {get(endpoints.ports[0], path)[0] for path in ("/metrics", "/livez")} == {200}
+
+
+def test_other_machines_get_metrics_but_no_names_of_objects(outward: str) -> None:
+    with EmbeddedCluster(SystemHost()) as cluster, Endpoints(metrics=f"{outward}:0", probes=ANYWHERE) as endpoints:
+        cluster.manager.informer(NODES)
+        endpoints.serve(cluster.manager)
+
+        assert get(endpoints.ports[0], "/metrics", outward)[0] == 200
+        assert get(endpoints.ports[0], "/debug/controllers", outward)[0] == 403
+
+
+def test_reasons_are_withheld_from_other_machines(outward: str) -> None:
+    with EmbeddedCluster(SystemHost()) as cluster, Endpoints(probes=":0") as endpoints:
+        cluster.manager.informer(NODES)
+        endpoints.serve(cluster.manager)
+
+        assert "reason withheld" in get(endpoints.ports[0], "/readyz", outward)[2]
+        assert "no initial list yet" in get(endpoints.ports[0], "/readyz")[2]
 
 
 def test_nothing_is_served_unless_asked_for() -> None:

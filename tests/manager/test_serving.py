@@ -124,6 +124,14 @@ def test_the_stop_waits_for_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [said(connection) for connection in silent] == ["", "", ""]
 
 
+def test_a_stop_at_any_moment_of_a_connection_leaves_none_open() -> None:
+    for number in range(50):
+        with bind("127.0.0.1:0") as listener, Server(SystemHost(), listener, {"echo": echo}):
+            connections = [socket.create_connection(listener.getsockname()) for _ in range(number % 5)]
+
+        assert {said(connection) for connection in connections} <= {""}
+
+
 @pytest.mark.parametrize("address", ["", "8080", "localhost", "localhost:", "localhost:http", "localhost:99999", "::"])
 def test_what_is_no_address_is_refused_with_an_example(address: str) -> None:
     with pytest.raises(UsageError, match=r"give HOST:PORT such as 127\.0\.0\.1:8080, or 0 to serve nothing"):
