@@ -136,6 +136,8 @@ class Reflector:
         heard = False
         with self._source.watch(self._wanted(), timeout=timeout, initial_events=initial) as stream:
             forget = stop.on_set(stream.close)
+            if not initial:
+                self.last_error = ""  # it may be quiet for long
             try:
                 while (events := stream.read(self._patience(began + timeout + SLACK))) is not None:
                     heard = True

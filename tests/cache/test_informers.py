@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 import pytest
 from nodes import bookmark_line, line, node
@@ -11,6 +12,7 @@ from scripted import Act, Pause, ScriptedServer, failure, page, watched
 
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import LEASES, NODES
+from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.cache.subscription import Subscription
@@ -169,6 +171,31 @@ def test_handler_that_raises_stops_the_program(program: Callable[..., Program], 
     sim.settle()
 
     assert isinstance(p.stop.failure, ZeroDivisionError)
+
+
+class Broken:
+    """A transport with a bug."""
+
+    def request(self, request: HTTPRequest, deadline: float) -> NoReturn:
+        raise ZeroDivisionError
+
+    stream = request
+
+    def close(self) -> None:
+        return
+
+
+@pytest.mark.scenario("SI-20")
+def test_bug_inside_a_list_stops_the_program_and_the_threads_end(sim: Simulation) -> None:
+    """It becomes the failure of whoever runs the informers, and nothing is left running."""
+    host = sim.host("r0")
+    stop, informers = Stop(host), Informers(host, Broken())
+    informers.of(NODES).subscribe(print, name="follow")
+    informers.start(stop)
+    sim.settle()
+
+    assert isinstance(stop.failure, ZeroDivisionError)
+    assert informers.join_until(host.monotonic()) == []
 
 
 class Slow:

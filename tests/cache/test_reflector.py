@@ -192,6 +192,16 @@ def test_every_page_has_the_limit(scene: Make) -> None:
     assert len(s.held) == 10
 
 
+@pytest.mark.scenario("RF-16")
+def test_later_list_is_at_the_last_version_or_newer_and_by_pages_as_well(scene: Make) -> None:
+    """A list again at "10" has a limit, and says that it means not older, which a limit would not mean by itself."""
+    s = scene(page(10, node("a", 5)), EXPIRED, page(30, node("a", 20)), streaming=False)
+    s.sim.advance(30.0)
+
+    assert s.server.asked[2] == {"limit": "500", "resourceVersion": "10", "resourceVersionMatch": "NotOlderThan"}
+    assert s.held == {"a": "20"}
+
+
 # Watching.
 
 
@@ -271,7 +281,7 @@ def test_watch_that_ends_is_resumed_at_the_last_version(scene: Make, end: Cut | 
     ],
 )
 def test_watch_that_ends_at_once_without_a_word_counts_as_an_error(
-    scene: Make, steps: list[bytes | End | Pause], waits: bool
+    scene: Make, steps: list[bytes | End | Pause], waits: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A very short watch is an error if nothing arrived within a second, and a clean end otherwise."""
     s = scene(watched(SYNCED, End()), watched(*steps))
@@ -279,7 +289,7 @@ def test_watch_that_ends_at_once_without_a_word_counts_as_an_error(
 
     first, second = s.server.times[1:]
     assert (second - first >= 0.8) == (waits or isinstance(steps[0], Pause))
-    assert bool(s.reflector.last_error) == waits
+    assert bool(caplog.records) == waits
 
 
 @pytest.mark.scenario("RF-11")
@@ -517,6 +527,16 @@ def test_failing_list_is_repeated_with_growing_delays_and_its_error_is_kept(scen
     s.sim.advance(60.0)
     gaps = [later - earlier for earlier, later in pairwise(s.server.times[:5])]
     assert all(low <= gap <= 2 * low for gap, low in zip(gaps, [0.8, 1.6, 3.2, 6.4], strict=True))
+    assert s.reflector.last_error == ""
+
+
+def test_error_is_over_once_a_watch_is_open_however_quiet_it_is(scene: Make) -> None:
+    s = scene(page(5), Refused(), Refused(), watched(), streaming=False)
+    assert s.reflector.last_error == "connection refused"
+
+    s.sim.advance(10.0)
+
+    assert s.server.questions[-1] == "watch 5"
     assert s.reflector.last_error == ""
 
 

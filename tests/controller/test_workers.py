@@ -99,6 +99,7 @@ def test_a_failure_is_retried_until_it_succeeds_and_only_then_forgotten(sim: Sim
     room.stop.set()
 
 
+@pytest.mark.scenario("CT-08")
 @pytest.mark.parametrize(
     "function",
     [
@@ -111,6 +112,7 @@ def test_a_failure_is_retried_until_it_succeeds_and_only_then_forgotten(sim: Sim
 def test_a_bug_is_counted_logged_with_its_traceback_and_retried(
     sim: Simulation, room: Room, caplog: pytest.LogCaptureFixture, function: Callable[[Request], Result]
 ) -> None:
+    """What nobody raised on purpose is a panic: counted, logged as a bug, and tried again; the worker goes on."""
     room.queue.add(A)
     room.work(function)
     sim.advance(0.012)  # the first run, and the retry after 5 ms
