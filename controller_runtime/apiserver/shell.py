@@ -127,6 +127,8 @@ class _Connection(Protocol):
 
     def get_write_buffer_size(self) -> int: ...
 
+    def is_closing(self) -> bool: ...
+
     def abort(self) -> None: ...
 
 
@@ -158,12 +160,14 @@ class _Watcher:
             self._watches.add(self)
             while not await self._run():
                 try:
-                    await asyncio.wait_for(writer.drain(), _STALL_LIMIT)
+                    async with asyncio.timeout(_STALL_LIMIT):
+                        await writer.drain()
                 except TimeoutError:
                     log.warning("a watch is given up, its reader has stopped reading", path=request.path)
                     connection.abort()
                     return response
-            await response.write_eof()
+            if not connection.is_closing():
+                await response.write_eof()
         finally:
             self._watch = None
             self._watches.remove(self)
@@ -185,6 +189,9 @@ class _Watcher:
         if self._watch is None or self._connection is None or self._turn.done():
             return
         for _ in range(_TAKES):
+            if self._connection.is_closing():  # the reader is gone, and what is written to it too
+                self._end_turn(True)
+                return
             if self._connection.get_write_buffer_size() > _BUFFERED:
                 self._end_turn(False)
                 return

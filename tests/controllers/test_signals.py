@@ -28,8 +28,12 @@ with handled_signals(host, stop) as signals:
 
 
 def start(*, stays: bool) -> subprocess.Popen[str]:
+    heeding = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # the tests may run under nohup
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.format(stays=stays)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", heeding + PROGRAM.format(stays=stays)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
