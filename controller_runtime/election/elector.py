@@ -97,8 +97,11 @@ class LeaderElector:
 
     @property
     def stop_timeout(self) -> float:
-        """Seconds that `run` may go on once its stop is set: a request in flight, then the release."""
-        return self._config.renew_deadline + 2 * self._config.request_timeout
+        """Seconds that `run` should get once its stop is set: a renewal in flight, then the release.
+
+        A server that takes longer is not worth the wait: then the lease expires.
+        """
+        return 2 * self._config.retry_period
 
     def is_leader(self) -> bool:
         """True while we lead; cheap enough to ask before each step."""
@@ -221,24 +224,26 @@ class LeaderElector:
         if term.is_over():
             raise self._lost("the deadline passed before it could be given back")
         self._term = None
-        deadline = self._host.monotonic() + self._config.renew_deadline
+        deadline = self._host.monotonic() + self._config.retry_period  # a stop does not wait long for a silent server
         try:
             while self._config.release_on_stop and not stop.is_cancelled() and self._host.monotonic() < deadline:
-                if self._release():
+                if self._release(deadline):
                     return
         except (APIError, ConnectionLost, DecodeError) as error:
             log.warning("lease not released, it will expire", lease=self.lock, error=error)
 
-    def _release(self) -> bool:
+    def _release(self, deadline: float) -> bool:
         """Blank the lease if it names us at this moment; False if somebody wrote it meanwhile."""
-        record = self.lock.read(self._deadline())
+        record = self.lock.read(deadline)
         if record.holder != self.identity:
             return True
         stamp = microtime(self._host.now())
+        free = LeaseRecord("", 1, stamp, stamp, record.transitions)
         try:
-            self._write(self.lock.update, LeaseRecord("", 1, stamp, stamp, record.transitions))
+            self.lock.update(free, deadline)
         except Conflict:
             return False
+        self._note(free)
         log.info("released the lease", lease=self.lock, identity=self.identity)
         return True
 

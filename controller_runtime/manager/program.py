@@ -122,7 +122,7 @@ class Program:
             try:
                 runnable.run(self._runnables_stop)
             except (Cancelled, ConnectionLost):  # giving up when told to is no failure, nor is what was given up
-                if not (self._stopping.is_cancelled() or self._runnables_stop.is_cancelled()):
+                if not any(stop.is_cancelled() for stop in (self._stopping, self._election_stop, self._runnables_stop)):
                     raise
 
         # Its failure stops the whole, not at once the other runnables.

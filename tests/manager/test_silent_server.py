@@ -19,6 +19,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Result
 from controller_runtime.core.host import Thread
 from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -63,11 +64,17 @@ def is_watch(request: HTTPRequest) -> bool:
     return ("watch", "1") in request.query
 
 
-def started(sim: Simulation, is_lost: Callable[[HTTPRequest], bool], *, writes: str = "") -> Program:
+def started(
+    sim: Simulation,
+    is_lost: Callable[[HTTPRequest], bool],
+    *,
+    writes: str = "",
+    election: LeaderElectionConfig | None = None,
+) -> Program:
     host: SimulatedHost = sim.host("r0")
     server = InProcessTransport(host, APIServer(host))
     Client(host, server).create(NODES, {"metadata": {"name": "node"}})
-    manager = Manager(host, FaultyTransport(host, server, unanswered(is_lost)), grace=GRACE)
+    manager = Manager(host, FaultyTransport(host, server, unanswered(is_lost)), grace=GRACE, leader_election=election)
     if writes == "runnable":
         manager.add(Registering(manager.client))
     else:
@@ -103,6 +110,22 @@ def test_a_write_that_waits_for_an_answer_is_given_up_when_the_grace_ends(sim: S
     sim.advance(GRACE - 0.1)
     assert not program.thread.join_until(sim.time)
     sim.advance(0.2)
+
+    assert program.thread.join_until(sim.time)
+    assert program.outcome.failure is None
+
+
+@pytest.mark.parametrize("in_flight", [True, False], ids=["renewal in flight", "between two renewals"])
+def test_a_leader_does_not_wait_long_to_give_its_lease_back(sim: Simulation, in_flight: bool) -> None:
+    election = LeaderElectionConfig(name="seen", namespace="kube-system", retry_period=2.0)
+    silent: list[str] = []
+    program = started(sim, lambda request: bool(silent), election=election)
+
+    silent.append("from now on")
+    if in_flight:
+        sim.advance(2.5)
+    program.stop.set()
+    sim.advance(2 * election.retry_period)
 
     assert program.thread.join_until(sim.time)
     assert program.outcome.failure is None
