@@ -9,7 +9,8 @@ these parts. Nothing here modifies what it is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from controller_runtime.api.schema import Schema
@@ -163,14 +164,14 @@ def merged(schema: Schema | None, live: Any, applied: Any) -> Any:
 def _merged_list(live: Parts, applied: Parts) -> list[Any]:
     """Elements of the configuration in its order; the others before what they stood before."""
     olds = {step: item for step, _, item in reversed(live)}
-    steps = [step for step, _, _ in applied]
-    shared = [step for step in steps if step in olds]
+    steps = {step: None for step, _, _ in applied}
+    shared = deque(step for step, _, _ in applied if step in olds)
     rest, result = live[::-1], []
     for step, child, item in applied:
         while rest and (not shared or rest[-1][0] != shared[0]):
             result += _unless_spoken_of(rest.pop(), steps)
         if shared and shared[0] == step:
-            shared.pop(0)
+            shared.popleft()
             if rest:
                 rest.pop()
         result.append(merged(child, olds.get(step, ABSENT), item))
@@ -179,7 +180,7 @@ def _merged_list(live: Parts, applied: Parts) -> list[Any]:
     return result
 
 
-def _unless_spoken_of(part: tuple[str, Schema | None, Any], steps: list[str]) -> list[Any]:
+def _unless_spoken_of(part: tuple[str, Schema | None, Any], steps: Mapping[str, None]) -> list[Any]:
     return [] if part[0] in steps else [part[2]]
 
 

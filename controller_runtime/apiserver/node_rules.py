@@ -101,8 +101,9 @@ def _cidr_causes(spec: Object) -> list[Cause]:
 
 
 def _address_causes(addresses: Sequence[Any]) -> list[Cause]:
+    first: dict[Any, int] = {}
     return [
         duplicate(f"status.addresses[{index}]", address)
         for index, address in enumerate(addresses)
-        if address in addresses[:index]
+        if first.setdefault(tuple(sorted(address.items())), index) != index
     ]

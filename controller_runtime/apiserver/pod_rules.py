@@ -108,10 +108,14 @@ def _containers(spec: Object) -> Iterator[Object]:
 
 def _may_become(old: Object, new: Object) -> bool:
     """Whether a running pod's spec may change in this way."""
-    tolerations, grace = new.get("tolerations", ()), new.get("terminationGracePeriodSeconds")
+    grace = new.get("terminationGracePeriodSeconds")
     before = old.get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-    kept = all(toleration in tolerations for toleration in old.get("tolerations", ()))
+    kept = _tolerated(old) <= _tolerated(new)
     return kept and (grace == before or (before < 0 and grace == 1)) and _fixed(old) == _fixed(new)
+
+
+def _tolerated(spec: Object) -> set[tuple[Any, ...]]:
+    return {tuple(sorted(toleration.items())) for toleration in spec.get("tolerations", ())}
 
 
 def _fixed(spec: Object) -> dict[str, Any]:
