@@ -41,11 +41,11 @@ class ReleasesWithoutLooking(LeaderElector):
             super().run(stop)
         except LeadershipLost:
             self.has_failed, self._term = True, None
-            self._release()
+            self._release(self._deadline())
             raise
 
-    def _release(self) -> bool:
-        record = self.lock.read(self._deadline())
+    def _release(self, deadline: float) -> bool:
+        record = self.lock.read(deadline)
         stamp = microtime(self._host.now())
         try:
             self._write(self.lock.update, LeaseRecord("", 1, stamp, stamp, record.transitions))

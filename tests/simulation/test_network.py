@@ -111,6 +111,23 @@ def test_a_call_that_fails_may_have_been_a_success(
     assert bench.fired == [fault]
 
 
+def test_closing_gives_up_what_waits_for_an_answer(make: Make, sim: Simulation) -> None:
+    bench = make(Fault(Kind.LOSE_REQUEST, "r0", 0))
+    lost: list[str] = []
+
+    def ask() -> None:
+        with pytest.raises(ConnectionLost) as caught:
+            bench.client.create(NODES, NODE)
+        lost.append(str(caught.value))
+
+    bench.host.spawn("asker", ask)
+    sim.settle()
+    bench.client.transport.close()
+    sim.settle()
+
+    assert (lost, sim.time) == (["POST /api/v1/nodes: given up"], 0.0)
+
+
 def test_a_late_request_lands_though_its_caller_gave_up(make: Make, sim: Simulation) -> None:
     bench = make(Fault(Kind.SLOW_REQUEST, "r0", 0, 8.0))
     with pytest.raises(ConnectionLost, match="no answer in time"):

@@ -72,10 +72,10 @@ def test_a_renewal_that_is_not_bounded_is_found_within_10_seeds_and_shrunk(monke
     assert len(small.script) <= 2 <= len(found.script)
 
 
-def test_a_release_without_a_fresh_look_is_found_within_20_seeds_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_without_a_fresh_look_is_found_within_30_seeds_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager, "LeaderElector", ReleasesWithoutLooking)
 
-    found = first_failure(20, "freezes")
+    found = first_failure(30, "freezes")
     small = smallest(found)
 
     assert found.invariant == small.invariant == "one leader at most"

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network import Connection, Network
@@ -26,25 +24,43 @@ class NetworkTransport:
     def __init__(self, network: Network, host: SimulatedHost) -> None:
         self._network = network
         self._host = host
+        # Guards the connections whose answer is waited for.
+        self._lock = host.lock("network transport")
+        self._in_hand: dict[Connection, None] = {}
 
     def __str__(self) -> str:
         return f"{self._host.name} over the simulated network"
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         """See `transport.Transport.request`."""
-        return _first(self._network.begin(self._host, request), request, deadline)
+        return self._first(self._network.begin(self._host, request), request, deadline)
 
     def stream(self, request: HTTPRequest, deadline: float) -> NetworkStream:
         """See `transport.Transport.stream`."""
         connection = self._network.begin(self._host, request)
-        response = _first(connection, request, deadline)
+        response = self._first(connection, request, deadline)
         return NetworkStream(connection, response, f"{request.method} {request.path}")
 
     def close(self) -> None:
-        """See `transport.Transport.close`; there is nothing to close."""
+        """See `transport.Transport.close`."""
+        with self._lock:
+            in_hand = [*self._in_hand]
+        for connection in in_hand:
+            connection.close()
+
+    def _first(self, connection: Connection, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        with self._lock:
+            self._in_hand[connection] = None
+        arrived = connection.mailbox.take(deadline)
+        with self._lock:
+            del self._in_hand[connection]
+        if isinstance(arrived, HTTPResponse):
+            return arrived
+        how = "given up" if connection.is_closed() else "no answer in time" if arrived is None else "connection refused"
+        raise ConnectionLost(f"{request.method} {request.path}: {how}")
 
 
-class NetworkStream:
+class NetworkStream(Stream):
     """A `transport.Stream` over a simulated network. Threads: one reads, any closes."""
 
     def __init__(self, connection: Connection, response: HTTPResponse, what: str) -> None:
@@ -72,19 +88,3 @@ class NetworkStream:
     def close(self) -> None:
         """See `transport.Stream.close`."""
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()
-
-
-def _first(connection: Connection, request: HTTPRequest, deadline: float) -> HTTPResponse:
-    arrived = connection.mailbox.take(deadline)
-    if isinstance(arrived, HTTPResponse):
-        return arrived
-    how = "no answer in time" if arrived is None else "connection refused"
-    raise ConnectionLost(f"{request.method} {request.path}: {how}")
