@@ -24,6 +24,7 @@ from controller_runtime.apiserver.strategy import deletion_grace, is_finished
 from controller_runtime.core.host import Clock
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_LONGEST_GRACE = 100 * 365 * 86400  # seconds; the calendar ends somewhere
 _KEPT_NAMESPACES = ("default", "kube-system", "kube-public")
 
 Object = Mapping[str, Any]
@@ -109,7 +110,7 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
     """
     metadata = dict(old["metadata"])
     _set_finalizers(metadata, options)
-    grace = deletion_grace(kind, old, options.grace_period_seconds)
+    grace = min(deletion_grace(kind, old, options.grace_period_seconds), _LONGEST_GRACE)
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))
         if kind is not NAMESPACE:

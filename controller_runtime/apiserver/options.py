@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 import msgspec
@@ -118,6 +118,9 @@ class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str | None = None
 
 
+_Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+
+
 class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
     """How an object is deleted.
 
@@ -129,7 +132,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         dry_run: `["All"]` to change nothing.
     """
 
-    grace_period_seconds: int | None = None
+    grace_period_seconds: _Int64 | None = None
     preconditions: _Preconditions = _Preconditions()
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ten thousand requests that nobody should send: each is answered, none of them by a failure of the server."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterator
+
+import pytest
+from malformed import Case, Malformed
+from sample_objects import collection_of, sample_of
+
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.history import History
+from controller_runtime.apiserver.kinds import KINDS, Kind
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.watch import ObjectWatch
+from controller_runtime.testing.simulation import Simulation
+
+ROWS, REQUESTS_OF_A_ROW = 20, 500
+STORED = [kind for kind in KINDS if kind.is_stored]
+# What a header may hold: anything printable; a line's end would begin another header.
+HEADER = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+
+
+@pytest.fixture
+def server(sim: Simulation) -> Iterator[APIServer]:
+    """With an object `a` of every kind, and little memory for the past."""
+    serving = APIServer(sim.host("apiserver"), history=History(changes=100))
+    yield serving
+    serving.close()
+
+
+def add(server: APIServer, kind: Kind) -> HTTPResponse:
+    body = json.dumps(sample_of(kind)).encode()
+    answer = server.handle(HTTPRequest("POST", collection_of(kind), (), {}, body))
+    assert isinstance(answer, HTTPResponse)
+    return answer
+
+
+def send(server: APIServer, seed: int, count: int) -> None:
+    """Send a row's first requests, and check each answer. Objects that were deleted are put back now and then."""
+    for number, case in enumerate(itertools.islice(Malformed(seed), count)):
+        if number % 25 == 0:
+            for kind in STORED:
+                add(server, kind)
+        version = server.storage.version
+        answer = server.handle(case.request, lambda: None)
+        check(case, answer)
+        refused = isinstance(answer, HTTPResponse) and answer.status >= 400
+        assert not refused or server.storage.version == version, case
+
+
+def check(case: Case, answer: HTTPResponse | Watch) -> None:
+    """The answer has one of the right codes, and is what clients can read."""
+    if not isinstance(answer, HTTPResponse):
+        lines, _ = answer.take()
+        answer.close()
+        assert all(json.loads(line)["type"] for line in lines)
+        return
+    assert answer.status in case.codes or is_recorded_fault(answer), (case, answer)
+    assert all(name == name.lower() and HEADER.fullmatch(value) for name, value in answer.headers.items()), case
+    content = answer.body.decode()
+    if answer.headers.get("content-type") == "application/json" and answer.status != 304:
+        told = json.loads(content)
+        refused = answer.status >= 400
+        assert not refused or (told["kind"], told["status"], told["code"]) == ("Status", "Failure", answer.status), case
+    elif answer.status >= 400:
+        assert (answer.status, content) == (404, "404 page not found\n"), case
+
+
+def is_recorded_fault(answer: HTTPResponse) -> bool:
+    """A real server takes the blame (500) for a configuration that does not fit its schema."""
+    return answer.status == 500 and b'"message":"failed to create typed patch object' in answer.body
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.plural}.{kind.group}") for kind in KINDS])
+def test_what_is_spoiled_was_valid(kind: Kind, server: APIServer) -> None:
+    assert add(server, kind).status == 201
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(ROWS))
+def test_a_malformed_request_is_refused_and_changes_nothing(
+    seed: int, server: APIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    send(server, seed, REQUESTS_OF_A_ROW)
+
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_malformed_requests_leave_nothing_behind(server: APIServer) -> None:
+    send(server, 0, 1000)
+    before = blocks(server)
+
+    for _ in range(4):
+        send(server, 0, 1000)
+
+    assert blocks(server) < before * 1.05
+    assert [one for one in gc.get_objects() if isinstance(one, ObjectWatch)] == []
+
+
+def blocks(server: APIServer) -> int:
+    """How much memory is in use once the objects are back to one `a` of each kind."""
+    for kind in STORED:
+        for _ in range(2):  # the second one takes what the first has marked
+            server.handle(HTTPRequest("DELETE", collection_of(kind), (("gracePeriodSeconds", "0"),)))
+        add(server, kind)
+    gc.collect()
+    return sys.getallocatedblocks()
