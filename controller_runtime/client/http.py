@@ -46,11 +46,10 @@ class HTTPTransport:
         self._host = host
         self._endpoint = endpoint_of(configuration, user_agent(host))
         self._authorization = Authorization(host, configuration)
-        # Guards the three below.
+        # Guards the two below.
         self._lock = host.lock("http transport")
         self._in_hand: dict[Wire, None] = {}  # exchanges, and streams until their headers are here
         self._idle: list[Wire] = []  # the latest is used first, so that the others can grow old
-        self._closed = False
 
     def __str__(self) -> str:
         return str(self._endpoint)
@@ -96,7 +95,6 @@ class HTTPTransport:
     def close(self) -> None:
         """See `transport.Transport.close`."""
         with self._lock:
-            self._closed = True
             idle, self._idle = self._idle, []
             in_hand = [*self._in_hand]
         for connection in idle:
@@ -131,7 +129,7 @@ class HTTPTransport:
         connection.idle_since = self._host.monotonic()
         with self._lock:
             del self._in_hand[connection]
-            kept = reusable and not self._closed and len(self._idle) < _IDLE_KEPT
+            kept = reusable and len(self._idle) < _IDLE_KEPT
             if kept:
                 self._idle.append(connection)
         if not kept:

@@ -62,8 +62,8 @@ class Transport(Protocol):
         """
 
     def close(self) -> None:
-        """Give up what is in hand, and keep no connection from now on. Idempotent.
+        """Give up what is in hand, and let go of connections kept for later. Idempotent.
 
         Requests, and streams whose headers are not here yet, end with `ConnectionLost` at
-        once; streams in progress are their readers' to close. Later calls work as before.
+        once; streams in progress are their readers' to close. Later calls connect anew.
         """

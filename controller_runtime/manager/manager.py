@@ -208,7 +208,7 @@ class Manager:
     def run(self, stop: Stop | None = None) -> None:
         """Run until `stop` is set or something fails; then stop everything, in order.
 
-        The client still works afterwards, but the transport keeps no connection open.
+        The client still works afterwards; then the transport is its user's to close again.
 
         Raises:
             UsageError: It has run before.

@@ -56,6 +56,7 @@ def test_a_write_comes_back_by_the_front_door() -> None:
         manager.run(stop)
 
         assert labels_of(manager.client.get(NODES, Request("a"), dict)) == {"zone": "z1"}
+        manager.transport.close()
 
 
 def test_a_kubeconfig_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
