@@ -13,18 +13,21 @@ import ssl
 import threading
 from collections.abc import Callable
 from typing import Protocol
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from aiohttp import web
 from aiohttp.http import HttpVersion11
 
-from controller_runtime.api.wire import BODY_LIMIT, Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.wire import Handler, HTTPResponse, Watch
+from controller_runtime.apiserver.shell_log import ServerLog
+from controller_runtime.apiserver.shell_request import read
 from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 
 LOOPBACK = "127.0.0.1"
 
+# Bytes of a request's first line and of one header: selectors and tokens can be long.
+_LINE_LIMIT = 64 * 1024
 # Seconds that a reader may leave a full buffer untouched before its connection is given up.
 _STALL_LIMIT = 30.0
 # Bytes of one watch that may wait in this process; what is beyond waits in the core's history, where it can expire.
@@ -58,7 +61,14 @@ class Shell:
         self._watches.loop = loop
         self._watches.thread = threading.get_ident()
         self._aiohttp = web.Server(
-            self._serve, handler_cancellation=True, access_log=None, auto_decompress=False, lingering_time=1.0
+            self._serve,
+            handler_cancellation=True,
+            access_log=None,
+            logger=ServerLog(),
+            auto_decompress=False,
+            lingering_time=1.0,
+            max_line_size=_LINE_LIMIT,
+            max_field_size=_LINE_LIMIT,
         )
         self._listener = await loop.create_server(self._aiohttp, LOOPBACK, port, ssl=context, backlog=1024)
         bound: int = self._listener.sockets[0].getsockname()[1]
@@ -74,7 +84,12 @@ class Shell:
             await self._aiohttp.shutdown(_GRACE)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        asked = HTTPRequest(request.method, *_target(request), _headers(request), await _body(request))
+        try:
+            asked = await read(request)
+        except TimeoutError:
+            refused = web.Response(status=408, text="the body did not arrive\n")
+            refused.force_close()
+            return refused
         watcher = _Watcher(self._watches)
         answer = self._handler.handle(asked, watcher.on_ready)
         if isinstance(answer, HTTPResponse):
@@ -228,38 +243,6 @@ class _Watcher:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _target(request: web.BaseRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Path and query as they stand on the wire, percent-decoded; aiohttp's own are normalised."""
-    target = request.raw_path
-    if not target.startswith("/"):
-        parts = urlsplit(target)  # the absolute form, as for a proxy
-        target = f"{parts.path or '/'}?{parts.query}"
-    path, _, query = target.partition("?")
-    return unquote(path), tuple(parse_qsl(query, keep_blank_values=True)) if query else ()
-
-
-def _headers(request: web.BaseRequest) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    for name, value in request.headers.items():
-        key = name.lower()
-        headers[key] = f"{headers[key]}, {value}" if key in headers else value
-    return headers
-
-
-async def _body(request: web.BaseRequest) -> bytes:
-    """The body, or the first byte too many of it."""
-    if not request.can_read_body:
-        return b""
-    if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
-        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    parts: list[bytes] = []
-    size = 0
-    while size <= BODY_LIMIT and (part := await request.content.readany()):
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)[: BODY_LIMIT + 1]
 
 
 async def serve(
