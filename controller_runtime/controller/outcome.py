@@ -71,6 +71,6 @@ def _retry_after(error: BaseException) -> float:
 
 
 def _text(error: BaseException) -> str:
-    """The error in one line, with what caused it."""
-    text = f"{type(error).__name__}: {error}"
-    return f"{text} (caused by {_text(error.__cause__)})" if error.__cause__ is not None else text
+    """The error in one line, with what caused it unless it says so itself."""
+    text, cause = f"{type(error).__name__}: {error}", error.__cause__
+    return text if cause is None or str(cause) in text else f"{text} (caused by {_text(cause)})"

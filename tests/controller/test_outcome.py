@@ -129,12 +129,19 @@ def test_each_end_is_one_line_with_why_it_ran(
     assert (fields_of(record)["causes"], fields_of(record)["took"]) == ("retry", 0.25)
 
 
-def test_the_line_of_a_failure_names_what_caused_it(
-    queue: WorkQueue[Request], caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        pytest.param("no answer", "ConnectionLost: no answer (caused by OSError: refused)", id="what it does not say"),
+        pytest.param("no answer: refused", "ConnectionLost: no answer: refused", id="what it says itself"),
+    ],
+)
+def test_the_line_of_a_failure_names_what_caused_it_once(
+    queue: WorkQueue[Request], caplog: pytest.LogCaptureFixture, message: str, said: str
 ) -> None:
-    error = ConnectionLost("no answer")
+    error = ConnectionLost(message)
     error.__cause__ = OSError("refused")
 
     end(queue, error)
 
-    assert fields_of(caplog.records[0])["error"] == "ConnectionLost: no answer (caused by OSError: refused)"
+    assert fields_of(caplog.records[0])["error"] == said
