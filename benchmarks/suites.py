@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
+from benchmarks import server_suite
 from benchmarks.harness import PeerFailed, Row, cpu_seconds_of, ratio, repeated, run_peer
 from benchmarks.nodes import filled_server
 from controller_runtime.core.host import Host
@@ -123,10 +124,16 @@ def hollow(host: Host, sizes: Sizes) -> list[Row]:
     return [attrs.evolve(row, note=row.note or "budget 0.35 cores, 200 MiB") for row in rows]
 
 
+def server(host: Host, sizes: Sizes) -> list[Row]:
+    """What the embedded server costs, beside its budgets."""
+    return server_suite.server(host, sizes.nodes, sizes.runs)
+
+
 SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
     "ttl": ttl,
     "queue": queue,
     "lease": lease,
     "hollow": hollow,
+    "server": server,
 }

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded server without TLS, which the command does not offer: prints its port, ends with standard input."""
+
+from __future__ import annotations
+
+import sys
+
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.shell_thread import LoopbackServer
+from controller_runtime.core.system import SystemHost
+
+
+def main() -> None:
+    """Serve."""
+    host = SystemHost()
+    with LoopbackServer(host, APIServer(host)) as server:
+        print(server.port, flush=True)  # noqa: T201
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cheapest client there can be, so that what is measured is the server."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import socket
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import yaml
+
+
+@attrs.frozen
+class Address:
+    """Where a server is, and what opens it; without an authority it is asked in plain HTTP."""
+
+    port: int
+    token: str = ""
+    authority: str = ""
+
+    @classmethod
+    def of(cls, kubeconfig: str) -> Address:
+        """The one a kubeconfig names, or `plain:PORT`."""
+        if kubeconfig.startswith("plain:"):
+            return cls(int(kubeconfig.removeprefix("plain:")))
+        content = yaml.safe_load(Path(kubeconfig).read_text())
+        cluster, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        return cls(int(cluster["server"].rpartition(":")[2]), user["token"], authority)
+
+
+class Connection:
+    """One keep-alive connection with at most one request on its way. Threads: one."""
+
+    def __init__(self, address: Address) -> None:
+        self._sock = socket.create_connection(("127.0.0.1", address.port))
+        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if address.authority:
+            context = ssl.create_default_context(cadata=address.authority)
+            self._sock = context.wrap_socket(self._sock, server_hostname="127.0.0.1")
+        self._head = f"host: x\r\nauthorization: Bearer {address.token}\r\ncontent-type: application/json\r\n"
+        self._read = b""
+
+    def send(self, method: str, path: str, content: Any = None) -> None:
+        """Send a request."""
+        body = b"" if content is None else json.dumps(content).encode()
+        head = f"{method} {path} HTTP/1.1\r\n{self._head}content-length: {len(body)}\r\n\r\n"
+        self._sock.sendall(head.encode() + body)
+
+    def answer(self) -> bytes:
+        """The body of the answer."""
+        self.read_until(b"\r\n\r\n")
+        head, _, self._read = self._read.partition(b"\r\n\r\n")
+        assert head[9:12] in (b"200", b"201"), head
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        parts = [self._read]
+        missing = length - len(self._read)
+        while missing > 0:
+            parts.append(self._sock.recv(missing))
+            missing -= len(parts[-1])
+        self._read = b""
+        return b"".join(parts)
+
+    def ask(self, method: str, path: str, content: Any = None) -> dict[str, Any]:
+        """Send a request and decode the answer."""
+        self.send(method, path, content)
+        decoded: dict[str, Any] = json.loads(self.answer())
+        return decoded
+
+    def read_until(self, end: bytes) -> None:
+        """Read until `end` has come."""
+        while end not in self._read:
+            data = self._sock.recv(262144)
+            assert data, "the server has closed the connection"
+            self._read += data
+
+    def drop(self) -> None:
+        """Forget what has been read."""
+        self._read = b""
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._sock.close()
+
+
+@contextmanager
+def connections(address: Address, count: int) -> Iterator[Sequence[Connection]]:
+    """So many connections."""
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(contextlib.closing(Connection(address))) for _ in range(count)]
+
+
+def memory_of(pid: int) -> float:
+    """MiB that a running process has in memory (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    fields: Mapping[str, str] = dict(line.split(":", 1) for line in status.splitlines())
+    return int(fields["VmRSS"].split()[0]) / 1024
