@@ -18,7 +18,7 @@ CONFIGS = "/api/v1/namespaces/default/configmaps"
 APPLY = "application/apply-patch+yaml"
 YAML = {"content-type": "application/yaml"}
 MANY = 30_000
-DEEP = b'{"a":' * 100_000
+DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 
 
 @pytest.fixture(autouse=True)
