@@ -53,7 +53,7 @@ class Watch(Protocol):
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
         """The next lines, each ended by a newline, and whether the stream is over after them.
 
-        Never blocks; no lines and False means there is nothing yet.
+        Never blocks; fewer than `limit` and False means there is no more for now: `on_ready` tells when there is.
         """
 
     def next_wake(self) -> float | None:

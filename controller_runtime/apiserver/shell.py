@@ -32,8 +32,8 @@ _LINE_LIMIT = 64 * 1024
 _STALL_LIMIT = 30.0
 # Bytes of one watch that may wait in this process; what is beyond waits in the core's history, where it can expire.
 _BUFFERED = 256 * 1024
-# Takes in one pass of the loop, so that a watch with much to say leaves time for others: one that
-# empties it, as a rule, and one that finds it empty.
+# Lines of one take, and takes in one pass of the loop: a watch with much to say leaves time for others.
+_LINES = 64
 _TAKES = 2
 # Seconds that requests in hand get when the shell stops.
 _GRACE = 0.5
@@ -210,15 +210,16 @@ class _Watcher:
             if self._connection.get_write_buffer_size() > _BUFFERED:
                 self._end_turn(False)
                 return
-            lines, over = self._watch.take()
+            lines, over = self._watch.take(_LINES)
             if lines:
                 data = b"".join(lines)
                 self._connection.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
             if over:
                 self._end_turn(True)
                 return
-            if not lines:
-                self._set_timer(self._watch.next_wake())
+            if len(lines) < _LINES:
+                if self._timer is None:  # one that fires early finds nothing and sets the next: cheaper than moving it
+                    self._set_timer(self._watch.next_wake())
                 return
         self._watches.mark_due(self)
 
@@ -227,13 +228,8 @@ class _Watcher:
             self._turn.set_result(over)
 
     def _set_timer(self, seconds: float | None) -> None:
-        if seconds is None:
-            return
-        due = self._watches.loop.time() + seconds
-        # One that fires early finds nothing and sets the next, which is cheaper than moving it at each event.
-        if self._timer is None or self._timer.when() > due:
-            self._cancel_timer()
-            self._timer = self._watches.loop.call_at(due, self._on_timer)
+        if seconds is not None:
+            self._timer = self._watches.loop.call_later(seconds, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None

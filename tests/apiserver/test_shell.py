@@ -34,7 +34,7 @@ class EndlessWatch:
         if self._left == self.taken:
             return [], False
         self.taken += 1
-        return [self._line], False
+        return [self._line] * (limit if self._left is None else 1), False
 
     def next_wake(self) -> float | None:
         return None
@@ -66,7 +66,7 @@ class Core:
                 self.watches.append(EndlessWatch(b"{}\n", 1))
                 return self.watches[-1]
             case "/flood":
-                self.watches.append(EndlessWatch(b"x" * 65_535 + b"\n", None))
+                self.watches.append(EndlessWatch(b"x" * 1023 + b"\n", None))
                 return self.watches[-1]
         if len(request.body) > BODY_LIMIT:
             return HTTPResponse(413, {}, b"too large")
