@@ -35,6 +35,7 @@ CHANCE_AND_TIME = {
 MAY_TOUCH_THE_SYSTEM = (
     "controller_runtime/core/system.py",
     "controller_runtime/testing/simulation/*.py",
+    "controller_runtime/testing/tcp_proxy.py",
     "controller_runtime/apiserver/shell*.py",
     "controller_runtime/apiserver/__main__.py",
     "controller_runtime/apiserver/tls.py",

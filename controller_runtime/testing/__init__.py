@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from controller_runtime.testing.recording import RecordingTransport
     from controller_runtime.testing.server_process import APIServerProcess
     from controller_runtime.testing.simulation import Simulation
+    from controller_runtime.testing.tcp_proxy import TCPProxy
     from controller_runtime.testing.waiting import eventually
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "Refused",
     "SilentStream",
     "Simulation",
+    "TCPProxy",
     "a_lease",
     "a_node",
     "a_pod",
@@ -64,6 +66,7 @@ _HOMES = {
     "InProcessTransport": "client.inprocess",
     "RecordingTransport": "testing.recording",
     "Simulation": "testing.simulation",
+    "TCPProxy": "testing.tcp_proxy",
     **dict.fromkeys(("a_lease", "a_node", "a_pod"), "testing.objects"),
     "eventually": "testing.waiting",
 }
