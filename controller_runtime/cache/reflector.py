@@ -16,7 +16,7 @@ from controller_runtime.cache.recovery import State, classify, recovery
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
 from controller_runtime.core.backoff import Backoff, Retrying
-from controller_runtime.core.errors import APIError, ConnectionLost, ControllerRuntimeError, StreamIdle
+from controller_runtime.core.errors import APIError, ControllerRuntimeError, StreamIdle
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
@@ -36,7 +36,7 @@ INITIAL_SILENCE = 30.0
 """The same for a streamed list, where the server has no reason to pause."""
 
 TOO_SHORT = 1.0
-"""A watch that ends sooner, in seconds, without having said anything has failed."""
+"""A watch that ends sooner, in seconds, without having said anything new has failed."""
 
 
 class Sink(Protocol):
@@ -72,7 +72,8 @@ class Reflector:
         state: What it is doing.
         last_error: Why the last try failed; empty once one has succeeded.
         failed_at: When a try failed last, in monotonic seconds; None for never.
-        heard_at: When the server was heard of last, be it by a bookmark; before that, when this was made.
+        heard_at: When the server was heard of last, be it by a bookmark or by taking a watch up; before that, when
+            this was made. A watch that is taken up after one that was silent is not believed before it says something.
         lists: Lists begun, streamed or paged.
         watches: Watches begun, streamed lists included.
         idle: Streams given up because they were silent.
@@ -91,6 +92,8 @@ class Reflector:
         self._most_recent = False  # until a list succeeds
         self._fruitless = 0
         self._initial: dict[Request, Cached] = {}  # a streamed list, as far as it has come
+        self._watching_since: float | None = None
+        self._was_silent = False  # the stream before this one
         self.state = self._relist
         self.last_error = ""
         self.failed_at: float | None = None
@@ -133,26 +136,38 @@ class Reflector:
         self.lists += initial
         began = self._host.monotonic()
         timeout = self._host.random.uniform(*WATCH_TIMEOUT)
-        heard = False
+        before = self._version
         with self._source.watch(self._wanted(), timeout=timeout, initial_events=initial) as stream:
             forget = stop.on_set(stream.close)
-            if not initial:
-                self.last_error = ""  # it may be quiet for long
+            self._taken_up()
             try:
                 while (events := stream.read(self._patience(began + timeout + SLACK))) is not None:
-                    heard = True
                     self._take(events)
             finally:
                 forget()
         if stop.is_set():
             return
+        ended = self._host.monotonic()
         if self.state is State.STREAMING:
             raise ControllerRuntimeError(f"{self._source}: the streamed list ended before it was complete")
-        if not heard and self._host.monotonic() - began < TOO_SHORT:
-            raise ConnectionLost(f"{self._source}: the watch ended at once, without a word")
+        if self._version == before and ended - began < TOO_SHORT:
+            raise ControllerRuntimeError(f"{self._source}: the watch ended at once, without saying anything new")
+        self._worked_until(ended)
+
+    def _taken_up(self) -> None:
+        if not self._was_silent:
+            self.heard_at = self._host.monotonic()
+        if self.state is State.WATCHING:
+            self._watching_since = self._host.monotonic()
+            self.last_error = ""  # it may be quiet for long
+
+    def _worked_until(self, instant: float) -> None:
+        if self._watching_since is not None:
+            self._retrying.worked(instant - self._watching_since)
+            self._watching_since = None
 
     def _take(self, events: Iterator[WatchEvent | Undecodable]) -> None:
-        self.heard_at = self._host.monotonic()
+        self._heard()
         for event in events:
             self._fruitless = 0
             if isinstance(event, Undecodable):
@@ -163,6 +178,10 @@ class Reflector:
                 self.last_error = ""
                 self._version = event.version
                 self._sink.apply(event)
+
+    def _heard(self) -> None:
+        self.heard_at = self._host.monotonic()
+        self._was_silent = False
 
     def _collect(self, event: WatchEvent) -> None:
         """Take in one event of a streamed list, which tells of changes too."""
@@ -177,7 +196,9 @@ class Reflector:
 
     def _complete(self, objects: dict[Request, Cached], version: str) -> None:
         self._version = version
-        self.heard_at = self._host.monotonic()
+        self._heard()
+        if self.state is State.STREAMING:  # the stream goes on as a watch
+            self._watching_since = self.heard_at
         self._most_recent = False
         self._fruitless = 0
         self.state = State.WATCHING
@@ -187,9 +208,11 @@ class Reflector:
     def _recover(self, error: ControllerRuntimeError, stop: Stop) -> None:
         self._initial = {}  # half a list is of no use, and holds memory
         self._fruitless += 1
-        self.idle += isinstance(error, StreamIdle)
+        self._was_silent = isinstance(error, StreamIdle)
+        self.idle += self._was_silent
         self.last_error = str(error)
         self.failed_at = self._host.monotonic()
+        self._worked_until(self.heard_at if self._was_silent else self.failed_at)
         failed = self.state
         self.state, wait, most_recent = recovery(
             failed,
@@ -205,7 +228,7 @@ class Reflector:
 
     def _delay(self, error: ControllerRuntimeError) -> float:
         asked = error.retry_after if isinstance(error, APIError) else None
-        return max(self._retrying.next_delay(self._host.monotonic()), asked or 0.0)
+        return max(self._retrying.next_delay(), asked or 0.0)
 
     def _wanted(self) -> str:
         """The version to ask for."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growing delays between tries: exponential, capped, jittered, reset after a healthy time."""
+"""Growing delays between tries: exponential, capped, jittered, forgotten once things have worked for a while."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import attrs
 class Backoff:
     """How delays grow; a value, shared freely.
 
-    The defaults are client-go's for a reflector (`tools/cache/reflector.go`): 0.8 s,
-    doubling, at most 30 s, each stretched by up to its own length, forgotten after
-    two good minutes.
+    The delays are by default client-go's for a reflector (`tools/cache/reflector.go`):
+    0.8 s, doubling, at most 30 s, each stretched by up to its own length. When they are
+    forgotten is not; see `Retrying`.
 
     Attributes:
         initial: Seconds before the second try.
         factor: Growth per failure.
         cap: Longest delay in seconds, before jitter.
         jitter: Each delay is multiplied by 1 + a random part of this.
-        reset_after: Seconds of health after which the delays start again.
+        forgotten_after: Seconds that things must work, at least, for the delays to start again.
     """
 
     initial: float = attrs.field(default=0.8, validator=attrs.validators.gt(0))
     factor: float = attrs.field(default=2.0, validator=attrs.validators.ge(1))
     cap: float = attrs.field(default=30.0)
     jitter: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
-    reset_after: float = attrs.field(default=120.0)
+    forgotten_after: float = attrs.field(default=10.0, validator=attrs.validators.ge(0))
 
     def __attrs_post_init__(self) -> None:
         if self.cap < self.initial:
@@ -44,7 +44,13 @@ class Backoff:
 
 
 class Retrying:
-    """A backoff in use: counts failures, forgets them after a healthy time.
+    """A backoff in use: counts failures in a row.
+
+    They are forgotten once things have worked for as long as the last delay was, and for
+    `forgotten_after` at least. So nobody is asked more often than the delays allow, and yet
+    a server that was restarted is found as soon as after its first restart: with two
+    good minutes in place of that rule, one that is killed each minute is looked for 30 to
+    60 s after it is back.
 
     Threads: one owner, no lock.
     """
@@ -52,13 +58,16 @@ class Retrying:
     def __init__(self, backoff: Backoff, chance: random.Random) -> None:
         self._backoff = backoff
         self._chance = chance
+        self._last_delay = 0.0
         self.failures = 0
-        self._failed_at: float | None = None
 
-    def next_delay(self, now: float) -> float:
-        """Seconds to wait after a failure noticed at `now` (monotonic)."""
-        if self._failed_at is not None and now - self._failed_at > self._backoff.reset_after:
-            self.failures = 0
+    def next_delay(self) -> float:
+        """Seconds to wait after one more failure."""
         self.failures += 1
-        self._failed_at = now
-        return self._backoff.delay(self.failures, self._chance)
+        self._last_delay = self._backoff.delay(self.failures, self._chance)
+        return self._last_delay
+
+    def worked(self, seconds: float) -> None:
+        """What was tried has worked for so long."""
+        if seconds >= max(self._last_delay, self._backoff.forgotten_after):
+            self.failures = 0

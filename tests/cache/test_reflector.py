@@ -145,6 +145,7 @@ def test_streamed_list_that_breaks_is_begun_again(scene: Make) -> None:
     "refusal",
     [
         pytest.param(failure(422, "Invalid"), id="invalid"),
+        pytest.param(failure(400, "BadRequest"), id="bad request"),
         pytest.param(failure(500, "InternalError"), id="internal error"),
         pytest.param(failure(403, "Forbidden"), id="forbidden"),
         pytest.param(watched(line("ADDED", node("a", 1)), End()), id="ended without a bookmark"),
@@ -157,6 +158,28 @@ def test_server_that_does_not_stream_lists_is_listed_at_once(scene: Make, refusa
 
     assert s.server.questions == ["stream 0", "list 0", "watch 7"]
     assert s.held == {"a": "6", "b": "8"}
+
+
+@pytest.mark.parametrize(
+    ("midway", "then"),
+    [
+        pytest.param(error_line(429, "TooManyRequests"), ["stream 0"], id="overloaded"),
+        pytest.param(error_line(503, "ServiceUnavailable"), ["stream 0"], id="down"),
+        pytest.param(error_line(410, "Expired"), ["stream -"], id="expired"),
+        pytest.param(error_line(504, "Timeout"), ["stream 0"], id="out of time"),
+        pytest.param(error_line(500, "InternalError"), ["list 0", "watch 7"], id="broken"),
+    ],
+)
+def test_streamed_list_that_is_refused_midway_fills_nothing_and_begins_again(
+    scene: Make, midway: bytes, then: list[str]
+) -> None:
+    again = page(7) if then[0].startswith("list") else watched(line("ADDED", node("b", 6)), SYNCED)
+    s = scene(watched(line("ADDED", node("a", 1)), midway), again)
+    s.sim.advance(5.0)
+
+    assert s.server.questions == ["stream 0", *then]
+    assert "a" not in s.held
+    assert s.store.filled
 
 
 def test_streamed_list_that_falls_silent_is_listed_instead(scene: Make) -> None:
@@ -276,6 +299,8 @@ def test_watch_that_ends_is_resumed_at_the_last_version(scene: Make, end: Cut | 
     ("steps", "waits"),
     [
         pytest.param([End()], True, id="nothing"),
+        pytest.param([bookmark_line(5), End()], True, id="nothing new"),
+        pytest.param([b"garbage", End()], True, id="nothing readable"),
         pytest.param([bookmark_line(6), End()], False, id="one event"),
         pytest.param([Pause(1.0), End()], False, id="nothing for a second"),
     ],
@@ -283,13 +308,46 @@ def test_watch_that_ends_is_resumed_at_the_last_version(scene: Make, end: Cut | 
 def test_watch_that_ends_at_once_without_a_word_counts_as_an_error(
     scene: Make, steps: list[bytes | End | Pause], waits: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A very short watch is an error if nothing arrived within a second, and a clean end otherwise."""
+    """A very short watch is an error if nothing new arrived within a second, and a clean end otherwise."""
     s = scene(watched(SYNCED, End()), watched(*steps))
     s.sim.advance(30.0)
 
     first, second = s.server.times[1:]
     assert (second - first >= 0.8) == (waits or isinstance(steps[0], Pause))
     assert bool(caplog.records) == waits
+
+
+def test_watches_that_end_at_once_again_and_again_list_after_the_second_and_wait_longer_each_time(scene: Make) -> None:
+    """A server that closes the watch of a forgotten version, and does not say so."""
+    cycle = [page(9, node("a", 8)), watched(End()), watched(End())]
+    s = scene(page(5), watched(End()), watched(End()), *cycle * 5, streaming=False)
+    s.sim.advance(200.0)
+
+    assert s.server.questions[:5] == ["list 0", "watch 5", "watch 5", "list 5", "watch 9"]
+    assert s.held == {"a": "8"}
+    assert len(s.server.asked) < 16
+
+
+@pytest.mark.parametrize(
+    ("stands", "latest"),
+    [
+        pytest.param(9.0, 60.0, id="never long enough"),
+        pytest.param(20.0, 7.0, id="every 20 s"),
+        pytest.param(100.0, 7.0, id="every 100 s"),
+    ],
+)
+def test_server_that_is_killed_again_and_again_is_found_as_soon_as_after_the_first_time(
+    scene: Make, stands: float, latest: float
+) -> None:
+    """Ten kills in a row, each followed by two refusals: the last one costs no more than the first."""
+    kill = [watched(Pause(stands), Cut()), Refused(), Refused()]
+    s = scene(page(5), *kill * 10, watched(), streaming=False)
+    s.sim.advance(30 * 60.0 + 10 * stands)
+
+    gaps = [later - earlier for earlier, later in pairwise(s.server.times[1:32])]
+    waits = [gap - (stands if number % 3 == 0 else 0.0) for number, gap in enumerate(gaps)]
+    assert s.server.questions[:32] == ["list 0"] + ["watch 5"] * 31
+    assert latest / 2 < max(waits) <= latest
 
 
 @pytest.mark.scenario("RF-11")
@@ -349,7 +407,7 @@ def test_server_may_ask_for_a_longer_delay(scene: Make) -> None:
 @pytest.mark.scenario("RF-22")
 def test_watches_ask_for_an_end_in_five_to_ten_minutes(scene: Make) -> None:
     """The seconds asked for are random between five and ten minutes."""
-    s = scene(watched(SYNCED, bookmark_line(6), End()), *[watched(bookmark_line(6), End())] * 50)
+    s = scene(watched(SYNCED, End()), *(watched(bookmark_line(version), End()) for version in range(6, 56)))
 
     asked = [int(query["timeoutSeconds"]) for query in s.server.asked]
     assert len(asked) > 50

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from controller_runtime.core.backoff import Backoff, Retrying
 
-PLAIN = Backoff(initial=1.0, factor=2.0, cap=10.0, jitter=0.0, reset_after=60.0)
+PLAIN = Backoff(initial=1.0, factor=2.0, cap=10.0, jitter=0.0, forgotten_after=5.0)
 
 backoffs = st.builds(
     lambda initial, factor, growth, jitter: Backoff(
@@ -77,16 +77,36 @@ def test_a_cap_below_the_initial_delay_is_refused_by_name() -> None:
 def test_failures_in_a_row_lengthen_the_delay() -> None:
     retrying = Retrying(PLAIN, random.Random(0))
 
-    assert [retrying.next_delay(now) for now in (100.0, 101.0, 103.0)] == [1.0, 2.0, 4.0]
+    assert [retrying.next_delay() for _ in range(3)] == [1.0, 2.0, 4.0]
     assert retrying.failures == 3
 
 
 @pytest.mark.parametrize(
-    ("healthy", "delay"),
-    [pytest.param(60.0, 2.0, id="not yet long enough"), pytest.param(60.1, 1.0, id="long enough")],
+    ("failures", "worked", "delay"),
+    [
+        pytest.param(1, 4.9, 2.0, id="not yet long enough"),
+        pytest.param(1, 5.0, 1.0, id="long enough"),
+        pytest.param(4, 7.9, 10.0, id="shorter than the last delay"),
+        pytest.param(4, 8.0, 1.0, id="as long as the last delay"),
+    ],
 )
-def test_a_healthy_time_forgets_the_failures(healthy: float, delay: float) -> None:
+def test_failures_are_forgotten_once_things_have_worked(failures: int, worked: float, delay: float) -> None:
     retrying = Retrying(PLAIN, random.Random(0))
-    retrying.next_delay(100.0)
+    for _ in range(failures):
+        retrying.next_delay()
 
-    assert retrying.next_delay(100.0 + healthy) == delay
+    retrying.worked(worked)
+
+    assert retrying.next_delay() == delay
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=50), st.integers())
+def test_nobody_is_asked_more_often_than_the_delays_allow(worked: list[float], seed: int) -> None:
+    retrying = Retrying(Backoff(), random.Random(seed))
+    before = 0.0
+
+    for seconds in worked:
+        retrying.worked(seconds)
+        delay = retrying.next_delay()
+        assert delay >= before / 2 or seconds >= before, "sooner again, though it worked for less than the last wait"
+        before = delay
