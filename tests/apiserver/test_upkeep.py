@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Garbage collection and the end of namespaces, on the state of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asking import LEASES, NODES, Asking, lease, node
+
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.garbage import GarbageCollector
+from controller_runtime.apiserver.history import History
+from controller_runtime.apiserver.inside import Inside
+from controller_runtime.apiserver.kinds import KINDS
+from controller_runtime.apiserver.ownership import Item
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.upkeep import PACE, Upkeep
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.testing.simulation import Simulation
+
+CONFIG_MAP = KINDS.find("", "v1", "configmaps")
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def upkeep(sim: Simulation, ask: Asking) -> Upkeep:
+    return Upkeep(sim.host("upkeep"), ask.server)
+
+
+def owned(name: str, *owners: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "ownerReferences": list(owners), **metadata}}
+
+
+def owner(obj: dict[str, Any], *, api_version: str = "v1", kind: str = "ConfigMap", **more: Any) -> dict[str, Any]:
+    metadata = obj["metadata"]
+    return {"apiVersion": api_version, "kind": kind, "name": metadata["name"], "uid": metadata["uid"], **more}
+
+
+def names(ask: Asking, path: str = MAPS) -> list[str]:
+    return [item["metadata"]["name"] for item in ask.ok("GET", path)["items"] if "root-ca" not in str(item)]
+
+
+def test_a_node_lease_goes_after_its_node(ask: Asking, upkeep: Upkeep) -> None:
+    reference = owner(ask.ok("POST", NODES, node("n")), kind="Node")
+    ask.ok("POST", LEASES, lease("n", {"ownerReferences": [reference]}))
+    assert upkeep.settle()
+    assert names(ask, LEASES) == ["n"]
+
+    ask.ok("DELETE", f"{NODES}/n")
+
+    assert upkeep.settle()
+    assert names(ask, LEASES) == []
+
+
+def test_an_owner_made_anew_under_the_same_name_is_another(ask: Asking, upkeep: Upkeep) -> None:
+    first = ask.ok("POST", MAPS, owned("top"))
+    ask.ok("POST", MAPS, owned("child", owner(first)))
+    ask.ok("DELETE", f"{MAPS}/top")
+    ask.ok("POST", MAPS, owned("top"))
+
+    assert upkeep.settle()
+
+    assert names(ask) == ["top"]
+
+
+def test_what_one_of_two_owners_still_holds_loses_the_other_reference_only(ask: Asking, upkeep: Upkeep) -> None:
+    one, two = (ask.ok("POST", MAPS, owned(name)) for name in ("one", "two"))
+    ask.ok("POST", MAPS, owned("child", owner(one), owner(two)))
+
+    ask.ok("DELETE", f"{MAPS}/one")
+    assert upkeep.settle()
+
+    references = ask.ok("GET", f"{MAPS}/child")["metadata"]["ownerReferences"]
+    assert [reference["name"] for reference in references] == ["two"]
+
+
+def test_grandchildren_go_too(ask: Asking, upkeep: Upkeep) -> None:
+    top = ask.ok("POST", MAPS, owned("top"))
+    child = ask.ok("POST", MAPS, owned("child", owner(top)))
+    ask.ok("POST", MAPS, owned("grandchild", owner(child)))
+
+    ask.ok("DELETE", f"{MAPS}/top")
+
+    assert upkeep.settle()
+    assert names(ask) == []
+
+
+def test_an_owner_deleted_in_the_foreground_waits_for_the_dependents_that_block(ask: Asking, upkeep: Upkeep) -> None:
+    top = ask.ok("POST", MAPS, owned("top"))
+    ask.ok("POST", MAPS, owned("child", owner(top, blockOwnerDeletion=True), finalizers=["example.com/hold"]))
+
+    ask.ok("DELETE", f"{MAPS}/top", propagationPolicy="Foreground")
+    assert upkeep.settle()
+    assert names(ask) == ["child", "top"]
+    assert "deletionTimestamp" in ask.ok("GET", f"{MAPS}/child")["metadata"]
+
+    ask.patch(f"{MAPS}/child", {"metadata": {"finalizers": None}})
+    assert upkeep.settle()
+    assert names(ask) == []
+
+
+def test_an_owner_deleted_with_orphans_leaves_them_without_reference(ask: Asking, upkeep: Upkeep) -> None:
+    top = ask.ok("POST", MAPS, owned("top"))
+    ask.ok("POST", MAPS, owned("child", owner(top)))
+
+    ask.ok("DELETE", f"{MAPS}/top", propagationPolicy="Orphan")
+    assert upkeep.settle()
+
+    assert names(ask) == ["child"]
+    assert "ownerReferences" not in ask.ok("GET", f"{MAPS}/child")["metadata"]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        pytest.param({"apiVersion": "example.com/v1", "kind": "Thing", "name": "t", "uid": "u"}, id="unserved-kind"),
+        pytest.param({"apiVersion": "v9", "kind": "ConfigMap", "name": "t", "uid": "u"}, id="unserved-version"),
+    ],
+)
+def test_an_owner_that_cannot_be_judged_holds_its_dependents(
+    ask: Asking, upkeep: Upkeep, reference: dict[str, Any]
+) -> None:
+    ask.ok("POST", MAPS, owned("child", reference))
+
+    assert upkeep.settle()
+
+    assert names(ask) == ["child"]
+
+
+def test_what_has_no_namespace_cannot_lose_an_owner_that_has_one(ask: Asking, upkeep: Upkeep) -> None:
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u"}
+    ask.ok("POST", NODES, node("n", metadata={"ownerReferences": [reference]}))
+
+    assert upkeep.settle()
+
+    assert names(ask, NODES) == ["n"]
+
+
+def test_a_namespace_goes_with_all_that_is_in_it(ask: Asking, upkeep: Upkeep) -> None:
+    ask.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "x"}})
+    ask.ok("POST", "/api/v1/namespaces/x/configmaps", owned("a"))
+    ask.ok("POST", LEASES.replace("default", "x"), lease("a"))
+
+    ask.ok("DELETE", "/api/v1/namespaces/x")
+
+    assert upkeep.settle()
+    assert ask("GET", "/api/v1/namespaces/x")[0] == 404
+    assert names(ask, "/api/v1/configmaps") == names(ask, "/apis/coordination.k8s.io/v1/leases") == []
+
+
+def test_a_namespace_waits_for_what_waits_in_it(ask: Asking, upkeep: Upkeep) -> None:
+    ask.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "x"}})
+    ask.ok("POST", "/api/v1/namespaces/x/configmaps", owned("a", finalizers=["example.com/hold"]))
+    ask.ok("DELETE", "/api/v1/namespaces/x")
+    assert upkeep.settle()
+    assert ask.ok("GET", "/api/v1/namespaces/x")["status"]["phase"] == "Terminating"
+
+    ask.patch("/api/v1/namespaces/x/configmaps/a", {"metadata": {"finalizers": None}})
+
+    assert upkeep.settle()
+    assert ask("GET", "/api/v1/namespaces/x")[0] == 404
+
+
+def test_more_changes_than_the_history_keeps_are_made_up_for(sim: Simulation) -> None:
+    server = APIServer(sim.host("apiserver"), history=History(changes=1))
+    ask, upkeep = Asking(server), Upkeep(sim.host("upkeep"), server)
+    tops = [ask.ok("POST", MAPS, owned(f"top-{number}")) for number in range(3)]
+    for top in tops:
+        ask.ok("POST", MAPS, owned(f"child-of-{top['metadata']['name']}", owner(top)))
+    assert upkeep.settle()
+
+    for top in tops:
+        ask.ok("DELETE", f"{MAPS}/{top['metadata']['name']}")
+
+    assert upkeep.settle()
+    assert names(ask) == []
+
+
+class Interfering:
+    """A server on which somebody else is always a little faster, `times` times."""
+
+    def __init__(self, ask: Asking, times: int) -> None:
+        self.ask, self.left = ask, times
+
+    def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
+        if self.left:
+            self.left -= 1
+            self.ask.patch(request.path, {"data": {"left": str(self.left)}})
+        return self.ask.server.handle(request, on_ready)
+
+
+def test_what_somebody_else_wrote_in_between_is_decided_again(sim: Simulation, ask: Asking) -> None:
+    top = ask.ok("POST", MAPS, owned("top"))
+    ask.ok("POST", MAPS, owned("child", owner(top)))
+    ask.ok("DELETE", f"{MAPS}/top")
+    collector = GarbageCollector(ask.server.storage, Inside(Interfering(ask, 2), "test"))
+    assert CONFIG_MAP is not None
+    child = Item(CONFIG_MAP, "default/child")
+
+    looks = [collector.look(child) for _ in range(3)]
+
+    assert looks == [False, False, True]
+    assert names(ask) == []
+
+
+def test_it_runs_until_it_is_stopped_and_sees_what_happens_meanwhile(sim: Simulation, ask: Asking) -> None:
+    host = sim.host("upkeep")
+    stop = Stop(host)
+    thread = spawn(host, stop, "upkeep", lambda: Upkeep(host, ask.server).run(stop))
+    sim.settle()
+    top = ask.ok("POST", MAPS, owned("top"))
+    ask.ok("POST", MAPS, owned("child", owner(top)))
+
+    ask.ok("DELETE", f"{MAPS}/top")
+    sim.advance(3 * PACE)
+    left = names(ask)
+    stop.set()
+
+    assert left == []
+    assert thread.join_until(None)
