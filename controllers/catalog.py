@@ -11,14 +11,19 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.manager.manager import Manager
 from controllers.apiserver_lease_gc import apiserver_lease_gc
 from controllers.node_ttl import node_ttl
+from controllers.taint_eviction import taint_eviction
 
 Constructor = Callable[..., Controller]
 """Makes a controller for a manager; takes `workers` as a keyword."""
 
-CATALOG: Mapping[str, Constructor] = {"node-ttl": node_ttl, "apiserver-lease-gc": apiserver_lease_gc}
+CATALOG: Mapping[str, Constructor] = {
+    "node-ttl": node_ttl,
+    "apiserver-lease-gc": apiserver_lease_gc,
+    "taint-eviction": taint_eviction,
+}
 """Every controller that `controllers run` can run; adding one is a line here."""
 
-NAMED_ONLY: frozenset[str] = frozenset()
+NAMED_ONLY: frozenset[str] = frozenset({"taint-eviction"})
 """Controllers too forceful to be part of `*` off the embedded server: they must be named."""
 
 

@@ -48,6 +48,19 @@ def cli() -> None:
     help="Register N nodes without machines, through the API.",
 )
 @click.option(
+    "--pods",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Create N pods without containers, in turn on the hollow nodes.",
+)
+@click.option(
+    "--toleration-seconds",
+    type=int,
+    metavar="SECONDS",
+    help="How long these pods stay on a node that is lost; 300 by default, as for all pods.",
+)
+@click.option(
     "--allow-fake-nodes", is_flag=True, help="Register hollow nodes on a cluster that is not the embedded one."
 )
 @click.option("--leader-elect", is_flag=True, help="Run the controllers only while this replica leads.")

@@ -19,6 +19,7 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controllers.hollow_nodes import HollowNodes, Selection
+from controllers.hollow_pods import HollowPods, PodMaker
 
 log = get_logger(__name__)
 
@@ -109,14 +110,23 @@ class HollowControl:
 
 
 def add_hollow_nodes(
-    manager: Manager, count: int, stack: contextlib.ExitStack, *, workers: int | None = None, path: Path | None = None
+    manager: Manager,
+    count: int,
+    stack: contextlib.ExitStack,
+    *,
+    pods: int = 0,
+    toleration_seconds: int | None = None,
+    workers: int | None = None,
+    path: Path | None = None,
 ) -> None:
-    """Let `manager` run hollow nodes, and commands to them.
+    """Let `manager` run hollow nodes, the pods that are bound to them, and commands to them.
 
     Args:
         manager: Whose cluster they join, and whose cache tells them of changes by others.
         count: How many.
         stack: Removes the control socket at the end.
+        pods: How many pods to create on them.
+        toleration_seconds: How long these stay on a node that is lost; None is what the API server says.
         workers: Requests at the same time; None is the usual number.
         path: Of the control socket; None is one of this process.
     """
@@ -124,6 +134,9 @@ def add_hollow_nodes(
     nodes = HollowNodes(manager.host, manager.client, count, nodes=manager.informer(NODES), **options)
     control = stack.enter_context(HollowControl(nodes, path))
     manager.add(nodes)
+    manager.add(HollowPods(manager, nodes.is_running))
+    if pods:
+        manager.add(PodMaker(manager.host, manager.client, pods, count, toleration_seconds=toleration_seconds))
     manager.add(control)
     log.info("hollow nodes can be killed, paused and revived", control=control.path)
 

@@ -109,7 +109,7 @@ class HollowNodes(Reconciler):
         nodes: A cache of (at least) the hollow nodes that runs meanwhile; without it,
             changes of a status by others are noticed at the next post only.
 
-    Threads: `run` from one, once; `kill`, `pause` and `revive` from any.
+    Threads: `run` from one, once; `is_running`, `kill`, `pause` and `revive` from any.
     """
 
     name = "hollow-nodes"
@@ -165,6 +165,11 @@ class HollowNodes(Reconciler):
             return Result(requeue_after=RETRY.delay(node.failures, self._host.random))
         node.failures = 0
         return result
+
+    def is_running(self, name: str) -> bool:
+        """Whether there is a node of that name here, and its kubelet runs."""
+        node = self._nodes.get(name)
+        return node is not None and node.life is Life.RUNNING
 
     def kill(self, which: Selection) -> list[str]:
         """End the kubelets of some nodes, without a word to anybody; their names.

@@ -47,6 +47,8 @@ class RunOptions:
     kubeconfig: Path | None = None
     context: str | None = None
     hollow_nodes: int = 0
+    pods: int = 0
+    toleration_seconds: int | None = None
     allow_fake_nodes: bool = False
     leader_elect: bool = False
     leader_election_id: str | None = None
@@ -86,6 +88,10 @@ def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
         raise UsageError(
             "--hollow-nodes would add fake nodes to a real cluster: add --allow-fake-nodes if that is meant"
         )
+    if options.pods and not options.hollow_nodes:
+        raise UsageError("--pods needs --hollow-nodes: the pods are bound to them")
+    if options.toleration_seconds is not None and not options.pods:
+        raise UsageError("--toleration-seconds needs --pods: it says how long they stay on a node that is lost")
     names = catalog.choose("*" if options.controllers is None else options.controllers, embedded=embedded)
     return Plan(embedded, options.kubeconfig, options.context, names, _leader_election(options))
 
@@ -174,7 +180,9 @@ def compose(
     for controller in controllers:
         manager.add(controller)
     if options.hollow_nodes:
-        add_hollow_nodes(manager, options.hollow_nodes, stack)
+        add_hollow_nodes(
+            manager, options.hollow_nodes, stack, pods=options.pods, toleration_seconds=options.toleration_seconds
+        )
     lookout = Lookout(manager, controllers, cluster=todo.embedded)
     view: View = PlainView(lookout.look)
     if options.live:
