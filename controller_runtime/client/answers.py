@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api.wire import HTTPResponse
-from controller_runtime.core.errors import UNREADABLE, APIError, error_from_status
+from controller_runtime.core.errors import UNREADABLE, APIError, DecodeError, error_from_status
 
 _SHOWN = 200  # characters of a plain text answer that go into a message
 
@@ -22,6 +22,18 @@ def check(response: HTTPResponse) -> HTTPResponse:
     if 200 <= response.status < 300:
         return response
     raise error_of(response)
+
+
+def document_of(response: HTTPResponse) -> dict[str, Any]:
+    """The body of a successful answer, where that need be no object of a name.
+
+    Raises:
+        DecodeError: It is no JSON object.
+    """
+    try:
+        return msgspec.json.decode(response.body, type=dict[str, Any])
+    except UNREADABLE as error:
+        raise DecodeError(f"the answer is no JSON object: {error}") from error
 
 
 def error_of(response: HTTPResponse) -> APIError:

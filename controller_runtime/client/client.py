@@ -3,127 +3,50 @@
 
 from __future__ import annotations
 
-import builtins
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self
 
-from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import Cached, Request, cached_from_bytes
 from controller_runtime.api.resources import Resource
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.client.answers import check
-from controller_runtime.client.bodies import Body, encoded, mapping_of
-from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.client.answers import document_of
+from controller_runtime.client.bodies import Body
 from controller_runtime.client.patches import PatchType
-from controller_runtime.client.transport import Transport
-from controller_runtime.client.user_agent import user_agent as default_user_agent
-from controller_runtime.core.errors import DecodeError
-from controller_runtime.core.host import Host
+from controller_runtime.client.reader import Reader
+from controller_runtime.client.writing import FieldValidation, WriteOptions, addressed, named, present, typed
 
-T = TypeVar("T")
-V = TypeVar("V")
-
+_JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
 
 
-class Client:
+class Client(Reader):
     """Reads and writes objects of one API server.
 
-    Every call is one request (a list: one for each page) with a deadline. Errors:
-    the `APIError` that the server's answer stands for, or `ConnectionLost` when there was
-    none; then a write may have been done all the same.
-
-    Args:
-        host: Its clock bounds the calls, its name is told to the server.
-        transport: Carries the requests.
-        request_timeout: Seconds that one request may take.
-        user_agent: What the server logs; by default this package, its version and the host's name.
+    As its base, which is a class of its own for whoever only reads. A write that raises
+    `ConnectionLost` may have been done all the same.
 
     Threads: any.
     """
 
-    def __init__(
-        self, host: Host, transport: Transport, *, request_timeout: float = 30.0, user_agent: str | None = None
-    ) -> None:
-        if request_timeout <= 0:
-            raise ValueError(f"request_timeout ({request_timeout}) must be positive")
-        self.transport = transport
-        self._host = host
-        self._timeout = request_timeout
-        self._headers = {"user-agent": user_agent or default_user_agent(host), "accept": "application/json"}
+    _options = WriteOptions()
 
-    def within(self, seconds: float) -> Self:
-        """The same client for requests that may take `seconds` at most, and no longer than this one's."""
-        if seconds <= 0:
-            raise ValueError(f"seconds ({seconds}) must be positive")
-        quick = copy.copy(self)
-        quick._timeout = min(seconds, self._timeout)
-        return quick
-
-    @overload
-    def get(self, resource: Resource[T], request: Request) -> T: ...
-
-    @overload
-    def get(self, resource: Resource[T], request: Request, view: type[V]) -> V: ...
-
-    def get(self, resource: Resource[Any], request: Request, view: type[Any] | None = None) -> Any:
-        """One object as it is now, as the resource's model or as `view`.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
-        decode = decoder_for(view, resource)
-        answer = self._call("GET", resource.path(request.namespace, request.name))
-        return decode(answer.body)
-
-    @overload
-    def list(
-        self, resource: Resource[T], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
-    ) -> list[T]: ...
-
-    @overload
-    def list(
+    def writing(
         self,
-        resource: Resource[T],
-        namespace: str = "",
         *,
-        label_selector: str = "",
-        field_selector: str = "",
-        view: type[V],
-    ) -> builtins.list[V]: ...
+        field_manager: str | None = None,
+        field_validation: FieldValidation | None = None,
+        dry_run: bool = False,
+    ) -> Self:
+        """The same client, but for what it says with each write.
 
-    def list(
-        self,
-        resource: Resource[Any],
-        namespace: str = "",
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        view: type[Any] | None = None,
-    ) -> builtins.list[Any]:
-        """The objects of a collection as they are now, all of one version, fetched in pages of 500.
-
-        Raises:
-            Expired: The pages took so long that the server forgot the version: list again.
-            DecodeError: One of the objects cannot be read.
+        Args:
+            field_manager: Who owns the fields that are written; by default the user agent up to its slash.
+            field_validation: What becomes of fields that the server does not know; by default its own choice.
+            dry_run: Have the server answer as if, and change nothing.
         """
-        decode = decoder_for(view, resource)
-        collection = ListWatch(
-            self._host,
-            self.transport,
-            resource,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            request_timeout=self._timeout,
-        )
-        found: builtins.list[Any] = []
-        for page in collection.pages():
-            if page.undecodable:
-                raise DecodeError(f"{collection}: {page.undecodable[0].text}")
-            found += [decode(cached.raw) for cached in page.items]
-        return found
+        other = copy.copy(self)
+        other._options = WriteOptions(field_manager, field_validation, dry_run)
+        return other
 
     def create(self, resource: Resource[Any], obj: Body, namespace: str = "") -> Cached:
         """Create an object; the answer is what the server made of it.
@@ -138,24 +61,30 @@ class Client:
             Invalid: The object breaks a rule of its kind.
             ValueError: The object names another namespace.
         """
-        body = _typed(resource, obj)
-        own = _word(body, "namespace")
+        body = typed(resource, obj)
+        own = named(body).namespace
         if own and namespace and own != namespace:
             raise ValueError(f"{resource}: the object is of namespace {own!r}, not {namespace!r}")
-        return _written(self._call("POST", resource.path(own or namespace), body))
+        return self._write("POST", resource.path(own or namespace), body)
 
-    def replace(self, resource: Resource[Any], obj: Body) -> Cached:
+    def replace(self, resource: Resource[Any], obj: Body, *, subresource: str = "") -> Cached:
         """Write a whole object over the present one; with its resourceVersion only if that is still the present one.
 
         Fields that `obj` does not carry are removed: an official model drops those it does
         not know, so use a dict, or `patch`.
 
+        Args:
+            resource: Its collection.
+            obj: The object, or what the subresource takes, such as a Scale.
+            subresource: Such as `status`: nothing else changes then.
+
         Raises:
             Conflict: It has changed since it was read.
             NotFound: There is none of that name.
         """
-        body = _typed(resource, obj)
-        return _written(self._call("PUT", resource.path(_word(body, "namespace"), _word(body, "name")), body))
+        body = typed(resource, obj, subresource)
+        name, namespace = named(body)
+        return self._write("PUT", resource.path(namespace, name, subresource), body)
 
     def patch(
         self,
@@ -180,11 +109,16 @@ class Client:
             Conflict: The resourceVersion in `patch` is not the present one.
             NotFound: There is none of that name.
         """
-        path = resource.path(request.namespace, request.name, subresource)
-        return _written(self._call("PATCH", path, patch, type.value))
+        return self._write("PATCH", resource.path(request.namespace, request.name, subresource), patch, type.value)
 
     def apply(
-        self, resource: Resource[Any], obj: Body, *, field_manager: str, force: bool = False, subresource: str = ""
+        self,
+        resource: Resource[Any],
+        obj: Body,
+        *,
+        field_manager: str | None = None,
+        force: bool = False,
+        subresource: str = "",
     ) -> Cached:
         """Server-side apply: make the fields of `obj` so, create it if need be, and own them from then on.
 
@@ -194,18 +128,42 @@ class Client:
         Args:
             resource: Its collection.
             obj: What this manager wants, and nothing else; with its name, without managedFields.
-            field_manager: Who wants it.
+            field_manager: Who wants it; by default that of `writing`.
             force: Take fields that others own over, instead of raising.
             subresource: Such as `status`.
 
         Raises:
             Conflict: Others own some of the fields with other values; `details["causes"]` names them.
-            Invalid: No `field_manager`, or the object breaks a rule of its kind.
+            Invalid: There is no field manager, or the object breaks a rule of its kind.
         """
-        body = _typed(resource, obj)
-        path = resource.path(_word(body, "namespace"), _word(body, "name"), subresource)
-        query = (("fieldManager", field_manager), *([("force", "true")] if force else []))
-        return _written(self._call("PATCH", path, body, _APPLY, query))  # JSON is YAML
+        body = typed(resource, obj, subresource)
+        name, namespace = named(body)
+        more = {"force": "true"} if force else {}
+        if field_manager is not None:
+            more["fieldManager"] = field_manager
+        return self._write("PATCH", resource.path(namespace, name, subresource), body, _APPLY, **more)  # JSON is YAML
+
+    def create_subresource(
+        self, resource: Resource[Any], request: Request, subresource: str, obj: Body | None = None
+    ) -> dict[str, Any]:
+        """Create on a part of an object: an `eviction` or `binding` of a pod, a `token` of a service account.
+
+        Args:
+            resource: The object's collection.
+            request: Its name.
+            subresource: Which part.
+            obj: What is created there; its kind and names may be left out.
+
+        Returns:
+            What the server answered: a Status, or what was created.
+
+        Raises:
+            NotFound: There is no object of that name, or no such part of it.
+            TooManyRequests: An eviction that a disruption budget does not allow now.
+        """
+        body = addressed(typed(resource, obj or {}, subresource), request)
+        path = resource.path(request.namespace, request.name, subresource)
+        return document_of(self._call("POST", path, body, query=self._options.query()))
 
     def delete(
         self,
@@ -231,43 +189,41 @@ class Client:
             NotFound: There is none of that name.
             Conflict: There is, but of another uid or version.
         """
-        preconditions = {"uid": uid, "resourceVersion": resource_version}
-        options = _present(
-            preconditions=_present(**preconditions) or None,
-            gracePeriodSeconds=grace_period_seconds,
-            propagationPolicy=propagation_policy,
-        )
-        body = {"kind": "DeleteOptions", "apiVersion": "v1", **options} if options else None
-        self._call("DELETE", resource.path(request.namespace, request.name), body)
+        only = {"uid": uid, "resourceVersion": resource_version}
+        options = self._options.deletion(grace_period_seconds, propagation_policy, only)
+        self._call("DELETE", resource.path(request.namespace, request.name), options)
 
-    def _call(
+    def delete_collection(
         self,
-        method: str,
-        path: str,
-        body: object = None,
-        content_type: str = "application/json",
-        query: tuple[tuple[str, str], ...] = (),
-    ) -> HTTPResponse:
-        headers = self._headers if body is None else {**self._headers, "content-type": content_type}
-        request = HTTPRequest(method, path, query, headers, b"" if body is None else encoded(body))
-        return check(self.transport.request(request, self._host.monotonic() + self._timeout))
+        resource: Resource[Any],
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        grace_period_seconds: int | None = None,
+        propagation_policy: str | None = None,
+    ) -> None:
+        """Delete all objects of a collection that the selectors match; without selectors, all.
 
+        Not at once: what is created meanwhile may stay, and an error may come after some are gone.
 
-def _typed(resource: Resource[Any], obj: Body) -> dict[str, Any]:
-    body = {"apiVersion": resource.api_version, "kind": resource.kind, **_present(**mapping_of(obj))}
-    metadata = body.get("metadata")
-    if metadata is not None:
-        body["metadata"] = mapping_of(metadata)
-    return body
+        Args:
+            resource: The collection.
+            namespace: In which namespace; servers do not delete across all of them.
+            label_selector: Only objects with such labels.
+            field_selector: Only objects with such fields.
+            grace_period_seconds: As for `delete`.
+            propagation_policy: As for `delete`.
 
+        Raises:
+            ValueError: A namespaced kind, and no namespace.
+        """
+        if resource.namespaced and not namespace:
+            raise ValueError(f"{resource} is namespaced: a namespace must be named")
+        query = present(labelSelector=label_selector or None, fieldSelector=field_selector or None)
+        options = self._options.deletion(grace_period_seconds, propagation_policy)
+        self._call("DELETE", resource.path(namespace), options, query=tuple(query.items()))
 
-def _word(body: Mapping[str, Any], name: str) -> str:
-    return str((body.get("metadata") or {}).get(name) or "")
-
-
-def _present(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _written(answer: HTTPResponse) -> Cached:
-    return cached_from_bytes(answer.body)
+    def _write(self, method: str, path: str, body: object, content_type: str = _JSON, **query: str) -> Cached:
+        answer = self._call(method, path, body, content_type=content_type, query=self._options.query(**query))
+        return cached_from_bytes(answer.body)

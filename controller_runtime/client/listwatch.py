@@ -15,6 +15,7 @@ from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.answers import check
 from controller_runtime.client.decoding import Decoding, Page, Undecodable, WatchEvent
 from controller_runtime.client.transport import Stream, Transport
+from controller_runtime.client.warnings import Warnings
 from controller_runtime.core.errors import APIError
 from controller_runtime.core.host import Host
 
@@ -76,6 +77,7 @@ class ListWatch:
         field_selector: Only objects with such fields.
         page_size: Most objects on one page; a server may ignore it at `ANY_VERSION`.
         request_timeout: Seconds for a page, and for a watch to begin.
+        warnings: Heeds what the server warns of; None logs each warning once for this collection.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class ListWatch:
         field_selector: str = "",
         page_size: int = PAGE_SIZE,
         request_timeout: float = 30.0,
+        warnings: Warnings | None = None,
     ) -> None:
         self.resource = resource
         self._host = host
@@ -98,6 +101,7 @@ class ListWatch:
         self._namespace = namespace
         self._page_size = page_size
         self._request_timeout = request_timeout
+        self._warnings = warnings or Warnings(host)
         self._decoding = Decoding(resource)
 
     def __str__(self) -> str:
@@ -139,8 +143,9 @@ class ListWatch:
             query.append(("resourceVersion", version))
             if version != ANY_VERSION:  # without it a limit would ask for exactly this version
                 query.append(("resourceVersionMatch", "NotOlderThan"))
-        answer = check(self._transport.request(self._request(query), self._deadline()))
-        return self._decoding.page(answer.body)
+        answer = self._transport.request(self._request(query), self._deadline())
+        self._warnings.heed(answer, self._path)
+        return self._decoding.page(check(answer).body)
 
     def watch(self, version: str, *, timeout: float, initial_events: bool = False) -> WatchStream:
         """The changes after `version`, with bookmarks.
@@ -161,6 +166,7 @@ class ListWatch:
         if initial_events:
             query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
         stream = self._transport.stream(self._request(query), self._deadline())
+        self._warnings.heed(stream.response, self._path)
         try:
             check(stream.response)
         except APIError:

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads of the live state, and what one client says with all its requests."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+from typing import Any, Self, TypeVar, overload
+
+from controller_runtime.api.codec import decoder_for
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import Resource
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.client.answers import check
+from controller_runtime.client.bodies import encoded
+from controller_runtime.client.discovery import Discovery
+from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.client.throttle import ThrottledTransport
+from controller_runtime.client.transport import Transport
+from controller_runtime.client.user_agent import user_agent as default_user_agent
+from controller_runtime.client.warnings import Warnings
+from controller_runtime.client.writing import Query, kind_of
+from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.host import Host
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+_JSON = "application/json"
+
+
+class Reader:
+    """Reads objects of one API server, as they are now; a `Client` without its writes.
+
+    Every call is one request (a list: one for each page) with a deadline. Errors: the
+    `APIError` that the server's answer stands for, or `ConnectionLost` when there was
+    none. What the server warns of is logged, each warning once.
+
+    Args:
+        host: Its clock bounds the calls, its name is told to the server.
+        transport: Carries the requests.
+        request_timeout: Seconds that one request may take.
+        user_agent: What the server logs; by default this package, its version and the host's name.
+
+    Threads: any.
+    """
+
+    def __init__(
+        self, host: Host, transport: Transport, *, request_timeout: float = 30.0, user_agent: str | None = None
+    ) -> None:
+        if request_timeout <= 0:
+            raise ValueError(f"request_timeout ({request_timeout}) must be positive")
+        self.transport = transport
+        self._host = host
+        self._timeout = request_timeout
+        self._agent = user_agent or default_user_agent(host)
+        self._warnings = Warnings(host)
+        self._discovery = Discovery(host, lambda path, accept: self._call("GET", path, accept=accept))
+
+    def within(self, seconds: float) -> Self:
+        """The same client for requests that may take `seconds` at most, and no longer than this one's."""
+        if seconds <= 0:
+            raise ValueError(f"seconds ({seconds}) must be positive")
+        quick = copy.copy(self)
+        quick._timeout = min(seconds, self._timeout)
+        return quick
+
+    def limited(self, qps: float, burst: int = 10) -> Self:
+        """The same client, held to `burst` requests at once and then `qps` a second, as client-go's are.
+
+        The limit is that of the client returned and of copies made of it. A request that would have
+        to wait past its deadline raises `ConnectionLost` at once, and is not sent.
+
+        Raises:
+            ValueError: `qps` is not positive, or `burst` is less than one.
+        """
+        other = copy.copy(self)
+        other.transport = ThrottledTransport(self._host, self.transport, qps, burst)
+        return other
+
+    def resource(self, name: str, api_version: str = "") -> Resource[Any]:
+        """The resource of any kind that the server has, by discovery; its objects are read as dicts.
+
+        What the server has is asked for once, and again when a name is not found. Where
+        several groups or versions have the name, the server's order of preference decides.
+
+        Args:
+            name: Its kind, plural, singular or short name, such as `Deployment` or `deploy`;
+                `deployments.apps` says the group as well.
+            api_version: Only in this group and version, such as `apps/v1`.
+
+        Raises:
+            NotFound: The server has no such kind, or could not say; the message tells.
+        """
+        return self._discovery.resource(name, api_version)
+
+    @overload
+    def get(self, resource: Resource[T], request: Request) -> T: ...
+
+    @overload
+    def get(self, resource: Resource[T], request: Request, view: type[V]) -> V: ...
+
+    def get(self, resource: Resource[Any], request: Request, view: type[Any] | None = None) -> Any:
+        """One object as it is now, as the resource's model or as `view`.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        decode = decoder_for(view, resource)
+        return decode(self._call("GET", resource.path(request.namespace, request.name)).body)
+
+    @overload
+    def get_subresource(self, resource: Resource[Any], request: Request, subresource: str) -> dict[str, Any]: ...
+
+    @overload
+    def get_subresource(self, resource: Resource[Any], request: Request, subresource: str, view: type[V]) -> V: ...
+
+    def get_subresource(
+        self, resource: Resource[Any], request: Request, subresource: str, view: type[Any] | None = None
+    ) -> Any:
+        """A part of an object as it is now, such as its `scale`, as a dict or as `view`.
+
+        Raises:
+            NotFound: There is no object of that name, or no such part of it.
+        """
+        decode = decoder_for(view or dict, kind_of(resource, subresource))
+        return decode(self._call("GET", resource.path(request.namespace, request.name, subresource)).body)
+
+    @overload
+    def list(
+        self, resource: Resource[T], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> list[T]: ...
+
+    @overload
+    def list(
+        self,
+        resource: Resource[T],
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        view: type[V],
+    ) -> builtins.list[V]: ...
+
+    def list(
+        self,
+        resource: Resource[Any],
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        view: type[Any] | None = None,
+    ) -> builtins.list[Any]:
+        """The objects of a collection as they are now, all of one version, fetched in pages of 500.
+
+        Raises:
+            Expired: The pages took so long that the server forgot the version: list again.
+            DecodeError: One of the objects cannot be read.
+        """
+        decode = decoder_for(view, resource)
+        collection = ListWatch(
+            self._host,
+            self.transport,
+            resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            request_timeout=self._timeout,
+            warnings=self._warnings,
+        )
+        found: builtins.list[Any] = []
+        for page in collection.pages():
+            if page.undecodable:
+                raise DecodeError(f"{collection}: {page.undecodable[0].text}")
+            found += [decode(cached.raw) for cached in page.items]
+        return found
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content_type: str = _JSON,
+        accept: str = _JSON,
+        query: Query = (),
+    ) -> HTTPResponse:
+        headers = {"user-agent": self._agent, "accept": accept}
+        if body is not None:
+            headers["content-type"] = content_type
+        request = HTTPRequest(method, path, query, headers, b"" if body is None else encoded(body))
+        answer = self.transport.request(request, self._host.monotonic() + self._timeout)
+        self._warnings.heed(answer, path)
+        return check(answer)
