@@ -78,7 +78,10 @@ class Discovery:
 
     def _ask(self) -> Discovered:
         asked_at = self._now()
-        known = discovered(self._fetch)
+        try:
+            known = discovered(self._fetch)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise DecodeError(f"the server's discovery documents are malformed: {error!r}") from error
         with self._lock:
             self._known, self._asked_at = known, asked_at
         return known

@@ -8,43 +8,19 @@ from datetime import UTC, datetime
 
 import pytest
 from kubernetes.client import V1Lease, V1LeaseSpec, V1Node, V1ObjectMeta
+from recorder import Recorder
 
 from controller_runtime.api.objects import Cached, Request
 from controller_runtime.api.resources import LEASES, NODES, PODS
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.wire import HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
-from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import AlreadyExists, Conflict, ConnectionLost, NotFound
+from controller_runtime.core.errors import AlreadyExists, Conflict, NotFound
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 NODE = b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","uid":"u","resourceVersion":"7"}}'
-
-
-class Recorder:
-    """A transport that answers one thing and remembers what was asked and until when."""
-
-    def __init__(self, answer: HTTPResponse) -> None:
-        self.answer = answer
-        self.asked: list[HTTPRequest] = []
-        self.deadlines: list[float] = []
-
-    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        self.asked.append(request)
-        self.deadlines.append(deadline)
-        return self.answer
-
-    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
-        raise ConnectionLost("no streams here")
-
-    def close(self) -> None:
-        return
-
-    @property
-    def body(self) -> object:
-        return json.loads(self.asked[-1].body)
 
 
 @pytest.fixture

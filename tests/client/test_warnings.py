@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server warns of is in the log, once."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from recorder import Recorder
+
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.api.wire import HTTPResponse
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.client.warnings import Warnings, warnings_of
+from controller_runtime.core.log import fields_of
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+
+@pytest.fixture
+def host(sim: Simulation) -> SimulatedHost:
+    return sim.host("r0")
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [str(fields_of(record)["text"]) for record in caplog.records if record.levelno == logging.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("header", "texts"),
+    [
+        pytest.param('299 - "one"', ["one"], id="one"),
+        pytest.param('299 - "one, two", 299 - "three"', ["one, two", "three"], id="several, folded"),
+        pytest.param(r'299 - "a \"quoted\" \\ word"', ['a "quoted" \\ word'], id="escaped"),
+        pytest.param('299 kube "x" "Sat, 21 Nov 2026 05:00:00 GMT"', ["x"], id="dated"),
+        pytest.param('110 cache "stale", 299 - "x"', ["x"], id="a cache's"),
+        pytest.param("299 - unquoted", [], id="malformed"),
+        pytest.param("", [], id="empty"),
+    ],
+)
+def test_warnings_are_read_as_servers_write_them(header: str, texts: list[str]) -> None:
+    assert warnings_of(header) == texts
+
+
+def test_a_warning_is_logged_once_for_a_client(host: SimulatedHost, caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(host, InProcessTransport(host, APIServer(host)))
+
+    for name in ("a", "b"):
+        client.create(NODES, {"metadata": {"name": name}, "spec": {"nope": 1}})
+    client.within(1.0).create(NODES, {"metadata": {"name": "c"}, "spec": {"nope": 1, "neither": 2}})
+
+    assert told(caplog) == ['unknown field "spec.nope"', 'unknown field "spec.neither"']
+
+
+def test_a_refusal_can_warn_too(host: SimulatedHost, caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(host, Recorder(HTTPResponse(404, {"warning": '299 - "v1beta1 goes away"'})))
+
+    with pytest.raises(Exception, match="404"):
+        client.get(NODES, Request("a"))
+
+    assert told(caplog) == ["v1beta1 goes away"]
+
+
+def test_lists_and_watches_warn_once_for_their_collection(
+    host: SimulatedHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}'
+    nodes = ListWatch(host, Recorder(HTTPResponse(200, {"warning": '299 - "old"'}, body)), NODES)
+
+    nodes.list()
+    nodes.list()
+
+    assert told(caplog) == ["old"]
+
+
+def test_no_number_of_warnings_fills_the_memory(host: SimulatedHost, caplog: pytest.LogCaptureFixture) -> None:
+    warnings = Warnings(host)
+
+    def heed(number: int) -> None:
+        warnings.heed(HTTPResponse(200, {"warning": f'299 - "{number}"'}), "/x")
+
+    for number in range(300):
+        heed(number)
+    heed(299)
+    assert len(told(caplog)) == 300
+
+    heed(0)
+    assert len(told(caplog)) == 301
