@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from controller_runtime.client.create_or_patch import Change, create_or_patch
     from controller_runtime.client.patches import PatchType
     from controller_runtime.client.retry import ConflictRetry, retry_on_conflict
+    from controller_runtime.controller.channel import Channel
     from controller_runtime.controller.controller import Controller
     from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
     from controller_runtime.controller.handlers import enqueue_mapped, enqueue_object, enqueue_owner
     from controller_runtime.controller.predicates import all_of, any_of, changed, matches, negate
     from controller_runtime.controller.reconciler import Reconciler, Result
+    from controller_runtime.core.deadline import reconcile_deadline
     from controller_runtime.core.errors import (
         AlreadyExists,
         AlreadyOwned,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         Invalid,
         LeadershipLost,
         NotFound,
+        ReconcileTimeout,
         ServerError,
         ShutDown,
         StreamIdle,
@@ -76,6 +79,7 @@ __all__ = [
     "Cached",
     "Cancelled",
     "Change",
+    "Channel",
     "Client",
     "Clock",
     "Conflict",
@@ -102,6 +106,7 @@ __all__ = [
     "MaxWait",
     "NotFound",
     "PatchType",
+    "ReconcileTimeout",
     "Reconciler",
     "Request",
     "Resource",
@@ -134,6 +139,7 @@ __all__ = [
     "meta",
     "microtime",
     "negate",
+    "reconcile_deadline",
     "remove_finalizers",
     "retry_on_conflict",
     "set_controller",
@@ -153,11 +159,13 @@ _HOMES = {
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
     "PatchType": "client.patches",
     **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "client.retry"),
+    "Channel": "controller.channel",
     "Controller": "controller.controller",
     **dict.fromkeys(("Finalizers", "add_finalizers", "remove_finalizers"), "controller.finalizers"),
     **dict.fromkeys(("enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"),
     **dict.fromkeys(("all_of", "any_of", "changed", "matches", "negate"), "controller.predicates"),
     **dict.fromkeys(("Reconciler", "Result"), "controller.reconciler"),
+    "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host"), "core.host"),
     "Stop": "core.stop",
     "SystemHost": "core.system",

@@ -17,6 +17,7 @@ from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.faults import Refused, scripted
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Result
 from controller_runtime.core.stop import Stop, spawn
@@ -86,7 +87,8 @@ def families(simulation: Simulation) -> list[Metric]:
         host, InProcessTransport(host, cluster.server), scripted(dict.fromkeys(range(4), Refused()))
     )
     manager = Manager(host, transport, leader_election=LeaderElectionConfig(name="shared", namespace="default"))
-    manager.add(Controller("idle", Idle()).watch(NODES).follow(NODES, lambda delta: ()))
+    manager.recorder("idle")
+    manager.add(Controller("idle", Idle()).watch(NODES).follow(NODES, lambda delta: ()).receive(Channel(host)))
     cluster.user.create(NODES, a_node("a"))
     stop = Stop(host)
     thread = spawn(host, stop, "manager", lambda: manager.run(stop))
@@ -116,7 +118,7 @@ def test_the_metrics_that_the_text_names_are_in_the_table() -> None:
     documented = {name.strip("`") for name, *_ in rows_of(OPERATIONS, "Metrics")}
     named = set(re.findall(r"\b(?:controller_runtime_\w+|workqueue_\w+|rest_client_\w+)\b", OPERATIONS))
 
-    assert named - {"controller_runtime_informer_"} <= documented
+    assert named - {f"controller_runtime_{part}_" for part in ("informer", "channel", "events")} <= documented
 
 
 def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> None:

@@ -16,7 +16,7 @@ PUBLIC = {
     # run
     "Manager", "LeaderElectionConfig", "Host", "Clock", "SystemHost", "Stop", "__version__",
     # write a controller
-    "Controller", "Reconciler", "Request", "Result", "TerminalError",
+    "Controller", "Reconciler", "Request", "Result", "TerminalError", "Channel", "reconcile_deadline",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events
     "Delta", "enqueue_object", "enqueue_owner", "enqueue_mapped",
@@ -36,6 +36,7 @@ PUBLIC = {
     "ControllerRuntimeError", "UsageError", "APIError", "BadRequest", "Unauthorized", "Forbidden", "NotFound",
     "Conflict", "AlreadyExists", "Expired", "Invalid", "TooManyRequests", "ServerError", "ConnectionLost",
     "StreamIdle", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled", "AlreadyOwned",
+    "ReconcileTimeout",
 }  # fmt: skip
 
 

@@ -37,11 +37,13 @@ class ReconcileCounters:
     Attributes:
         outcomes: Reconciles by how they ended.
         durations: Seconds that each reconcile took.
+        timeouts: Reconciles that took longer than their controller allows, however they ended.
         active_workers: Workers inside a reconcile now.
     """
 
     outcomes: dict[Outcome, int]
     durations: Histogram
+    timeouts: int
     active_workers: int
 
     @property
@@ -84,17 +86,22 @@ class Tally:
         self._lock = host.lock(f"{name} counters")
         self._outcomes = dict.fromkeys(Outcome, 0)
         self._durations = Histogram(_BOUNDS)
+        self._timeouts = 0
         self._active = 0
+        self._begun = 0
 
-    def begin(self) -> None:
-        """A worker enters a reconcile."""
+    def begin(self) -> int:
+        """A worker enters a reconcile; its number, the first is 1."""
         with self._lock:
             self._active += 1
+            self._begun += 1
+            return self._begun
 
-    def end(self, outcome: Outcome, took: float) -> None:
-        """A worker leaves a reconcile that took that many seconds."""
+    def end(self, outcome: Outcome, took: float, *, is_late: bool = False) -> None:
+        """A worker leaves a reconcile that took that many seconds, `is_late` if that is more than it may."""
         with self._lock:
             self._active -= 1
+            self._timeouts += is_late
             self._outcomes[outcome] += 1
             self._durations.observe(took)
 
@@ -102,5 +109,8 @@ class Tally:
         """What has been counted so far, at one instant."""
         with self._lock:
             return ReconcileCounters(
-                outcomes=self._outcomes.copy(), durations=self._durations.copy(), active_workers=self._active
+                outcomes=self._outcomes.copy(),
+                durations=self._durations.copy(),
+                timeouts=self._timeouts,
+                active_workers=self._active,
             )

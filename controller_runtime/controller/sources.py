@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a controller's requests come from: collections, and what to make of their changes."""
+"""Where a controller's requests come from: changes of collections, the passing of time, and (`channel.py`) the user."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from controller_runtime.cache.store import Delta
 from controller_runtime.controller.handlers import Handler
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
+from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
 
 log = get_logger(__name__)
@@ -31,6 +32,9 @@ class Collection:
     namespace: str = ""
     label_selector: str = ""
     field_selector: str = ""
+
+    def __str__(self) -> str:
+        return str(self.resource)
 
     def informer(self, informers: Informers) -> Informer:
         """Its informer; made, and started if the others are, when asked for first."""
@@ -46,15 +50,40 @@ Synced = Callable[[Stop, float | None], bool]
 """Wait until the initial list is in the queue, a deadline (absolute monotonic seconds) or a stop; whether it is."""
 
 
+@attrs.frozen
+class Intake:
+    """What the sources of one started controller feed, and may use.
+
+    Attributes:
+        name: The controller's.
+        host: What it runs on.
+        informers: Where collections come from.
+        queue: What to feed.
+        stop: Ends them.
+        threads: Those that sources have of their own.
+    """
+
+    name: str
+    host: Host
+    informers: Informers
+    queue: WorkQueue[Request]
+    stop: Stop
+    threads: list[Thread] = attrs.field(factory=list, init=False)
+
+    def spawn(self, name: str, target: Callable[[], None]) -> None:
+        """Give a source a thread, which must end when `stop` is set."""
+        self.threads.append(spawn(self.host, self.stop, f"{self.name}/{name}", target))
+
+
 class Source(Protocol):
-    """Feeds one queue from one collection."""
+    """Feeds the queue of one controller."""
 
     @property
-    def collection(self) -> Collection:
-        """Which one."""
+    def collection(self) -> Collection | None:
+        """What must be cached before it is attached, if anything."""
 
-    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Synced:
-        """Start to feed `queue`; `name` is the controller's."""
+    def attach(self, intake: Intake) -> Synced:
+        """Start to feed the queue."""
 
 
 @attrs.frozen
@@ -65,18 +94,18 @@ class Watch:
     when: Predicate | None
     map: Handler
 
-    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Synced:
+    def attach(self, intake: Intake) -> Synced:
         """Add a handler; it runs as the informer delivers. One malformed object does not stop the program."""
-        feed = _feed(queue, self.collection, self.map)
+        feed = _feed(intake.queue, self.collection, self.map)
 
         def handle(delta: Delta) -> None:
             if self._matters(delta):
                 try:
                     feed(delta)
                 except DecodeError as error:
-                    log.warning("change left out: the object cannot be read", controller=name, error=error)
+                    log.warning("change left out: the object cannot be read", controller=intake.name, error=error)
 
-        return informer.add_handler(handle).wait_for_sync
+        return self.collection.informer(intake.informers).add_handler(handle).wait_for_sync
 
     def _matters(self, delta: Delta) -> bool:
         try:
@@ -92,10 +121,42 @@ class Follow:
     collection: Collection
     callback: Handler
 
-    def attach(self, informer: Informer, queue: WorkQueue[Request], name: str) -> Synced:
+    def attach(self, intake: Intake) -> Synced:
         """Subscribe; the callback sees every change once, in order."""
-        feed = _feed(queue, self.collection, self.callback)
-        return informer.subscribe(feed, name=f"{name}/follow-{self.collection.resource.plural}").wait_for_sync
+        feed = _feed(intake.queue, self.collection, self.callback)
+        name = f"{intake.name}/follow-{self.collection.resource.plural}"
+        return self.collection.informer(intake.informers).subscribe(feed, name=name).wait_for_sync
+
+
+@attrs.frozen
+class Every:
+    """Requests as time passes, on a thread of its own that sleeps in between."""
+
+    seconds: float
+    requests: Callable[[], Iterable[Request]]
+    jitter: float
+    collection: None = attrs.field(default=None, init=False)
+
+    def attach(self, intake: Intake) -> Synced:
+        """Ask for requests now, and again each time that the period has passed since they were queued."""
+        cause = f"every {self.seconds:g} s"
+
+        def tick() -> None:
+            for request in self.requests():
+                intake.queue.add(request, low=True, cause=cause)
+
+        def run() -> None:
+            tick()
+            while not intake.stop.wait(self.seconds * (1.0 + intake.host.random.random() * self.jitter)):
+                tick()
+
+        intake.spawn("every", run)
+        return at_once
+
+
+def at_once(stop: Stop, deadline: float | None) -> bool:
+    """The `Synced` of a source that has no initial list."""
+    return True
 
 
 def _feed(queue: WorkQueue[Request], collection: Collection, handler: Handler) -> Callable[[Delta], None]:

@@ -7,7 +7,8 @@ from controller_runtime.api.objects import Request
 from controller_runtime.controller.counters import ReconcileCounters, Tally
 from controller_runtime.controller.outcome import settle
 from controller_runtime.controller.reconciler import Reconciler, Result
-from controller_runtime.core.errors import ShutDown
+from controller_runtime.core.deadline import until
+from controller_runtime.core.errors import ReconcileTimeout, ShutDown
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import bound
 from controller_runtime.core.stop import Stop, spawn
@@ -20,15 +21,33 @@ class Workers:
     They begin nothing once `stop` is set; what is in hand then is finished. They end
     when `stop` is set and the queue is shut down.
 
+    Args:
+        host: What they run on.
+        name: Of the controller.
+        reconciler: Does the work.
+        queue: Where the requests come from.
+        stop: Ends them, and is told when one fails.
+        timeout: Seconds that one reconcile may take; one that takes longer has failed.
+
     Threads: `counters` from any; the rest from one.
     """
 
-    def __init__(self, host: Host, name: str, reconciler: Reconciler, queue: WorkQueue[Request], stop: Stop) -> None:
+    def __init__(
+        self,
+        host: Host,
+        name: str,
+        reconciler: Reconciler,
+        queue: WorkQueue[Request],
+        stop: Stop,
+        *,
+        timeout: float | None = None,
+    ) -> None:
         self._host = host
         self._name = name
         self._reconciler = reconciler
         self._queue = queue
         self._stop = stop
+        self._timeout = timeout
         self._tally = Tally(host, name)
         self._threads: list[Thread] = []
 
@@ -54,15 +73,14 @@ class Workers:
                 return
             if self._stop.is_set():  # queued, but not begun
                 return
-            with bound(controller=self._name, request=request):
+            with bound(controller=self._name, request=request, reconcile=self._tally.begin()):
                 self._reconcile(request)
             self._queue.done(request)
 
     def _reconcile(self, request: Request) -> None:
-        self._tally.begin()
         started = self._host.monotonic()
         try:
-            result: object = self._reconciler.reconcile(request)
+            result: object = self._ask(request, started)
             if not isinstance(result, Result):
                 raise TypeError(f"reconcile returned {result!r}, not a Result")
         except (Exception, SystemExit) as error:  # noqa: BLE001  a reconcile ends here, and not its worker with it
@@ -70,6 +88,15 @@ class Workers:
         else:
             self._settle(request, result, started)
 
+    def _ask(self, request: Request, started: float) -> object:
+        if self._timeout is None:
+            return self._reconciler.reconcile(request)
+        with until(started + self._timeout):
+            return self._reconciler.reconcile(request)
+
     def _settle(self, request: Request, end: Result | BaseException, started: float) -> None:
         took = self._host.monotonic() - started
-        self._tally.end(settle(self._queue, request, end, took, self._host.random), took)
+        is_late = took >= self._timeout if self._timeout is not None else False
+        if is_late and isinstance(end, Result):  # one that raised has failed anyway
+            end = ReconcileTimeout(f"the reconcile took {took:.3g} s and may take {self._timeout:g} s")
+        self._tally.end(settle(self._queue, request, end, took, self._host.random), took, is_late=is_late)

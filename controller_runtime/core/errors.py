@@ -121,6 +121,10 @@ class LeadershipLost(ControllerRuntimeError):
     """The lease was lost; how `Manager.run` ends then."""
 
 
+class ReconcileTimeout(ControllerRuntimeError):
+    """A reconcile took longer than its controller allows; it is retried with a growing delay."""
+
+
 class TerminalError(ControllerRuntimeError):
     """Raised by a reconciler: log, count, do not retry until the object changes."""
 

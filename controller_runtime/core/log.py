@@ -84,6 +84,11 @@ def bound(**fields: Any) -> AbstractContextManager[None]:
     return _Bound(fields)
 
 
+def bound_fields() -> Mapping[str, Any]:
+    """What `bound` has added here; in a reconcile its `controller`, `request` and number."""
+    return _context.get()
+
+
 def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
     """The key=value part of a record, empty for records of others."""
     fields: Mapping[str, Any] = getattr(record, _FIELDS, {})

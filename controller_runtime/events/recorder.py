@@ -74,6 +74,7 @@ class EventRecorder:
     ) -> None:
         if problems := qualified_name_problems(component):
             raise ValueError(f"component {component!r}: {problems[0]}")
+        self.component = component
         self.name = f"events/{component}"
         self._host = host
         self._client = client

@@ -23,6 +23,9 @@ Check = Callable[[], str]
 STUCK_AFTER = 600.0
 """Seconds that one reconcile may take before its worker counts as stuck."""
 
+OVERDUE_AFTER = 2.0
+"""How many times its `reconcile_timeout` a reconcile may take before it counts as stuck, and nobody can end it."""
+
 SILENT_AFTER = 200.0
 """Seconds without a word from the server after which a cache counts as out of date; healthy ones know of gaps of 180 s:
 a bookmark comes each minute, but the first of a watch may take two."""
@@ -84,7 +87,7 @@ def _report(
 def health_of(
     manager: Manager, *, live: Mapping[str, Check] | None = None, ready: Mapping[str, Check] | None = None
 ) -> Health:
-    """The checks of a manager: `workers` and `election` live, `informers` and `shutdown` for readiness.
+    """The checks of a manager: `workers` and `election` live; `informers`, `reconciles` and `shutdown` for readiness.
 
     Args:
         manager: Whose.
@@ -103,12 +106,15 @@ def health_of(
         problems = (problem_of(informer, clock) for informer in manager.informers)
         return "; ".join(problem for problem in problems if problem)
 
+    def reconciles() -> str:
+        return "; ".join(overdue_reconciles(manager.controllers))
+
     def shutdown() -> str:
         return "the manager stops" if manager.stopping.is_set() else ""
 
     return Health(
         live={"workers": workers, "election": election, **(live or {})},
-        ready={"informers": informers, "shutdown": shutdown, **(ready or {})},
+        ready={"informers": informers, "reconciles": reconciles, "shutdown": shutdown, **(ready or {})},
     )
 
 
@@ -118,6 +124,15 @@ def stuck_workers(controllers: Sequence[Controller], after: float = STUCK_AFTER)
         counters = controller.counters()
         if counters is not None and counters[1].longest_running > after:
             yield f"{controller.name}: a reconcile has been running for {counters[1].longest_running:.0f} s"
+
+
+def overdue_reconciles(controllers: Sequence[Controller]) -> Iterator[str]:
+    """A line for each controller of which one reconcile goes on though its timeout has long passed."""
+    for controller in controllers:
+        counters, timeout = controller.counters(), controller.reconcile_timeout
+        if counters is not None and timeout is not None and counters[1].longest_running > OVERDUE_AFTER * timeout:
+            took = counters[1].longest_running
+            yield f"{controller.name}: a reconcile has been running for {took:.3g} s and may take {timeout:g} s"
 
 
 def problem_of(informer: Informer, clock: Clock) -> str:

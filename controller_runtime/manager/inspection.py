@@ -9,6 +9,7 @@ from typing import Any
 from controller_runtime.api.objects import Request
 from controller_runtime.cache.informer import Informer
 from controller_runtime.controller.controller import Controller
+from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.turns import Place, Turn
 
@@ -33,6 +34,7 @@ def describe(manager: Manager) -> dict[str, Any]:
         "stopping": manager.stopping.is_set(),
         "election": election,
         "controllers": [_controller(controller, now) for controller in manager.controllers],
+        "recorders": [_recorder(recorder) for recorder in manager.recorders],
         "informers": [_informer(informer, now) for informer in manager.informers],
     }
 
@@ -49,7 +51,11 @@ def _controller(controller: Controller, now: float) -> dict[str, Any]:
     if counters is not None:
         reconciles, queue = counters
         shown |= {"reconciles": reconciles.reconciles, "errors": reconciles.errors}
+        if controller.reconcile_timeout is not None:
+            shown |= {"reconcile_timeout": controller.reconcile_timeout, "timeouts": reconciles.timeouts}
         shown |= {"queued": queue.depth, "queued_low": queue.low_depth}
+    if channels := controller.channels:
+        shown["channels"] = [{"pushed": channel.pushed, "refused": channel.refused} for channel in channels]
     for name, places in (("running", (Place.HELD,)), ("due", (Place.READY, Place.AGAIN)), ("later", (Place.WAITING,))):
         shown[name] = [_turn(turn, now) for turn in turns if turn.place in places]
     return shown
@@ -59,6 +65,10 @@ def _turn(turn: Turn[Request], now: float) -> dict[str, Any]:
     age = now - turn.at
     when = {"in": round(-age, 3)} if turn.place is Place.WAITING else {"since": round(age, 3)}
     return {"request": str(turn.item), **when, "causes": list(turn.causes), "low": turn.low}
+
+
+def _recorder(recorder: EventRecorder) -> dict[str, Any]:
+    return {"component": recorder.component, **{fate.name.lower(): n for fate, n in recorder.counts().items()}}
 
 
 def _informer(informer: Informer, now: float) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.client.bounded import BoundedTransport
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.transport import Transport
@@ -46,7 +47,8 @@ class Manager:
     Attributes:
         host: As given.
         transport: Carries all its requests, and counts them.
-        client: Reads and writes the live state, past the caches; nothing, once the lease is lost.
+        client: Reads and writes the live state, past the caches; nothing, once the lease is lost, and in a
+            reconcile nothing past its deadline.
         elector: Knows who leads; None without leader election.
         informers: The caches.
         stopping: Set when the manager stops, cancelled when its grace has run out; for
@@ -71,19 +73,18 @@ class Manager:
             raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
         self.transport = CountingTransport(host, transport)
-        self.client = Client(host, self.transport)
+        self.client = Client(host, BoundedTransport(host, self.transport))
         self.elector = self._elect(leader_election)
         self.informers = Informers(host, self.transport)
         self.stopping = Stop(host, "manager")
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
         self._program = Program(host, self.informers, self.stopping, self.elector, self.transport.close)
-        # Guards the five fields below; `run` waits on it.
+        # Guards the four fields below; `run` waits on it.
         self._condition = host.condition("manager")
         self._has_run = False
-        self._names: set[str] = set()
-        self._controllers: list[Controller] = []
-        self._added: list[Controller | Runnable] = []
+        self._things: list[Controller | Runnable] = []
+        self._added: list[Controller | Runnable] = []  # of them those that are not started yet
         self._has_news = False
 
     @classmethod
@@ -186,7 +187,13 @@ class Manager:
     def controllers(self) -> list[Controller]:
         """Those that were added, whether they run yet or not."""
         with self._condition:
-            return [*self._controllers]
+            return [thing for thing in self._things if isinstance(thing, Controller)]
+
+    @property
+    def recorders(self) -> list[EventRecorder]:
+        """Those that it made, or that were added."""
+        with self._condition:
+            return [thing for thing in self._things if isinstance(thing, EventRecorder)]
 
     def add(self, thing: Controller | Runnable) -> None:
         """Let a controller or a runnable run with the manager: when it starts, or at once if it has.
@@ -197,11 +204,9 @@ class Manager:
         with self._condition:
             if self.stopping.is_set():
                 raise UsageError(f"{thing.name} cannot be added: the manager stops or has stopped")
-            if thing.name in self._names:
+            if any(thing.name == other.name for other in self._things):
                 raise UsageError(f"{thing.name} cannot be added: the name is taken")
-            self._names.add(thing.name)
-            if isinstance(thing, Controller):
-                self._controllers.append(thing)
+            self._things.append(thing)
             self._added.append(thing)
         self._tell()
 
@@ -266,7 +271,8 @@ class Manager:
         if config is None:
             return None
         elector = LeaderElector(self.host, self.client, config, on_leading=self._tell)
-        self.client = Client(self.host, FencedTransport(self.transport, elector.has_lost))
+        fenced = FencedTransport(self.transport, elector.has_lost)
+        self.client = Client(self.host, BoundedTransport(self.host, fenced))
         return elector
 
     def _raise_failure(self, stuck: list[Thread]) -> None:

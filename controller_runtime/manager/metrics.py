@@ -3,13 +3,13 @@
 
 Names, labels and buckets are those of Go's controller-runtime wherever it has the thing,
 so that its dashboards and alerts work; what it does not have is called
-`controller_runtime_informer_*`. `docs/operations.md` lists them all.
+`controller_runtime_informer_*`, `_channel_*` or `_events_*`. `docs/operations.md` lists them all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
@@ -19,9 +19,11 @@ from prometheus_client.registry import Collector
 
 from controller_runtime.cache.informer import Informer
 from controller_runtime.client.counting import CountingTransport
+from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.election.elector import LeaderElector
+from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.exposition import Row, counter, gauge, histogram, metrics_of
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.counters import QueueCounters
@@ -59,6 +61,7 @@ class _ManagerCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield from _of_controllers(self._manager.controllers)
+        yield from _of_recorders(self._manager.recorders)
         yield from _of_requests(self._manager.transport)
         yield from _of_election(self._manager.elector)
         yield from _of_informers([*self._manager.informers], self._manager.host.monotonic())
@@ -80,6 +83,8 @@ _OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
         "Reconciles that failed and are not retried.", lambda r: r.counters.terminal_errors),
     Row(counter, "controller_runtime_reconcile_panics_total",
         "Reconciles that raised what nobody raises on purpose.", lambda r: r.counters.panics),
+    Row(counter, "controller_runtime_reconcile_timeouts_total",
+        "Reconciles that took longer than their controller allows.", lambda r: r.counters.timeouts),
     Row(histogram, "controller_runtime_reconcile_time_seconds",
         "How long reconciles took.", lambda r: r.counters.durations),
     Row(gauge, "controller_runtime_max_concurrent_reconciles",
@@ -101,6 +106,13 @@ _OF_QUEUES: tuple[Row[QueueCounters], ...] = (
         "How long the request that is in work the longest has been so.", lambda q: q.longest_running),
     Row(counter, "workqueue_retries_total",
         "Requests that were added with a delay.", lambda q: q.retries),
+)
+_OF_CHANNELS: tuple[Row[Sequence[Channel]], ...] = (
+    Row(counter, "controller_runtime_channel_pushed_total",
+        "Requests that were pushed into the controller's channels.", lambda c: sum(one.pushed for one in c)),
+    Row(counter, "controller_runtime_channel_refused_total",
+        "Those of them that were refused, because the controller had not been started and too many waited.",
+        lambda c: sum(one.refused for one in c)),
 )
 _OF_ELECTION: tuple[Row[LeaderElector], ...] = (
     Row(gauge, "leader_election_master_status",
@@ -131,7 +143,7 @@ def _number(version: str) -> int | None:
     return int(version[-15:]) if version.isdecimal() else None
 
 
-def _of_controllers(controllers: Iterable[Controller]) -> Iterator[Metric]:
+def _of_controllers(controllers: Sequence[Controller]) -> Iterator[Metric]:
     started = [(c, counters) for c in controllers if (counters := c.counters()) is not None]
     reconciles = [((c.name,), _Reconciles(counters[0], c.workers)) for c, counters in started]
     queues = [((c.name, c.name), counters[1]) for c, counters in started]
@@ -144,6 +156,15 @@ def _of_controllers(controllers: Iterable[Controller]) -> Iterator[Metric]:
     depths = [((*name, band), n) for name, q in queues for band, n in (("0", q.depth), ("-100", q.low_depth))]
     yield gauge("workqueue_depth", "Requests that are due and wait.", ("name", "controller", "priority"), depths)
     yield from metrics_of(_OF_QUEUES, ("name", "controller"), queues)
+
+    channels = [((c.name,), c.channels) for c in controllers if c.channels]
+    yield from metrics_of(_OF_CHANNELS, ("controller",), channels)
+
+
+def _of_recorders(recorders: Iterable[EventRecorder]) -> Iterator[Metric]:
+    fates = [((r.component, fate.name.lower()), n) for r in recorders for fate, n in r.counts().items()]
+    text = "What has become of what recorders were told, and of what they wrote."
+    yield counter("controller_runtime_events_total", text, ("component", "fate"), fates)
 
 
 def _results(counters: ReconcileCounters) -> Iterator[tuple[str, int]]:

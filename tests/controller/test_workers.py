@@ -15,7 +15,7 @@ from controller_runtime.controller.reconciler import Reconciler, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.errors import ConnectionLost, TerminalError
 from controller_runtime.core.host import Host
-from controller_runtime.core.log import fields_of
+from controller_runtime.core.log import bound_fields, fields_of
 from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
@@ -214,5 +214,24 @@ def test_lines_logged_inside_a_reconcile_name_controller_and_request(
         sim.settle()
 
     (record,) = [record for record in caplog.records if record.getMessage() == "reconciled"]
-    assert fields_of(record) == {"controller": "zones", "request": A, "causes": "nodes changed", "took": 0.0}
+    about = {"controller": "zones", "request": A, "reconcile": 1}
+    assert fields_of(record) == {**about, "causes": "nodes changed", "took": 0.0}
+    room.stop.set()
+
+
+@pytest.mark.scenario("CT-18")
+def test_each_reconcile_has_a_number_that_its_lines_and_its_own_code_can_see(sim: Simulation, room: Room) -> None:
+    """Numbers are unique in the controller; the context has them, in threads of the reconcile as well."""
+    numbers: list[object] = []
+
+    def note(request: Request) -> Result:
+        room.host.spawn("helper", lambda: numbers.append(bound_fields()["reconcile"]))
+        return Result()
+
+    for request in (A, B):
+        room.queue.add(request)
+    room.work(note)
+    sim.settle()
+
+    assert sorted(numbers) == [1, 2]
     room.stop.set()

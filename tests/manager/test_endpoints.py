@@ -60,7 +60,10 @@ def test_each_address_serves_what_it_is_for() -> None:
         cluster.start()
         eventually(cluster.manager, NODES, cluster.manager.informer(NODES).has_synced)
 
-        assert get(probes, "/readyz?verbose")[2] == "[+]informers ok\n[+]shutdown ok\nreadyz check passed\n"
+        assert (
+            get(probes, "/readyz?verbose")[2]
+            == "[+]informers ok\n[+]reconciles ok\n[+]shutdown ok\nreadyz check passed\n"
+        )
         assert get(probes, "/livez/workers")[::2] == (200, "ok")
         status, kind, text = get(metrics, "/metrics")
         assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")

@@ -17,6 +17,7 @@ from controller_runtime.controller.reconciler import Reconciler, Result
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.health import Health, health_of
+from controller_runtime.manager.inspection import describe
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 
 FINE = Health(live={"a": lambda: "", "b": lambda: ""}, ready={"c": lambda: ""})
@@ -114,6 +115,28 @@ def test_a_reconcile_that_does_not_end_makes_the_program_unhealthy(
     assert ask(health, "/livez") == (200, "ok")
 
 
+def test_a_reconcile_that_goes_on_long_past_its_timeout_is_shown_and_makes_the_program_unready(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    """Nobody can end it; a restart may not be worth it yet, so the program stays alive."""
+    health, patient = health_of(cluster.manager), Patient(cluster.host)
+    cluster.manager.add(Controller("patient", patient, reconcile_timeout=30.0).watch(NODES))
+    cluster.user.create(NODES, a_node("a"))
+    cluster.start()
+
+    simulation.advance(59.0)
+    assert ask(health, "/readyz") == (200, "ok")
+    simulation.advance(2.0)
+    assert ask(health, "/readyz/reconciles")[1].startswith(
+        "[-]reconciles failed: patient: a reconcile has been running for 61 s and may take 30 s\n"
+    )
+    assert ask(health, "/livez") == (200, "ok")
+    shown = describe(cluster.manager)["controllers"][0]
+    assert shown["reconcile_timeout"] == 30.0
+    assert [(turn["request"], turn["since"]) for turn in shown["running"]] == [("a", 61.0)]
+    patient.end.set()
+
+
 def test_it_is_ready_once_every_cache_has_its_list_and_until_it_stops(
     simulation: Simulation, cluster: EmbeddedCluster
 ) -> None:
@@ -128,7 +151,7 @@ def test_it_is_ready_once_every_cache_has_its_list_and_until_it_stops(
     cluster.stop()
     assert ask(health, "/readyz") == (
         500,
-        "[+]informers ok\n[-]shutdown failed: the manager stops\nreadyz check failed\n",
+        "[+]informers ok\n[+]reconciles ok\n[-]shutdown failed: the manager stops\nreadyz check failed\n",
     )
 
 

@@ -16,11 +16,13 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.faults import Refused, scripted
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Result
 from controller_runtime.core.errors import ControllerRuntimeError, TerminalError
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.manager.inspection import describe
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
@@ -77,6 +79,7 @@ def start(sim: Simulation, cluster: EmbeddedCluster, *names: str) -> None:
         'controller_runtime_reconcile_errors_total{controller="named"} 3.0',
         'controller_runtime_terminal_reconcile_errors_total{controller="named"} 1.0',
         'controller_runtime_reconcile_panics_total{controller="named"} 1.0',
+        'controller_runtime_reconcile_timeouts_total{controller="named"} 0.0',
         "# TYPE controller_runtime_reconcile_time_seconds histogram",
         'controller_runtime_reconcile_time_seconds_count{controller="named"} 6.0',
         'controller_runtime_max_concurrent_reconciles{controller="named"} 2.0',
@@ -183,6 +186,35 @@ def test_the_backlogs_of_subscribers_of_one_name_are_one_series(
         informer.subscribe(lambda delta: None, name="slow")
 
     assert value_of(cluster.manager, "controller_runtime_informer_backlog", subscriber="slow") == 0
+
+
+def test_pushed_and_refused_requests_are_counted_for_the_controllers_that_have_channels(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    channel = Channel(cluster.host, capacity=1)
+    cluster.manager.add(Controller("pushed", Calling(by_name)).receive(channel))
+    for name in ("a", "b"):
+        channel.push(Request(name))
+    start(simulation, cluster)
+
+    assert value_of(cluster.manager, "controller_runtime_channel_pushed_total", controller="pushed") == 2
+    assert value_of(cluster.manager, "controller_runtime_channel_refused_total", controller="pushed") == 1
+    assert value_of(cluster.manager, "controller_runtime_channel_pushed_total", controller="named") is None
+    assert describe(cluster.manager)["controllers"][0]["channels"] == [{"pushed": 2, "refused": 1}]
+
+
+def test_what_becomes_of_events_is_counted(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    """Of thirty events of one object, the filter lets 25 pass."""
+    recorder = cluster.manager.recorder("greeter")
+    for number in range(30):
+        recorder.event(a_node("a"), "Normal", f"Reason{number}", "hello", resource=NODES)
+    start(simulation, cluster)
+
+    def count(fate: str) -> float | None:
+        return value_of(cluster.manager, "controller_runtime_events_total", component="greeter", fate=fate)
+
+    assert [count(fate) for fate in ("written", "held", "spam", "dropped", "failed")] == [25, 0, 5, 0, 0]
+    assert describe(cluster.manager)["recorders"][0]["spam"] == 5
 
 
 @pytest.fixture
