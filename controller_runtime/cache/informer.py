@@ -10,6 +10,7 @@ from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Delta, IndexFunction, Store
 from controller_runtime.cache.subscription import Subscription
+from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop
@@ -46,6 +47,7 @@ class Informer:
         host: What it runs on.
         listwatch: The collection.
         streaming: Try a streamed list before one by pages.
+        transform: What to make of each object before it is kept.
 
     Attributes:
         resource: What is in the collection.
@@ -53,16 +55,18 @@ class Informer:
         reflector: What fills it, for its counters and its state.
     """
 
-    def __init__(self, host: Host, listwatch: ListWatch, *, streaming: bool = True) -> None:
+    def __init__(
+        self, host: Host, listwatch: ListWatch, *, streaming: bool = True, transform: Transform | None = None
+    ) -> None:
         self.resource = listwatch.resource
         self.store = Store(host, f"store of {listwatch}")
         self._host = host
         self._name = str(listwatch)
         self._delivery = Delivery(host, self.store, str(listwatch))
-        self.reflector = Reflector(host, listwatch, self._delivery, streaming=streaming)
+        self.reflector = Reflector(host, listwatch, self._delivery, streaming=streaming, transform=transform)
         # Guards the two below.
         self._lock = host.lock(f"informer of {listwatch}")
-        self._stop: Stop | None = None  # of the run; until then subscriptions wait for their threads
+        self._stops: tuple[Stop, Stop] | None = None  # of the run and of its program; until then threads wait
         self._subscriptions: list[Subscription] = []
 
     def __str__(self) -> str:
@@ -112,11 +116,11 @@ class Informer:
         subscription = Subscription(self._host, callback, name)
         subscription.attach(self._delivery.add)
         with self._lock:
-            stop = self._stop
+            stops = self._stops
             self._subscriptions = [other for other in self._subscriptions if not other.ended]
             self._subscriptions.append(subscription)
-        if stop is not None:
-            subscription.start(stop)
+        if stops is not None:
+            subscription.start(*stops)
         return subscription
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
@@ -127,18 +131,26 @@ class Informer:
         """
         self._delivery.add_index(name, values_of)
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: Stop, program: Stop | None = None) -> None:
         """Keep the copy until `stop` is set. Subscriptions get their threads from here.
 
+        Args:
+            stop: Ends it.
+            program: Stopped by what a subscription raises; None is `stop`.
+
         Raises:
-            Exception: What a handler or an index function raised.
+            Exception: What a handler, an index function or the transform raised.
         """
+        stops = (stop, program or stop)
         with self._lock:
-            self._stop = stop
+            self._stops = stops
             waiting = [*self._subscriptions]
         for subscription in waiting:
-            subscription.start(stop)
-        self.reflector.run(stop)
+            subscription.start(*stops)
+        try:
+            self.reflector.run(stop)
+        finally:
+            self._delivery.synced.give_up()
 
     def join_until(self, deadline: float | None) -> list[Thread]:
         """Wait for the subscriptions' threads; those that still run at `deadline` (absolute monotonic seconds)."""

@@ -8,13 +8,14 @@ from controller_runtime.core.stop import Stop
 
 
 class Latch:
-    """Open until it is set, then set for ever. Threads: any, for every method."""
+    """Open until it is set, then set for ever; or given up, if it never will be. Threads: any, for every method."""
 
     def __init__(self, host: Host, label: str) -> None:
         self._host = host
-        # Guards the flag.
+        # Guards the flags.
         self._condition = host.condition(label)
         self._set = False
+        self._given_up = False
 
     def is_set(self) -> bool:
         """Whether it has happened."""
@@ -26,12 +27,18 @@ class Latch:
             self._set = True
             self._condition.notify_all()
 
+    def give_up(self) -> None:
+        """It will not happen any more, so that nobody need wait. Idempotent; nothing if it has happened."""
+        with self._condition:
+            self._given_up = True
+            self._condition.notify_all()
+
     def wait(self, stop: Stop, deadline: float | None) -> bool:
-        """Wait until it has happened, `deadline` (absolute monotonic seconds) or `stop`; whether it has."""
+        """Wait until it has happened or will not, `deadline` (absolute monotonic seconds) or `stop`; whether it has."""
         forget = stop.on_set(self._wake)
         try:
             with self._condition:
-                while not self._set and not stop.is_set() and not self._past(deadline):
+                while not (self._set or self._given_up or stop.is_set() or self._past(deadline)):
                     self._condition.wait_until(deadline)
                 return self._set
         finally:

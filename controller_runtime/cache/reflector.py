@@ -13,10 +13,11 @@ from typing import Protocol
 
 from controller_runtime.api.objects import Cached, Request
 from controller_runtime.cache.recovery import State, classify, recovery
+from controller_runtime.cache.transforms import Transform, transformed
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
 from controller_runtime.core.backoff import Backoff, Retrying
-from controller_runtime.core.errors import APIError, ControllerRuntimeError, StreamIdle
+from controller_runtime.core.errors import APIError, ControllerRuntimeError, DecodeError, StreamIdle
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
@@ -67,6 +68,7 @@ class Reflector:
         sink: Where it goes.
         streaming: Try a streamed list before one by pages.
         backoff: Delays between tries.
+        transform: What to make of each object before it is kept.
 
     Attributes:
         state: What it is doing.
@@ -81,12 +83,20 @@ class Reflector:
     """
 
     def __init__(
-        self, host: Host, source: ListWatch, sink: Sink, *, streaming: bool = True, backoff: Backoff | None = None
+        self,
+        host: Host,
+        source: ListWatch,
+        sink: Sink,
+        *,
+        streaming: bool = True,
+        backoff: Backoff | None = None,
+        transform: Transform | None = None,
     ) -> None:
         self._host = host
         self._source = source
         self._sink = sink
         self._relist = State.STREAMING if streaming else State.LISTING
+        self._transform = transform
         self._retrying = Retrying(backoff or Backoff(), host.random)
         self._version = ""  # that of the last event, whatever it was: the server's order counts
         self._most_recent = False  # until a list succeeds
@@ -104,7 +114,7 @@ class Reflector:
         """Keep the sink in step until `stop` is set.
 
         Raises:
-            Exception: What the sink raises: a bug of its owner's.
+            Exception: What the sink or the transform raises: a bug of its owner's.
         """
         while not stop.is_set():
             try:
@@ -125,9 +135,11 @@ class Reflector:
             if stop.is_set():
                 return
             version = version or page.version
-            objects.update((cached.request, self._sink.kept(cached)) for cached in page.items)
-            for undecodable in page.undecodable:
-                self._skip(undecodable)
+            for found in (*map(self._transformed, page.items), *page.undecodable):
+                if isinstance(found, Undecodable):
+                    self._skip(found)
+                else:
+                    objects[found.request] = self._sink.kept(found)
         self._complete(objects, version)
 
     def _watch(self, stop: Stop) -> None:
@@ -168,7 +180,7 @@ class Reflector:
 
     def _take(self, events: Iterator[WatchEvent | Undecodable]) -> None:
         self._heard()
-        for event in events:
+        for event in events if self._transform is None else map(self._prepared, events):
             self._fruitless = 0
             if isinstance(event, Undecodable):
                 self._skip(event)
@@ -229,6 +241,18 @@ class Reflector:
     def _delay(self, error: ControllerRuntimeError) -> float:
         asked = error.retry_after if isinstance(error, APIError) else None
         return max(self._retrying.next_delay(), asked or 0.0)
+
+    def _transformed(self, cached: Cached) -> Cached | Undecodable:
+        try:
+            return transformed(cached, self._transform)
+        except DecodeError as error:
+            return Undecodable(str(error))
+
+    def _prepared(self, event: WatchEvent | Undecodable) -> WatchEvent | Undecodable:
+        if isinstance(event, Undecodable) or event.cached is None or event.type is EventType.DELETED:
+            return event
+        found = self._transformed(event.cached)
+        return found if isinstance(found, Undecodable) else event._replace(cached=found)
 
     def _wanted(self) -> str:
         """The version to ask for."""

@@ -63,9 +63,9 @@ class Subscription:
         """Begin to collect deltas; `add` is `Delivery.add`."""
         self._remove = add(self._put, lambda: self._put(None))
 
-    def start(self, stop: Stop) -> None:
-        """Begin to call; ends with `stop`."""
-        self.thread = spawn(self._host, stop, self.name, lambda: self._run(stop))
+    def start(self, stop: Stop, program: Stop) -> None:
+        """Begin to call; ends with `stop`, and a failure stops `program`."""
+        self.thread = spawn(self._host, program, self.name, lambda: self._run(stop))
 
     def end(self) -> None:
         """Make the thread end, without leaving the delivery."""
