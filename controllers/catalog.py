@@ -10,6 +10,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UsageError
 from controller_runtime.manager.manager import Manager
 from controllers.apiserver_lease_gc import apiserver_lease_gc
+from controllers.node_lifecycle import node_lifecycle
 from controllers.node_ttl import node_ttl
 from controllers.taint_eviction import taint_eviction
 
@@ -19,11 +20,12 @@ Constructor = Callable[..., Controller]
 CATALOG: Mapping[str, Constructor] = {
     "node-ttl": node_ttl,
     "apiserver-lease-gc": apiserver_lease_gc,
+    "node-lifecycle": node_lifecycle,
     "taint-eviction": taint_eviction,
 }
 """Every controller that `controllers run` can run; adding one is a line here."""
 
-NAMED_ONLY: frozenset[str] = frozenset({"taint-eviction"})
+NAMED_ONLY: frozenset[str] = frozenset({"node-lifecycle", "taint-eviction"})
 """Controllers too forceful to be part of `*` off the embedded server: they must be named."""
 
 
