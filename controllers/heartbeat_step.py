@@ -9,7 +9,8 @@ there is one; then renew that. `advance` walks through it one request at a time,
 from __future__ import annotations
 
 import enum
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
@@ -24,6 +25,8 @@ FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 7.0
 JITTER = 0.04
 """The wait between two passes is stretched by up to this part of it, and never shortened."""
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+"""Nothing is later; a lease that says so is renewed with the time it is."""
 
 
 class Ask(enum.Enum):
@@ -188,8 +191,15 @@ def content(base: Cached | None, terms: Terms, renew_time: datetime) -> dict[str
 
 
 def next_renew_time(now: datetime, last: datetime | None) -> datetime:
-    """The time for the next renewal: `now`, unless the clock was set back behind our `last` one.
+    """The time for the next renewal: `now`, unless the clock is behind the `last` one.
 
     Whoever watches leases takes a renewal for one only if its time is later.
     """
-    return now if last is None or now >= last else last + timedelta(microseconds=1)
+    return now if last is None or now >= last or last >= _END_OF_TIME else last + timedelta(microseconds=1)
+
+
+def renew_time_of(lease: Mapping[str, Any], known: datetime | None) -> datetime | None:
+    """The later of a lease's time and the one `known`; a process before us may have had another clock."""
+    text = (lease.get("spec") or {}).get("renewTime")
+    found = datetime.fromisoformat(text) if text else None
+    return max((each for each in (found, known) if each is not None), default=None)

@@ -106,6 +106,7 @@ class HollowNodes(Reconciler):
         count: How many nodes.
         spread: Seconds over which they join; longer if the server needs it.
         workers: Requests at the same time.
+        renew_interval: Seconds between two renewals of a lease, below a kubelet's 40 s of duration.
         nodes: A cache of (at least) the hollow nodes that runs meanwhile; without it,
             changes of a status by others are noticed at the next post only.
 
@@ -122,12 +123,14 @@ class HollowNodes(Reconciler):
         *,
         spread: float = 4.0,
         workers: int = WORKERS,
+        renew_interval: float = RENEW_INTERVAL,
         nodes: Informer | None = None,
     ) -> None:
         self._host = host
         self._client = client.within(REQUEST_TIMEOUT)
         self._spread = spread
         self._workers = workers
+        self._renew_interval = renew_interval
         self._informer = nodes
         self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeView)
         self._decode = decoder_for(NodeView, NODES)
@@ -200,7 +203,7 @@ class HollowNodes(Reconciler):
         return names
 
     def _new_heartbeat(self, index: int) -> LeaseHeartbeat:
-        return node_lease(self._host, self._client, node_name(index))
+        return node_lease(self._host, self._client, node_name(index), renew_interval=self._renew_interval)
 
     def _register(self, node: _HollowNode) -> Result:
         now = timestamp(self._host.now())
@@ -211,7 +214,7 @@ class HollowNodes(Reconciler):
             result = self._report(node)
         node.registered = True
         # Anywhere in the interval, so that those who join together do not beat together.
-        self._queue.add_after(node.heartbeat.request, RENEW_INTERVAL * self._host.random.random())
+        self._queue.add_after(node.heartbeat.request, self._renew_interval * self._host.random.random())
         with self._lock:
             self._unregistered -= 1
             complete = self._unregistered == 0

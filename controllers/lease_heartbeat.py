@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.names import label_problems, subdomain_problems
 from controller_runtime.api.objects import Cached, Request, cached_from_bytes
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
@@ -38,6 +39,7 @@ from controllers.heartbeat_step import (
     advance,
     content,
     next_renew_time,
+    renew_time_of,
 )
 
 log = get_logger(__name__)
@@ -47,6 +49,8 @@ PostProcess = Callable[[dict[str, Any]], None]
 
 DELETE_TIMEOUT = 10.0
 """Seconds for the deletion of the lease, at the start and at the end."""
+CLOCK_TOLERANCE = 1.0
+"""Seconds by which our clock may be behind the lease's last time without a warning."""
 
 
 class PostProcessFailure(enum.Enum):
@@ -85,7 +89,8 @@ class LeaseHeartbeat(Reconciler):
             last, for holders whose identity is another after each start.
 
     Raises:
-        ValueError: A name that is empty, or a time that is not positive.
+        ValueError: A name that the API does not take, a time that is not positive, or an
+            interval that is no shorter than the duration, so that the lease would lapse in between.
 
     Threads: `reconcile` from one at a time.
     """
@@ -105,14 +110,13 @@ class LeaseHeartbeat(Reconciler):
         post_process_failure: PostProcessFailure = PostProcessFailure.BLOCKS_CREATE,
         delete_on_start_and_stop: bool = False,
     ) -> None:
-        if not holder_identity or not lease_namespace or lease_name == "":
-            raise ValueError("a heartbeat needs a holder, a namespace, and no empty name of the lease")
-        if lease_duration_seconds <= 0 or renew_interval <= 0:
-            raise ValueError(
-                f"lease_duration_seconds ({lease_duration_seconds}) and renew_interval ({renew_interval}) "
-                "must be positive"
-            )
         self.request = Request(holder_identity if lease_name is None else lease_name, lease_namespace)
+        _refuse_bad_names(self.request, holder_identity)
+        if not 0 < renew_interval < lease_duration_seconds:
+            raise ValueError(
+                f"renew_interval ({renew_interval}) must be positive and below "
+                f"lease_duration_seconds ({lease_duration_seconds}), or the lease lapses between two renewals"
+            )
         self._host = host
         self._client = client
         self._terms = Terms(self.request.name, lease_namespace, holder_identity, lease_duration_seconds)
@@ -121,10 +125,10 @@ class LeaseHeartbeat(Reconciler):
         self._post_process = new_lease_post_process
         self._post_process_failure = post_process_failure
         self._delete_on_start_and_stop = delete_on_start_and_stop
-        # Whoever holds the request in its queue owns the three below.
+        # Whoever holds the request in its queue owns what follows.
         self._state = Heartbeat()
-        self._renewed_to: datetime | None = None
-        self._failing = False
+        self._renewed_to: datetime | None = None  # the latest time that the lease may carry, as far as we know
+        self._failing = self._is_unprepared = self._is_behind = False  # told already
 
     @property
     def name(self) -> str:
@@ -171,6 +175,7 @@ class LeaseHeartbeat(Reconciler):
             match self._state.ask:
                 case Ask.READ:
                     found = client.get(LEASES, self.request, dict)
+                    self._renewed_to = renew_time_of(found, self._renewed_to)
                     return Answer(Reply.DONE, cached_from_bytes(msgspec.json.encode(found)))
                 case Ask.CREATE:
                     return self._written(client.create, None, Reply.WITHHELD)
@@ -188,17 +193,31 @@ class LeaseHeartbeat(Reconciler):
 
     def _written(self, write: Callable[..., Cached], base: Cached | None, if_unprepared: Reply | None) -> Answer:
         """Write the lease; if the post-process fails, answer `if_unprepared` instead, unless that is None."""
-        at = next_renew_time(self._host.now(), self._renewed_to)
+        now = self._host.now()
+        at = next_renew_time(now, self._renewed_to)
+        self._tell_of_clock(behind=(at - now).total_seconds())
         lease = content(base, self._terms, at)
         if self._post_process is not None:
             try:
                 self._post_process(lease)
+                self._is_unprepared = False
             except ControllerRuntimeError as error:
                 if if_unprepared is not None:
                     return Answer(if_unprepared, why=f"post-process: {error}")
-                log.debug("post-process failed, renewing all the same", lease=self.request, error=error)
+                tell = log.debug if self._is_unprepared else log.warning
+                tell("post-process failed, renewing all the same", lease=self.request, error=error)
+                self._is_unprepared = True
         self._renewed_to = at  # even if there is no answer: it may have been written
         return Answer(Reply.DONE, write(LEASES, lease))
+
+    def _tell_of_clock(self, behind: float) -> None:
+        """Log once when the clock falls behind the lease's last time, and once when it has caught up."""
+        if behind > CLOCK_TOLERANCE and not self._is_behind:
+            self._is_behind = True
+            log.warning("clock is behind the lease, renewing from its last time on", lease=self.request, behind=behind)
+        elif self._is_behind and behind <= 0:
+            self._is_behind = False
+            log.info("clock has caught up with the lease", lease=self.request)
 
     def _tell(self, answer: Answer, step: Step) -> None:
         """Log when renewals begin to fail and when they work again; the rest is for the curious."""
@@ -219,3 +238,14 @@ class LeaseHeartbeat(Reconciler):
             pass
         except ControllerRuntimeError as error:
             log.warning("lease cannot be deleted", lease=self.request, error=error)
+
+
+def _refuse_bad_names(lease: Request, holder: str) -> None:
+    if not holder:
+        raise ValueError("a lease needs a holder: holder_identity is empty")
+    for what, name, problems in (
+        ("lease", lease.name, subdomain_problems(lease.name)),
+        ("namespace", lease.namespace, label_problems(lease.namespace)),
+    ):
+        if problems:
+            raise ValueError(f"the API takes no {what} named {name!r}: {problems[0]}")

@@ -48,7 +48,12 @@ def owned_by_node(client: Client, node_name: str) -> PostProcess:
 
 
 def node_lease(
-    host: Host, client: Client, node_name: str, *, on_repeated_heartbeat_failure: Callable[[], None] | None = None
+    host: Host,
+    client: Client,
+    node_name: str,
+    *,
+    renew_interval: float = RENEW_INTERVAL,
+    on_repeated_heartbeat_failure: Callable[[], None] | None = None,
 ) -> LeaseHeartbeat:
     """The heartbeat of a node, with a kubelet's numbers.
 
@@ -56,6 +61,7 @@ def node_lease(
         host: What it runs on.
         client: Writes the lease and reads the Node.
         node_name: Name of the Node, of its lease and of the lease's holder.
+        renew_interval: As for `LeaseHeartbeat`; a kubelet's by default.
         on_repeated_heartbeat_failure: As for `LeaseHeartbeat`.
     """
     client = client.within(REQUEST_TIMEOUT)
@@ -64,7 +70,7 @@ def node_lease(
         client,
         holder_identity=node_name,
         lease_duration_seconds=DURATION,
-        renew_interval=RENEW_INTERVAL,
+        renew_interval=renew_interval,
         lease_namespace=NAMESPACE,
         on_repeated_heartbeat_failure=on_repeated_heartbeat_failure,
         new_lease_post_process=owned_by_node(client, node_name),

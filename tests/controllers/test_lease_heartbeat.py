@@ -277,7 +277,9 @@ def test_a_failing_post_process_blocks_renewals_by_the_rule_of_1_29(sim: Simulat
     beating.end()
 
 
-def test_a_failing_post_process_lets_renewals_through_by_the_older_rule(sim: Simulation) -> None:
+def test_a_failing_post_process_lets_renewals_through_by_the_older_rule(
+    sim: Simulation, caplog: pytest.LogCaptureFixture
+) -> None:
     post_process = PostProcess(0)
     beating = Beating(sim, new_lease_post_process=post_process)
     beating.start()
@@ -292,6 +294,7 @@ def test_a_failing_post_process_lets_renewals_through_by_the_older_rule(sim: Sim
     lease = beating.lease()
     assert lease is not None
     assert lease["metadata"]["labels"] == {"edited": "yes"}, "it is sent as far as it was edited"
+    assert caplog.text.count("WARNING") == 1, "told once"
     beating.end()
 
 
@@ -430,6 +433,36 @@ def test_a_clock_that_is_set_back_does_not_set_the_lease_back(sim: Simulation) -
     beating.end()
 
 
+def test_a_process_whose_clock_is_behind_the_one_before_does_not_set_the_lease_back(
+    sim: Simulation, caplog: pytest.LogCaptureFixture
+) -> None:
+    beating = Beating(sim)
+    sim.jump(beating.host, 60.0)
+    before = microtime(beating.host.now())
+    beating.world.create(LEASES, a_lease("beat", holder="me", renew_time=before))
+    sim.jump(beating.host, -60.0)
+
+    beating.start(45.0)
+    behind = beating.spec()["renewTime"]
+    sim.advance(45.0)
+
+    assert before < behind < microtime(beating.host.now())
+    assert beating.spec()["renewTime"][:19] > behind[:19], "the clock has caught up"
+    told = [record.getMessage().partition(" lease=")[0] for record in caplog.records if record.levelname == "WARNING"]
+    assert told == ["clock is behind the lease, renewing from its last time on"]
+    beating.end()
+
+
+def test_a_lease_renewed_at_the_end_of_time_is_renewed_now(sim: Simulation) -> None:
+    beating = Beating(sim)
+    beating.world.create(LEASES, a_lease("beat", holder="me", renew_time="9999-12-31T23:59:59.999999Z"))
+
+    beating.start()
+
+    assert beating.spec()["renewTime"] == microtime(beating.host.now())
+    beating.end()
+
+
 def test_a_bug_in_a_hook_is_logged_and_the_lease_is_kept(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
     def broken(lease: dict[str, Any]) -> None:
         if beating.host.now() < deadline:
@@ -484,15 +517,28 @@ def test_the_guides_code_runs_with_a_manager(sim: Simulation) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "says"),
     [
-        pytest.param({"holder_identity": ""}, id="no holder"),
-        pytest.param({"lease_namespace": ""}, id="no namespace"),
-        pytest.param({"lease_name": ""}, id="empty name"),
-        pytest.param({"lease_duration_seconds": 0}, id="no duration"),
-        pytest.param({"renew_interval": 0.0}, id="no interval"),
+        pytest.param({"holder_identity": ""}, "needs a holder", id="no holder"),
+        pytest.param({"holder_identity": "", "lease_name": None}, "no lease named ''|needs a holder", id="nothing"),
+        pytest.param({"lease_namespace": ""}, "no namespace named ''", id="no namespace"),
+        pytest.param({"lease_namespace": "a.b"}, "no namespace named 'a.b'", id="no label"),
+        pytest.param({"lease_name": ""}, "no lease named ''", id="empty name"),
+        pytest.param({"lease_name": "a/b"}, "no lease named 'a/b'", id="a path"),
+        pytest.param({"lease_name": "x" * 254}, "no more than 253 bytes", id="long name"),
+        pytest.param({"holder_identity": "Me_1", "lease_name": None}, "no lease named 'Me_1'", id="holder as a name"),
+        pytest.param({"lease_duration_seconds": 0}, "must be positive and below", id="no duration"),
+        pytest.param({"renew_interval": 0.0}, "must be positive and below", id="no interval"),
+        pytest.param({"renew_interval": 40.0}, "must be positive and below", id="as long as the duration"),
+        pytest.param({"renew_interval": float("nan")}, "must be positive and below", id="not a number"),
     ],
 )
-def test_what_makes_no_sense_is_refused(sim: Simulation, wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"needs|must be"):
+def test_what_makes_no_sense_is_refused(sim: Simulation, wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
         LeaseHeartbeat(sim.host("h"), None, **{**TERMS, **wrong})
+
+
+def test_a_holder_may_be_any_text_where_the_lease_has_a_name_of_its_own(sim: Simulation) -> None:
+    heartbeat = LeaseHeartbeat(sim.host("h"), None, **{**TERMS, "holder_identity": "Me_1 (pid 7)"})
+
+    assert heartbeat.request == LEASE
