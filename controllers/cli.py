@@ -13,6 +13,7 @@ from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import configure, get_logger
 from controller_runtime.manager.endpoints import NOWHERE
 from controllers import stderr
+from controllers.cli_agent import agent
 from controllers.cli_hollow import hollow_nodes
 from controllers.run import RunOptions, run
 
@@ -107,6 +108,7 @@ def run_command(log_format: str, verbose: bool, **options: object) -> None:
 
 
 cli.add_command(hollow_nodes)
+cli.add_command(agent)
 
 
 def main(arguments: list[str] | None = None) -> None:

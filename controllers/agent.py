@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kubelet does to stay alive in the API, without a container runtime: a node, its status and its lease."""
+
+from __future__ import annotations
+
+from controller_runtime.api.resources import NODES
+from controller_runtime.cache.lister import Lister
+from controller_runtime.manager.manager import Manager
+from controllers.agent_events import NodeEvents
+from controllers.agent_machine import Observer
+from controllers.agent_reporter import NodeReporter
+from controllers.agent_settings import Settings
+from controllers.node_lease import REQUEST_TIMEOUT, node_lease
+
+COMPONENT = "node-agent"
+"""Who reports the events."""
+
+
+def add_node_agent(manager: Manager, observer: Observer, settings: Settings) -> NodeReporter:
+    """Let `manager` run the agent of one node: its reporter, and beside it the heartbeat of its lease.
+
+    The two share nothing but the connections, which either drops when its requests fail repeatedly:
+    a status that hangs holds up no renewal.
+    """
+    # Own bytes and not a view: what others put on the Node is part of the difference.
+    nodes: Lister[dict[str, object]] = manager.lister(NODES, dict, field_selector=f"metadata.name={settings.name}")
+    reporter = NodeReporter(
+        manager.host,
+        manager.client.within(REQUEST_TIMEOUT),
+        nodes,
+        observer,
+        settings,
+        events=NodeEvents(manager.recorder(COMPONENT), settings.name),
+        on_repeated_failure=manager.transport.close,
+    )
+    heartbeat = node_lease(
+        manager.host, manager.client, settings.name, on_repeated_heartbeat_failure=manager.transport.close
+    )
+    manager.add(reporter)
+    manager.add(heartbeat)
+    return reporter
