@@ -115,7 +115,9 @@ def _may_become(old: Object, new: Object) -> bool:
 
 
 def _tolerated(spec: Object) -> set[tuple[Any, ...]]:
-    return {tuple(sorted(toleration.items())) for toleration in spec.get("tolerations", ())}
+    """What is tolerated; for how long may change."""
+    tolerations = [{**toleration, "tolerationSeconds": None} for toleration in spec.get("tolerations", ())]
+    return {tuple(sorted(toleration.items())) for toleration in tolerations}
 
 
 def _fixed(spec: Object) -> dict[str, Any]:

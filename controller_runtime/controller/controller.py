@@ -212,6 +212,11 @@ class Controller:
         """All that is counted of its reconciles and of its queue; None before it is started."""
         return (self._running.workers.counters(), self._running.intake.queue.counters()) if self._running else None
 
+    @property
+    def reconciler(self) -> Reconciler:
+        """As given."""
+        return self._reconciler
+
     def turns(self, limit: int) -> list[Turn[Request]]:
         """Copies of the turns of all requests that are reconciled now and of up to `limit` others, to look at."""
         return self._running.intake.queue.turns(limit) if self._running else []

@@ -6,10 +6,15 @@ from __future__ import annotations
 import abc
 import math
 import random
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import attrs
 
 from controller_runtime.api.objects import Request
+
+if TYPE_CHECKING:  # a program that exposes nothing need not import it
+    from prometheus_client.metrics_core import Metric
 
 
 @attrs.frozen
@@ -58,3 +63,10 @@ class Reconciler(abc.ABC):
         be gone. What it raises is retried with a growing delay, at least the `Retry-After`
         that a server asked for; `TerminalError` is not retried.
         """
+
+    def metrics(self) -> Iterable[Metric]:
+        """What it counts beside its reconciles, for whoever scrapes the manager; made with `manager.exposition`.
+
+        Asked on another thread, at any time. Names are its own: two reconcilers must not share one.
+        """
+        return ()

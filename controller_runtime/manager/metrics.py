@@ -61,6 +61,8 @@ class _ManagerCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield from _of_controllers(self._manager.controllers)
+        for controller in self._manager.controllers:
+            yield from controller.reconciler.metrics()
         yield from _of_recorders(self._manager.recorders)
         yield from _of_requests(self._manager.transport)
         yield from _of_election(self._manager.elector)

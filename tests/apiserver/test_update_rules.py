@@ -288,6 +288,17 @@ def test_tolerations_may_be_added_and_not_taken_away() -> None:
     assert refused(POD, pod, changed(pod, spec={"tolerations": others})).code == 422
 
 
+def test_how_long_something_is_tolerated_may_change() -> None:
+    own = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 20}
+    pod = stored(POD, spec={**POD_SPEC, "tolerations": [own]})
+    for_ever = {name: value for name, value in own.items() if name != "tolerationSeconds"}
+    others = [one for one in pod["spec"]["tolerations"] if one != own]
+
+    for changes in ({**own, "tolerationSeconds": 200}, {**own, "tolerationSeconds": -1}, for_ever):
+        after = [changes, *others]
+        assert updated(POD, pod, changed(pod, spec={"tolerations": after}))["spec"]["tolerations"] == after
+
+
 def test_a_namespaces_finalizers_are_written_through_a_path_of_their_own() -> None:
     namespace = stored(NAMESPACE)
     bare = {"metadata": {"name": "x"}, "spec": {"finalizers": []}}
