@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 Decoder = Callable[[bytes], T]
 
+_PARTIAL = ("kind", "apiVersion", "metadata")
 _MODEL_NAME = re.compile(r"[A-Za-z]*?V\d+(?:(?:alpha|beta)\d+)?([A-Z]\w*)")
 
 
@@ -55,11 +56,20 @@ def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> 
         raise ValueError(f"{chosen.__name__} cannot be a view of {resource}: {error}") from error
     if not isinstance(shape, _OBJECTS):
         raise ValueError(f"{chosen.__name__} cannot be a view of {resource}: it is no class with fields")
+    _refuse_what_is_not_served(shape, resource)
     schema = schema_for(resource.group, resource.version, resource.kind)
     if schema is not None:
         for mismatch in _mismatches(shape, schema, resource.kind):
             raise ValueError(mismatch)
     return _naming(cast("Decoder[T]", decode))
+
+
+def _refuse_what_is_not_served(shape: inspect.Type, resource: Resource[Any]) -> None:
+    if resource.is_partial and isinstance(shape, _Fields):
+        for field in shape.fields:
+            if field.encode_name not in _PARTIAL:
+                name = f"{shape.cls.__name__}.{field.name}"
+                raise ValueError(f"{name} reads {field.encode_name!r}, which {resource} does not have")
 
 
 def _model_decoder(model: Any) -> Decoder[Any]:
@@ -79,6 +89,8 @@ def _naming(decode: Decoder[T]) -> Decoder[T]:
 
 def _refuse_other_models(model: type, resource: Resource[Any]) -> None:
     """The models ignore what they do not know, so one of another kind might read as empty."""
+    if resource.is_partial:
+        raise ValueError(f"{model.__name__} reads more than {resource} has")
     official = next((base for base in model.__mro__ if base.__module__.partition(".")[0] == "kubernetes"), None)
     if official is None:
         raise ValueError(

@@ -60,6 +60,12 @@ class ObjectMeta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     owner_references: list[OwnerReference] | None = None
 
 
+class PartialObjectMetadata(msgspec.Struct, gc=False, frozen=True):
+    """An object of which only the metadata is served; see `Resource.only_metadata`."""
+
+    metadata: ObjectMeta
+
+
 class _WithMeta(msgspec.Struct, gc=False):
     metadata: ObjectMeta
 

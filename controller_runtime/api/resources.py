@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import attrs
 
 if TYPE_CHECKING:  # the models take 0.2 s and 30 MiB to import, which a program that uses views need not pay
-    from kubernetes.client import CoreV1Event, EventsV1Event, V1Lease, V1Namespace, V1Node, V1Pod
+    from kubernetes.client import (
+        CoreV1Event,
+        EventsV1Event,
+        V1beta1LeaseCandidate,
+        V1Lease,
+        V1Namespace,
+        V1Node,
+        V1Pod,
+    )
+
+    from controller_runtime.api.objects import PartialObjectMetadata
 
 T = TypeVar("T")
 
@@ -33,6 +43,7 @@ class Resource(Generic[T]):
         plural: Name in paths, such as `nodes`.
         namespaced: Whether its objects live in namespaces.
         model: Default class as `module:Class`, imported when first needed; None reads dicts.
+        is_partial: Whether only the metadata of its objects is served; see `only_metadata`.
     """
 
     group: str = attrs.field(validator=_matching(_GROUP))
@@ -41,6 +52,7 @@ class Resource(Generic[T]):
     plural: str = attrs.field(validator=_matching(re.compile(r"[a-z][a-z0-9]*")))
     namespaced: bool = True
     model: str | None = attrs.field(default=None, eq=False)
+    is_partial: bool = attrs.field(default=False, kw_only=True)
 
     @property
     def api_version(self) -> str:
@@ -48,7 +60,17 @@ class Resource(Generic[T]):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        name = f"{self.plural}.{self.group}" if self.group else self.plural
+        return f"{name} (metadata)" if self.is_partial else name
+
+    def only_metadata(self) -> Resource[PartialObjectMetadata]:
+        """The same objects without all but their metadata: a fraction of the bytes, where names and labels are enough.
+
+        The server strips them, so they cost no transfer. To a cache this is another
+        collection: who lists the whole objects as well pays for both.
+        """
+        model = "controller_runtime.api.objects:PartialObjectMetadata"
+        return cast("Resource[PartialObjectMetadata]", attrs.evolve(self, model=model, is_partial=True))
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The path of the collection, of one object, or of a part of it.
@@ -91,6 +113,14 @@ NAMESPACES: Resource[V1Namespace] = Resource(
     "", "v1", "Namespace", "namespaces", False, "kubernetes.client:V1Namespace"
 )
 LEASES: Resource[V1Lease] = Resource("coordination.k8s.io", "v1", "Lease", "leases", True, "kubernetes.client:V1Lease")
+LEASE_CANDIDATES: Resource[V1beta1LeaseCandidate] = Resource(
+    "coordination.k8s.io",
+    "v1beta1",
+    "LeaseCandidate",
+    "leasecandidates",
+    True,
+    "kubernetes.client:V1beta1LeaseCandidate",
+)
 EVENTS: Resource[EventsV1Event] = Resource(
     "events.k8s.io", "v1", "Event", "events", True, "kubernetes.client:EventsV1Event"
 )

@@ -104,6 +104,9 @@ class _Status(msgspec.Struct, gc=False):
     code: int = 500
 
 
+PARTIAL = _Kind("PartialObjectMetadata", "meta.k8s.io/v1")
+"""What the objects of a resource say they are of which only the metadata is served."""
+
 _list = msgspec.json.Decoder(_List)
 _line = msgspec.json.Decoder(_Line)
 _bookmark = msgspec.json.Decoder(_Bookmark)
@@ -120,9 +123,9 @@ class Decoding:
 
     def __init__(self, resource: Resource[Any]) -> None:
         self._resource = resource
-        self._expected = _Kind(resource.kind, resource.api_version)
+        self._expected = PARTIAL if resource.is_partial else _Kind(resource.kind, resource.api_version)
         # How a server writes an object of this kind, so that its kind can be seen without decoding.
-        self._prefix = f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
+        self._prefix = f'{{"kind":"{self._expected.kind}","apiVersion":"{self._expected.api_version}",'.encode()
 
     def event(self, line: bytes) -> WatchEvent | Undecodable:
         """What one line of a watch says.
@@ -155,7 +158,7 @@ class Decoding:
             found = _list.decode(body)
         except UNREADABLE as error:
             raise DecodeError(f"{self._resource}: the answer is no list: {error}") from error
-        if found.api_version != self._resource.api_version:  # a Table, or metadata alone
+        if found.api_version != self._expected.api_version:  # a Table, or metadata alone
             raise DecodeError(
                 f"{self._resource}: the answer is a {found.api_version or '?'} {found.kind or '?'}, not a list of it"
             )

@@ -13,7 +13,7 @@ from typing import Any, Self
 from controller_runtime.api.resources import Resource
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.answers import check
-from controller_runtime.client.decoding import Decoding, Page, Undecodable, WatchEvent
+from controller_runtime.client.decoding import PARTIAL, Decoding, Page, Undecodable, WatchEvent
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.client.warnings import Warnings
 from controller_runtime.core.errors import APIError
@@ -143,7 +143,7 @@ class ListWatch:
             query.append(("resourceVersion", version))
             if version != ANY_VERSION:  # without it a limit would ask for exactly this version
                 query.append(("resourceVersionMatch", "NotOlderThan"))
-        answer = self._transport.request(self._request(query), self._deadline())
+        answer = self._transport.request(self._request(query, "List"), self._deadline())
         self._warnings.heed(answer, self._path)
         return self._decoding.page(check(answer).body)
 
@@ -174,9 +174,13 @@ class ListWatch:
             raise
         return WatchStream(stream, self._decoding)
 
-    def _request(self, query: Iterable[tuple[str, str]]) -> HTTPRequest:
+    def _request(self, query: Iterable[tuple[str, str]], of: str = "") -> HTTPRequest:
         chosen = [(name, value) for name, value in self._selectors if value]
-        return HTTPRequest("GET", self._path, (*chosen, *query), {"accept": "application/json"})
+        accept = "application/json"
+        if self.resource.is_partial:  # nothing else will do, so that a server which cannot strip refuses
+            group, _, version = PARTIAL.api_version.partition("/")
+            accept += f";as={PARTIAL.kind}{of};g={group};v={version}"
+        return HTTPRequest("GET", self._path, (*chosen, *query), {"accept": accept})
 
     def _deadline(self) -> float:
         return self._host.monotonic() + self._request_timeout

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Self, TypeVar, overload
 
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.bounded import BoundedTransport
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
@@ -43,6 +46,7 @@ class Manager:
         leader_election: Run controllers only while this replica leads, of all that have the
             same lease; the rest runs before, so that a new leader's caches are filled. It leads
             at most once: losing the lease ends the run. None: no lease.
+        transforms: What to make of objects before they are cached, by their resource; see `without`.
 
     Attributes:
         host: As given.
@@ -68,6 +72,7 @@ class Manager:
         grace: float = 30.0,
         cache_sync_timeout: float = 120.0,
         leader_election: LeaderElectionConfig | None = None,
+        transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
@@ -75,7 +80,7 @@ class Manager:
         self.transport = CountingTransport(host, transport)
         self.client = Client(host, BoundedTransport(host, self.transport))
         self.elector = self._elect(leader_election)
-        self.informers = Informers(host, self.transport)
+        self.informers = Informers(host, self.transport, transforms=transforms)
         self.stopping = Stop(host, "manager")
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
