@@ -32,7 +32,7 @@ from controllers.agent_settings import (
     parse_reserved,
     parse_taints,
 )
-from controllers.run import GRACE, reach
+from controllers.reach import GRACE, reach
 from controllers.signals import handled_signals
 
 log = get_logger(__name__)

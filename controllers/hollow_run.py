@@ -17,7 +17,7 @@ from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.hollow_control import add_hollow_nodes
-from controllers.run import reach
+from controllers.reach import reach
 from controllers.signals import handled_signals
 
 log = get_logger(__name__)

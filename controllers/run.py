@@ -11,9 +11,7 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.client.answers import check
-from controller_runtime.core.errors import APIError, ConnectionLost, ControllerRuntimeError, UsageError
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
@@ -26,16 +24,11 @@ from controller_runtime.testing.server_process import APIServerProcess
 from controllers import catalog
 from controllers.hollow_control import add_hollow_nodes
 from controllers.lookout import Lookout
+from controllers.reach import GRACE, reach
 from controllers.signals import handled_signals
 from controllers.view import LastLines, LiveView, PlainView, View
 
 log = get_logger(__name__)
-
-FIRST_ANSWER = 10.0
-"""Seconds the API server has for the first answer; then the command gives up."""
-
-GRACE = 1.5
-"""Seconds that reconciles in hand have once the command is asked to stop: somebody waits at the terminal."""
 
 
 @attrs.frozen(kw_only=True)
@@ -143,33 +136,6 @@ def run(options: RunOptions) -> None:
         log.info("running", cluster=title, controllers=",".join(todo.names))
         manager.run(stop)
     log.info("stopped")
-
-
-def reach(manager: Manager, stop: Stop) -> None:
-    """Ask the API server for its version, so that a wrong address is one clear line and not a long wait.
-
-    Returns without an answer once `stop` is set.
-
-    Raises:
-        ControllerRuntimeError: It refuses, is silent, or does not accept the credentials.
-    """
-    forget = stop.on_set(manager.transport.close)
-    try:
-        if not stop.is_set():
-            deadline = manager.host.monotonic() + FIRST_ANSWER
-            check(manager.transport.request(HTTPRequest("GET", "/version"), deadline))
-    except APIError as error:
-        raise ControllerRuntimeError(
-            f"the API server at {manager.transport} refuses ({error}): check the credentials in the kubeconfig"
-        ) from error
-    except ConnectionLost as error:
-        if stop.is_set():
-            return
-        raise ControllerRuntimeError(
-            f"cannot reach the API server: {error}; check that it runs and that the kubeconfig's server is right"
-        ) from error
-    finally:
-        forget()
 
 
 def compose(
