@@ -30,10 +30,11 @@ from controller_runtime.manager.manager import Manager
 from controllers.node_lease import NAMESPACE
 from controllers.node_lifecycle_health import Graces, Health, unknown_conditions
 from controllers.node_lifecycle_monitor import Monitor
-from controllers.node_lifecycle_pods import INDEX, Debts, PodMarker
+from controllers.node_lifecycle_pods import Debts, PodMarker
 from controllers.node_lifecycle_taints import Eviction, eviction, missing_labels, new_taints
-from controllers.node_lifecycle_views import STOPPED_POSTING, LeaseView, NodeView, PodView, node_of
+from controllers.node_lifecycle_views import STOPPED_POSTING, LeaseView, NodeView, PodView
 from controllers.node_lifecycle_zones import ZonePolicy
+from controllers.pods_by_node import pods_by_node
 
 log = get_logger(__name__)
 
@@ -217,9 +218,8 @@ def node_lifecycle(manager: Manager, *, workers: int = WORKERS, config: Lifecycl
     """
     config = config or LifecycleConfig()
     host, client, recorder = manager.host, manager.client, manager.recorder(COMPONENT)
-    manager.informer(PODS).add_index(INDEX, lambda pod: [name] if (name := node_of(pod)) else [])
     monitor = Monitor(host, config.graces, config.zones)
-    marker = PodMarker(host, client, manager.lister(PODS, PodView), recorder, monitor)
+    marker = PodMarker(host, client, manager.lister(PODS, PodView), pods_by_node(manager), recorder, monitor)
     reconciler = NodeLifecycle(
         host=host,
         client=client,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -21,9 +21,6 @@ from controllers.node_lifecycle_monitor import Monitor
 from controllers.node_lifecycle_views import PodView, node_of
 
 log = get_logger(__name__)
-
-INDEX = "node-lifecycle/node"
-"""The index of pods by the node they run on."""
 
 
 class Debts:
@@ -56,6 +53,7 @@ class PodMarker:
     clock: Clock
     client: Client
     pods: Lister[PodView]
+    pods_of: Callable[[str], Iterable[Request]]
     recorder: EventRecorder
     monitor: Monitor
 
@@ -79,11 +77,13 @@ class PodMarker:
     def mark_all(self, name: str) -> bool:
         """Mark all pods of a node; whether that was possible for each of them."""
         failures: list[str] = []
-        for pod in self.pods.by_index(INDEX, name):
+        for request in self.pods_of(name):
             try:
-                self._mark(pod)
+                pod = self.pods.get(request)
+                if pod is not None:
+                    self._mark(pod)
             except ControllerRuntimeError as error:
-                failures.append(f"{pod.request}: {error}")
+                failures.append(f"{request}: {error}")
         if failures:
             log.warning("pods are not marked yet", node=name, pods=len(failures), first=failures[0])
         return not failures
