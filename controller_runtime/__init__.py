@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from controller_runtime.api.references import controller_of, set_controller, set_owner
     from controller_runtime.api.resources import EVENTS, LEASES, NAMESPACES, NODES, PODS, Resource
     from controller_runtime.cache.lister import Lister
+    from controller_runtime.cache.own_writes import OwnWrites
     from controller_runtime.cache.store import Delta
+    from controller_runtime.cache.transforms import edited, without
     from controller_runtime.client.client import Client
     from controller_runtime.client.create_or_patch import Change, create_or_patch
     from controller_runtime.client.patches import PatchType
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
         ReconcileTimeout,
         ServerError,
         ShutDown,
+        StaleCache,
         StreamIdle,
         TerminalError,
         TooManyRequests,
@@ -105,6 +108,7 @@ __all__ = [
     "MaxOf",
     "MaxWait",
     "NotFound",
+    "OwnWrites",
     "PatchType",
     "ReconcileTimeout",
     "Reconciler",
@@ -113,6 +117,7 @@ __all__ = [
     "Result",
     "ServerError",
     "ShutDown",
+    "StaleCache",
     "Stop",
     "StreamIdle",
     "SystemHost",
@@ -131,6 +136,7 @@ __all__ = [
     "conditions_of",
     "controller_of",
     "create_or_patch",
+    "edited",
     "enqueue_mapped",
     "enqueue_object",
     "enqueue_owner",
@@ -145,6 +151,7 @@ __all__ = [
     "set_controller",
     "set_owner",
     "with_condition",
+    "without",
 ]
 
 # Where each public name lives; those of `core.errors` are the rest.
@@ -154,7 +161,9 @@ _HOMES = {
     **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),
     **dict.fromkeys(("EVENTS", "LEASES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"),
     "Lister": "cache.lister",
+    "OwnWrites": "cache.own_writes",
     "Delta": "cache.store",
+    **dict.fromkeys(("edited", "without"), "cache.transforms"),
     "Client": "client.client",
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
     "PatchType": "client.patches",

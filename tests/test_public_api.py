@@ -23,7 +23,7 @@ PUBLIC = {
     # filter them
     "changed", "all_of", "any_of", "negate", "matches",
     # read and write
-    "Lister", "Client", "PatchType", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES", "EVENTS",
+    "Lister", "OwnWrites", "edited", "without", "Client", "PatchType", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
     "EventRecorder", "EventAPI",
@@ -35,7 +35,7 @@ PUBLIC = {
     # errors
     "ControllerRuntimeError", "UsageError", "APIError", "BadRequest", "Unauthorized", "Forbidden", "NotFound",
     "Conflict", "AlreadyExists", "Expired", "Invalid", "TooManyRequests", "ServerError", "ConnectionLost",
-    "StreamIdle", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled", "AlreadyOwned",
+    "StreamIdle", "StaleCache", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled", "AlreadyOwned",
     "ReconcileTimeout",
 }  # fmt: skip
 

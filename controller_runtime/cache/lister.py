@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, Request, labels_of
+from controller_runtime.api.objects import AnyObject, Cached, Request, labels_of, meta
 from controller_runtime.api.resources import Resource
 from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.store import Store
@@ -47,6 +47,16 @@ class Lister(Generic[T]):
         """The version that the store has reached; empty before the first list."""
         return self._store.version
 
+    @property
+    def resource(self) -> Resource[Any]:
+        """What it reads."""
+        return self._resource
+
+    @property
+    def resets(self) -> int:
+        """How often the server went back, so that versions from before mean nothing any more."""
+        return self._store.resets
+
     def __len__(self) -> int:
         return len(self._store)
 
@@ -78,6 +88,17 @@ class Lister(Generic[T]):
     def wait_for(self, version: str, timeout: float) -> bool:
         """Wait until the store has reached `version`, such as a write returned; True if it has in `timeout` seconds."""
         return self._store.wait_for(version, timeout)
+
+    def wait_for_deletion(self, obj: AnyObject, timeout: float) -> bool:
+        """Wait until reads show that `obj`, as it was before, has been deleted; True if they do in `timeout` seconds.
+
+        They do once it is gone, or another has taken its name; or it says that it is to go, where a
+        finalizer or a grace period holds it.
+
+        Raises:
+            DecodeError: `obj` has no readable metadata.
+        """
+        return self._store.wait_for_deletion(meta(obj), timeout)
 
     def _decoded(self, found: Iterable[Cached]) -> list[T]:
         out = []

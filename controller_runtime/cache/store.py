@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectMeta, Request
 from controller_runtime.api.versions import compare_versions, newest
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.core.host import Host
@@ -103,6 +103,7 @@ class Store:
         self._indices: dict[str, Index] = {}
         self._version = ""
         self._filled = False
+        self._resets = 0
 
     @property
     def version(self) -> str:
@@ -113,6 +114,11 @@ class Store:
     def filled(self) -> bool:
         """True once the first list is in."""
         return self._filled
+
+    @property
+    def resets(self) -> int:
+        """How often the server went back, so that versions from before mean nothing any more."""
+        return self._resets
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -143,9 +149,27 @@ class Store:
 
     def wait_for(self, version: str, timeout: float) -> bool:
         """Wait until the store has reached `version`, such as a write returned; True if it has in `timeout` seconds."""
+        return self._wait(lambda: not self.behind(version), timeout)
+
+    def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
+        """Wait until the store shows that `obj` was deleted; True if it does in `timeout` seconds.
+
+        It does once the object is gone, or another has taken its name, or a finalizer or a
+        grace period holds it and it says that it is to go.
+        """
+        request = Request(obj.name, obj.namespace)
+
+        def shows_it() -> bool:
+            held = self._objects.get(request)
+            goes = held is None or held.uid != obj.uid or held.meta.deletion_timestamp is not None
+            return goes and not self.behind(obj.resource_version)  # else it may still be to come
+
+        return self._wait(shows_it, timeout)
+
+    def _wait(self, is_so: Callable[[], bool], timeout: float) -> bool:
         deadline = self._host.monotonic() + timeout
         with self._condition:
-            while self.behind(version):
+            while not is_so():
                 if self._host.monotonic() >= deadline:
                     return False
                 self._condition.wait_until(deadline)
@@ -225,6 +249,7 @@ class Store:
             self._objects = objects
             self._indices = indices
             self._version = version
+            self._resets += went_back
             self._filled = True
             self._condition.notify_all()
         return deltas

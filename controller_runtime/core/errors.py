@@ -113,6 +113,10 @@ class CacheSyncTimeout(ControllerRuntimeError):
     """The caches did not fill in time; the message names each collection and its last error."""
 
 
+class StaleCache(ControllerRuntimeError):
+    """A cache has yet to show what this program wrote: decide later, on what it shows then."""
+
+
 class AlreadyOwned(ControllerRuntimeError):
     """The object has another controller; two would fight over it."""
 
