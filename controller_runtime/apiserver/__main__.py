@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from socket import gethostname
 
 import click
 
+from controller_runtime.api.wire import Handler
+from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.identity_lease import IdentityLease
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell_identity import kept_identity, new_identity
@@ -30,17 +33,31 @@ from controller_runtime.core.system import SystemHost
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep the objects in this folder, and who the server is; by default they are gone at the end.",
 )
+@click.option(
+    "--audit-log-path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Append a line of JSON to this file for each request; by default there is no record of them.",
+)
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
-def command(port: int, kubeconfig_out: Path | None, data_dir: Path | None, exit_with_parent: bool) -> None:
+def command(
+    port: int,
+    kubeconfig_out: Path | None,
+    data_dir: Path | None,
+    audit_log_path: Path | None,
+    exit_with_parent: bool,
+) -> None:
     """Serve until stopped; see the command's help."""
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
     server = APIServer(host, token=identity.token, data_dir=data_dir)
-    try:
-        run(server, identity, options, click.echo, IdentityLease(host, server, gethostname(), token=identity.token))
-    finally:
-        server.close()
+    lease = IdentityLease(host, server, gethostname(), token=identity.token)
+    with ExitStack() as stack:
+        stack.callback(server.close)
+        handler: Handler = server
+        if audit_log_path is not None:
+            handler = stack.enter_context(AuditedHandler(host, server, audit_log_path))
+        run(handler, identity, options, click.echo, lease)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
