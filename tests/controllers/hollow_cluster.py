@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import pairwise
 from typing import Any
 
 from controller_runtime.api.resources import LEASES, NODES
@@ -65,14 +63,6 @@ class HollowCluster:
     def asked_of(self, name: str) -> list[str]:
         """What was asked about one name so far; a POST names nobody."""
         return [method for _, method, asked in self.asked if asked == name]
-
-    def lease_gaps(self) -> dict[str, list[float]]:
-        """Seconds between renewals, by name of the lease."""
-        times = defaultdict(list)
-        for at, method, name in self.asked:
-            if method == "PUT":
-                times[name].append(at)
-        return {name: [b - a for a, b in pairwise(each)] for name, each in times.items()}
 
     def _fault(self, number: int, request: HTTPRequest) -> Fault | None:
         parts = request.path.split("/")

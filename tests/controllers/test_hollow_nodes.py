@@ -41,22 +41,6 @@ def test_they_join_within_the_spread_and_beat_within_one_interval(sim: Simulatio
     hollow.end()
 
 
-@pytest.mark.stress
-def test_for_one_hour_every_lease_is_renewed_within_one_interval(sim: Simulation) -> None:
-    hollow = HollowCluster(sim, 100)
-    hollow.start(15.0)
-    hollow.asked.clear()
-
-    sim.advance(3600.0)
-
-    gaps = hollow.lease_gaps()
-    assert len(gaps) == 100
-    assert all(10.0 <= gap < 10.5 for each in gaps.values() for gap in each)
-    assert all(len(each) >= 345 for each in gaps.values())
-    assert Counter(method for _, method, _ in hollow.asked).keys() == {"PUT", "PATCH"}, "nothing is read"
-    hollow.end()
-
-
 def test_renewals_are_spread_over_the_interval(sim: Simulation) -> None:
     hollow = HollowCluster(sim, 100)
     hollow.start(15.0)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hollow nodes and an API server in bad weather: a seed in, what did not hold and the script of what happened out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.simulation import Hang, LockHeld, Simulation
+from controller_runtime.testing.simulation.faults import (
+    DrawnFaults,
+    Fault,
+    Faults,
+    Kind,
+    Profile,
+    ScriptedFaults,
+)
+from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.system.disk import Disk
+from controller_runtime.testing.system.invariants import Violated
+from controller_runtime.testing.system.run import Outcome
+from controllers.hollow_nodes import RETRY, HollowNodes
+from controllers.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
+
+NODES = 4
+SPREAD = 1.0
+STORM = 60.0
+"""Virtual seconds after which no fault begins."""
+SERVER, HOLLOW = "server", "hollow"
+INTERVAL = RENEW_INTERVAL * 1.04 + 0.2
+"""The longest between two renewals, latencies included."""
+STEADY = 60.0
+"""Virtual seconds for which renewals are counted in the end."""
+
+PROFILES = {
+    "network": Profile({Kind.CUT: 1}, rates=(0.1, 0.3, 0.6)),
+    "freezes": Profile({Kind.PAUSE: 2, Kind.CUT: 1}, rates=(0.0, 0.1)),
+    "restarts": Profile({Kind.CRASH: 3, Kind.CUT: 1}, rates=(0.0, 0.1, 0.3)),
+    "clocks": Profile({Kind.JUMP: 1, Kind.CRASH: 1}, most=20, rates=(0.0, 0.1)),
+    "broad": Profile({Kind.CUT: 2, Kind.PAUSE: 2, Kind.JUMP: 2, Kind.CRASH: 2}),
+}
+
+
+def run(seed: int, *, script: Iterable[Fault] | None = None) -> Outcome:
+    """Let hollow nodes live through a storm and the calm after it."""
+    profile = [*PROFILES.values()][seed % len(PROFILES)]
+    faults: Faults = DrawnFaults(seed, profile, (HOLLOW, SERVER), STORM) if script is None else ScriptedFaults(script)
+    invariant = message = ""
+    sim = Simulation(seed)
+    fired: list[Fault] = []
+    try:
+        with sim:
+            Weather(sim, faults, fired).run()
+    except Violated as error:
+        invariant, message = error.invariant, str(error)
+    except (Hang, LockHeld) as error:
+        invariant, message = type(error).__name__, str(error)
+    return Outcome(seed, invariant, message, tuple(fired), sim.digest, sim.steps)
+
+
+class Renewals:
+    """What the server has kept of each lease: its time, which must not go back, and how often it grew."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.times: dict[str, str] = {}
+        self.renewals: dict[str, int] = {}
+        self._disk = disk
+        self._looked_at = 0
+
+    def look(self) -> None:
+        """Take in what was written since."""
+        while self._looked_at < len(self._disk.writes):
+            write = self._disk.writes[self._looked_at]
+            self._looked_at += 1
+            if write.collection.startswith("leases") and write.raw is not None:
+                self._take(write.key, json.loads(write.raw)["spec"]["renewTime"])
+
+    def _take(self, name: str, time: str) -> None:
+        before = self.times.get(name, "")
+        if time < before:
+            raise Violated("no time goes back", f"{name} carries {time} after {before}")
+        if time > before:
+            self.times[name] = time
+            self.renewals[name] = self.renewals.get(name, 0) + 1
+
+
+class Weather:
+    """A server on a disk, a process of hollow nodes, the network between them, and what befalls them."""
+
+    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+        self._sim = sim
+        self._timed = list(faults.timed)
+        self._disk = Disk()
+        self._renewals = Renewals(self._disk)
+        self._network = Network(sim, faults, fired, until=STORM)
+        self._hosts = {name: sim.host(name) for name in (SERVER, HOLLOW)}
+        self._programs = {SERVER: self._serve, HOLLOW: self._beat}
+        self._starts_at = {SERVER: 0.0, HOLLOW: 0.0}
+        self._healed_at = STORM
+        self._has_restarted = False
+
+    def run(self) -> None:
+        """The storm, the calm, and what must have come of it."""
+        while self._sim.time < STORM or self._timed or self._starts_at:
+            self._start_what_is_due()
+            self._advance_to(min([self._sim.time + 1.0, *(fault.when for fault in self._timed[:1])]))
+            while self._timed and self._timed[0].when <= self._sim.time:
+                self._befall(self._timed.pop(0))
+        self._advance_to(self._healed_at)
+        in_hand = REQUEST_TIMEOUT  # a request that was lost is given up
+        joining = RETRY.cap + SPREAD if self._has_restarted or len(self._renewals.times) < NODES else 0.0
+        self._advance_to(self._healed_at + in_hand + joining)
+        self._check_beats(1, 2, RENEW_INTERVAL)
+        self._check_beats(int(STEADY / INTERVAL), int(STEADY / RENEW_INTERVAL) + 1, STEADY)
+
+    def _check_beats(self, least: int, most: int, seconds: float) -> None:
+        """Every lease is renewed so often in the next `seconds` (and the jitter of one interval)."""
+        before = dict(self._renewals.renewals)
+        self._advance_to(self._sim.time + seconds + INTERVAL - RENEW_INTERVAL)
+        if len(self._renewals.renewals) != NODES:
+            raise Violated("every lease is renewed", f"there are leases of {sorted(self._renewals.renewals)} alone")
+        for name, count in self._renewals.renewals.items():
+            beats = count - before.get(name, 0)
+            if beats < least:
+                raise Violated("every lease is renewed", f"{name}: {beats} times in {seconds} s")
+            if beats > most:
+                raise Violated("one beat an interval", f"{name}: {beats} times in {seconds} s")
+
+    def _advance_to(self, time: float) -> None:
+        self._sim.advance(max(0.0, time - self._sim.time))
+        self._renewals.look()
+
+    def _start_what_is_due(self) -> None:
+        for name, time in list(self._starts_at.items()):
+            if self._sim.time >= time:
+                del self._starts_at[name]
+                if self._hosts[name].crashed:
+                    self._hosts[name] = self._sim.restart(self._hosts[name])
+                self._hosts[name].spawn("program", self._programs[name])
+
+    def _serve(self) -> None:
+        self._network.serve(self._hosts[SERVER], APIServer(self._hosts[SERVER], journal=self._disk))
+
+    def _beat(self) -> None:
+        host = self._hosts[HOLLOW]
+        client = Client(host, NetworkTransport(self._network, host))
+        HollowNodes(host, client, NODES, spread=SPREAD, workers=2 * NODES).run(Stop(host))
+
+    def _befall(self, fault: Fault) -> None:
+        self._network.note(fault)
+        host = self._hosts[fault.host]
+        if fault.kind is not Kind.JUMP:
+            self._healed_at = max(self._healed_at, fault.when + fault.seconds)
+        match fault.kind:
+            case Kind.CUT:
+                self._network.cut(HOLLOW, fault.seconds)
+            case Kind.PAUSE:
+                self._sim.pause(host, fault.seconds)
+            case Kind.JUMP:
+                self._sim.jump(host, fault.seconds)
+            case _:
+                self._has_restarted |= fault.host == HOLLOW
+                self._sim.crash(host)
+                self._starts_at[fault.host] = self._sim.time + fault.seconds
