@@ -14,7 +14,7 @@ from controller_runtime.api.resources import CORE_EVENTS, LEASES, NODES, PODS
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
-from controller_runtime.client.faults import Fault, FaultyTransport
+from controller_runtime.client.faults import Fault, FaultyTransport, Refused
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
 from controller_runtime.core.errors import NotFound
@@ -57,15 +57,20 @@ class LifecycleCluster:
         self.kubelets: dict[str, Kubelet] = {}
         self.fault: Callable[[HTTPRequest], Fault | None] = lambda request: None
         self.runs = 0
+        self.killed = False
         self.cluster: EmbeddedCluster | None = None
 
     def start(self) -> None:
         """Start the controller, or another one in place of the one that ended."""
         self.runs += 1
         self.controller = self.sim.host(f"controller-{self.runs}")
-        transport = FaultyTransport(
-            self.controller, InProcessTransport(self.controller, self.server), lambda _, request: self.fault(request)
-        )
+        run = self.runs
+
+        def fault(number: int, request: HTTPRequest) -> Fault | None:
+            return self.fault(request) if run == self.runs and not self.killed else Refused()
+
+        transport = FaultyTransport(self.controller, InProcessTransport(self.controller, self.server), fault)
+        self.killed = False
         self.cluster = EmbeddedCluster(self.controller, server=self.server, transport=transport)
         self.lifecycle = node_lifecycle(self.cluster.manager, config=self.config)
         self.cluster.manager.add(self.lifecycle)
@@ -73,9 +78,9 @@ class LifecycleCluster:
         self.sim.settle()
 
     def kill(self) -> None:
-        """As kill -9."""
-        self.sim.crash(self.controller)
-        self.cluster = None
+        """As kill -9, as far as the server can tell: nothing that it does from now on arrives."""
+        self.killed = True
+        self.end()
 
     def end(self) -> None:
         if self.cluster is not None:
