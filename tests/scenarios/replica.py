@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replica as a process: while it leads it writes to one object as fast as it is asked to, ten times a second.
+"""A replica as a process: while it leads, eight workers write to one object, each about twenty times a second.
+
+They always are about to write, so one that is frozen and woken has eight writes at hand.
 
 `python replica.py KUBECONFIG NAME [LEASE DEADLINE RETRY]`; it exits with 3 once it has lost the leadership.
 """
@@ -37,10 +39,12 @@ class Writer(Reconciler):
 
     client: Client
     name: str
+    stopping: Stop
 
     def reconcile(self, request: Request) -> Result:
-        self.client.patch(NODES, request, {"metadata": {"annotations": {"writer": self.name}}})
-        return Result()
+        self.stopping.wait(0.05)
+        self.client.patch(NODES, WRITTEN, {"metadata": {"annotations": {"writer": self.name}}})
+        return Result(requeue_after=0.0)
 
 
 def main(kubeconfig: str, name: str, *seconds: str) -> int:
@@ -55,7 +59,9 @@ def main(kubeconfig: str, name: str, *seconds: str) -> int:
         retry_period=retry,
     )
     manager = Manager(host, HTTPTransport(host, from_kubeconfig(kubeconfig)), leader_election=election)
-    manager.add(Controller("writer", Writer(manager.client, name)).every(0.1, lambda: [WRITTEN], jitter=0.0))
+    requests = [Request(f"worker-{number}") for number in range(8)]
+    writer = Writer(manager.client, name, manager.stopping)
+    manager.add(Controller("writer", writer, workers=len(requests)).every(3600.0, lambda: requests))
     stop = Stop(host)
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     try:
