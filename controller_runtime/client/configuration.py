@@ -1,17 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How to reach a cluster: the official client's loaders, with errors that say what to do."""
+"""How to reach a cluster: the official client's loaders, with errors that say what to do.
+
+What they read once and keep, or wait for without end, is replaced: token files are
+followed, credential plugins are bounded and run again when it is time.
+"""
 
 from __future__ import annotations
 
+import base64
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 from kubernetes.client import Configuration
-from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
-from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME, SERVICE_TOKEN_FILENAME
+from kubernetes.config import ConfigException
+from kubernetes.config.incluster_config import (
+    SERVICE_CERT_FILENAME,
+    SERVICE_HOST_ENV_NAME,
+    SERVICE_TOKEN_FILENAME,
+    InClusterConfigLoader,
+)
+from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
+from controller_runtime.client.credentials import Source, TokenFile
+from controller_runtime.client.exec_plugin import ExecPlugin
 from controller_runtime.core.errors import UsageError
+
+_EXTENSION = "client.authentication.k8s.io/exec"
+_TOLD = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
 
 
 def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | None = None) -> Configuration:
@@ -27,9 +45,8 @@ def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | N
     name = os.fspath(path) if path is not None else os.environ.get("KUBECONFIG") or "~/.kube/config"
     if not any(Path(part).expanduser().exists() for part in name.split(os.pathsep) if part):
         raise UsageError(f"kubeconfig {name} does not exist: name another file, or set KUBECONFIG")
-    configuration = Configuration()
     try:
-        load_kube_config(name, context, client_configuration=configuration)  # type: ignore[no-untyped-call]
+        return _loaded(name, context)
     except ConfigException as error:
         asked = f" (context {context!r})" if context else ""
         raise UsageError(
@@ -43,26 +60,94 @@ def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | N
         raise UsageError(
             f"kubeconfig {name} is not a kubeconfig: {_line(error)}; write it anew or name another"
         ) from error
-    return configuration
 
 
 def in_cluster() -> Configuration:
-    """The configuration of a pod: the service account that Kubernetes mounts into it.
+    """The configuration of a pod: the service account that Kubernetes mounts into it, its token followed.
 
     Raises:
         UsageError: This process is not in a pod, or its pod mounts no service account.
     """
     configuration = Configuration()
+    loader = InClusterConfigLoader(SERVICE_TOKEN_FILENAME, SERVICE_CERT_FILENAME)  # type: ignore[no-untyped-call]
     try:
-        load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError) as error:
         raise UsageError(f"no in-cluster configuration: {_line(error)}; outside a pod, name a kubeconfig") from error
+    configuration.refresh_api_key_hook = TokenFile(Path(SERVICE_TOKEN_FILENAME))  # type: ignore[assignment]
     return configuration
 
 
 def is_in_cluster() -> bool:
     """Whether this process runs in a pod that may talk to its cluster."""
     return bool(os.environ.get(SERVICE_HOST_ENV_NAME)) and Path(SERVICE_TOKEN_FILENAME).is_file()
+
+
+def _loaded(name: str, context: str | None) -> Configuration:
+    merged = KubeConfigMerger(name).config  # type: ignore[no-untyped-call]
+    if merged is None:
+        raise ConfigException("no configuration found")
+    loader = _Loader(merged, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
+    configuration = Configuration()
+    loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+    if loader.source is not None:
+        configuration.refresh_api_key_hook = loader.source  # type: ignore[assignment]
+    elif "expiry" not in vars(loader):  # a constant needs no asking
+        configuration.refresh_api_key_hook = None
+    if "proxy" in vars(loader):  # what is said of this cluster counts, whatever the environment says of others
+        configuration.no_proxy = None
+    return configuration
+
+
+class _Loader(KubeConfigLoader):
+    """The official loader, but for what it would read once, or run without a bound and log the failure of."""
+
+    source: Source | None = None
+
+    def _load_user_token(self) -> Any:
+        user: Any = self._user
+        file = user.safe_get("tokenFile")
+        if not file:
+            return super()._load_user_token()  # type: ignore[no-untyped-call]
+        self.source = TokenFile(Path(_folder_of(user), file))
+        return True
+
+    def _load_from_exec_plugin(self) -> Any:
+        user: Any = self._user
+        if "exec" not in user:
+            return None
+        said = user["exec"].value
+        command = said["command"]
+        if said.get("interactiveMode") == "Always":
+            raise ConfigException(f"the credential plugin {command!r} insists on a terminal, and there is none")
+        if os.sep in command:  # else it is looked for in PATH
+            command = str(Path(_folder_of(user), command))
+        self.source = ExecPlugin(
+            [command, *(said.get("args") or ())],
+            environment={pair["name"]: pair["value"] for pair in said.get("env") or ()},
+            api_version=said["apiVersion"],
+            cluster=_told_of(self._cluster) if said.get("provideClusterInfo") else None,
+            hint=" ".join(str(said.get("installHint") or "").split()),
+        )
+        return True
+
+
+def _told_of(node: Any) -> Mapping[str, Any]:
+    """What a plugin may know of the cluster."""
+    cluster = node.value
+    told = {name: cluster[name] for name in _TOLD if name in cluster}
+    if file := cluster.get("certificate-authority"):
+        authority = Path(_folder_of(node), file).read_bytes()
+        told.setdefault("certificate-authority-data", base64.b64encode(authority).decode())
+    for extension in cluster.get("extensions") or ():
+        if extension["name"] == _EXTENSION:
+            told["config"] = extension["extension"]
+    return told
+
+
+def _folder_of(node: Any) -> str:
+    """Where the file is that said this; its paths are relative to that."""
+    return os.path.dirname(os.path.abspath(node.path or "."))
 
 
 def _line(error: Exception) -> str:

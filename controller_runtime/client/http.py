@@ -3,7 +3,7 @@
 
 Both come from one maker, on `http.client`'s parser: a plain connection gives what
 a pool does not, one deadline for a whole exchange, and a `shutdown` that ends a blocked read.
-Nothing is sent twice: a kept connection that looks dead is dropped before it is used.
+Nothing is done twice: a kept connection that looks dead is dropped before it is used.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from http.client import HTTPResponse
 from typing import TYPE_CHECKING
 
 from controller_runtime.api import wire
-from controller_runtime.client.http_authorization import Authorization
+from controller_runtime.client.http_authorization import Authorization, Identity
 from controller_runtime.client.http_endpoint import endpoint_of
+from controller_runtime.client.http_lookup import Lookup
 from controller_runtime.client.http_stream import HTTPStream
 from controller_runtime.client.http_wire import FAILURES, Wire, headers_of, whole_answer
 from controller_runtime.client.user_agent import user_agent
@@ -32,12 +33,16 @@ _IDLE_KEPT = 32
 class HTTPTransport:
     """A `transport.Transport` to the server of an official client `Configuration`.
 
-    TLS, client certificates, proxies and credentials are what the configuration says;
-    its files are read again for each connection, its token is asked for at most a second
-    apart. Answers are never compressed, redirects are answers, and nothing is retried.
+    TLS, client certificates, proxies and credentials are what the configuration says. Its files
+    are read again for each connection, and connections made with files that were replaced are
+    not used again; its token is asked for at most a second apart. Answers are never compressed,
+    redirects are answers, and nothing is retried, but in two cases in which nothing was done: a
+    request that is answered 401 is sent once more if there are new credentials; and one for which
+    a kept connection was dead is sent once on a new one, if it was not sent whole or only reads.
 
     Raises:
         UsageError: The configuration cannot be used; the message names the file or address.
+        ConnectionLost: The credentials could not be had.
 
     Threads: any.
     """
@@ -45,6 +50,7 @@ class HTTPTransport:
     def __init__(self, host: Host, configuration: Configuration) -> None:
         self._host = host
         self._endpoint = endpoint_of(configuration, user_agent(host))
+        self._lookup = Lookup(host)
         self._authorization = Authorization(host, configuration)
         # Guards the two below.
         self._lock = host.lock("http transport")
@@ -57,27 +63,65 @@ class HTTPTransport:
     def request(self, request: wire.HTTPRequest, deadline: float) -> wire.HTTPResponse:
         """See `transport.Transport.request`."""
         self._host.leaving("http request")
-        head = self._endpoint.head(request, self._authorization.header())
-        connection = self._begin(self._kept() or Wire(self._host), deadline)
-        reusable = False
-        try:
-            answer = self._ask(connection, head + request.body, request.method)
-            response = whole_answer(answer)
-            reusable = not answer.will_close
-        except FAILURES as error:
-            raise self._lost(request, connection, error) from error
-        finally:
-            self._give_back(connection, reusable)
+        identity = self._authorization.identity(deadline)
+        response = self._exchange(request, identity, deadline)
+        if response.status == 401 and (other := self._authorization.renewed(identity, deadline)):
+            return self._exchange(request, other, deadline)
         return response
 
     def stream(self, request: wire.HTTPRequest, deadline: float) -> HTTPStream:
         """See `transport.Transport.stream`."""
         self._host.leaving("http stream")
-        head = self._endpoint.head(request, self._authorization.header())
-        connection = self._begin(Wire(self._host), deadline)
+        identity = self._authorization.identity(deadline)
+        stream = self._begin_stream(request, identity, deadline)
+        if stream.response.status == 401 and (other := self._authorization.renewed(identity, deadline)):
+            return self._begin_stream(request, other, deadline)
+        return stream
+
+    def close(self) -> None:
+        """See `transport.Transport.close`."""
+        self._close_idle()
+        with self._lock:
+            in_hand = [*self._in_hand]
+        for connection in in_hand:
+            connection.shut_down()
+        self._lookup.wake()
+        self._authorization.give_up()
+
+    def _exchange(self, request: wire.HTTPRequest, identity: Identity, deadline: float) -> wire.HTTPResponse:
+        kept = self._kept(identity)
+        if kept is not None:
+            try:
+                return self._ask(kept, request, identity, deadline)
+            except ConnectionLost:
+                if not kept.was_dead(request.method):
+                    raise
+        return self._ask(Wire(self._host), request, identity, deadline)
+
+    def _ask(
+        self, connection: Wire, request: wire.HTTPRequest, identity: Identity, deadline: float
+    ) -> wire.HTTPResponse:
+        """One exchange on a connection, which is kept if it can be used again."""
+        is_reusable = False
+        head = self._endpoint.head(request, identity.credential.header)
+        self._take_in_hand(connection, deadline)
+        try:
+            answer = self._sent(connection, head + request.body, request.method, identity)
+            response = whole_answer(answer)
+            is_reusable = not answer.will_close and connection.is_in_step
+        except FAILURES as error:
+            raise self._lost(request, connection, error) from error
+        finally:
+            self._give_back(connection, is_reusable)
+        return response
+
+    def _begin_stream(self, request: wire.HTTPRequest, identity: Identity, deadline: float) -> HTTPStream:
+        head = self._endpoint.head(request, identity.credential.header)
+        connection = Wire(self._host)
+        self._take_in_hand(connection, deadline)
         stream: HTTPStream | None = None
         try:
-            answer = self._ask(connection, head + request.body, request.method)
+            answer = self._sent(connection, head + request.body, request.method, identity)
             goes_on = answer.status == 200
             response = wire.HTTPResponse(200, headers_of(answer)) if goes_on else whole_answer(answer)
             stream = HTTPStream(self._host, connection, answer, response, f"{request.method} {request.path}")
@@ -92,49 +136,47 @@ class HTTPTransport:
             stream.close()
         return stream
 
-    def close(self) -> None:
-        """See `transport.Transport.close`."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-            in_hand = [*self._in_hand]
-        for connection in idle:
-            connection.close()
-        for connection in in_hand:
-            connection.shut_down()
-
-    def _ask(self, connection: Wire, data: bytes, method: str) -> HTTPResponse:
+    def _sent(self, connection: Wire, data: bytes, method: str, identity: Identity) -> HTTPResponse:
         if not connection.is_made:
-            self._endpoint.connect(connection)
+            self._endpoint.connect(connection, identity.credential.certificate, self._lookup)
+            connection.made_for = identity.of_connection
         connection.send(data)
         return connection.answer(method)
 
-    def _kept(self) -> Wire | None:
-        """A kept connection that seems alive; those that do not are closed on the way."""
+    def _kept(self, identity: Identity) -> Wire | None:
+        """A kept connection of this identity that seems alive; others are closed on the way."""
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 return None
-            if self._host.monotonic() - connection.idle_since < _IDLE_LIMIT and connection.is_quiet():
+            is_young = self._host.monotonic() - connection.idle_since < _IDLE_LIMIT
+            if is_young and connection.made_for == identity.of_connection and connection.is_quiet():
                 return connection
             connection.close()
 
-    def _begin(self, connection: Wire, deadline: float) -> Wire:
-        connection.deadline = deadline
+    def _take_in_hand(self, connection: Wire, deadline: float) -> None:
+        connection.begin(deadline)
         with self._lock:
             self._in_hand[connection] = None
-        return connection
 
-    def _give_back(self, connection: Wire, reusable: bool) -> None:
+    def _give_back(self, connection: Wire, is_reusable: bool) -> None:
         connection.idle_since = self._host.monotonic()
         with self._lock:
             del self._in_hand[connection]
-            kept = reusable and len(self._idle) < _IDLE_KEPT
+            kept = is_reusable and len(self._idle) < _IDLE_KEPT
             if kept:
                 self._idle.append(connection)
         if not kept:
             connection.close()
 
+    def _close_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
     def _lost(self, request: wire.HTTPRequest, connection: Wire, error: BaseException) -> ConnectionLost:
+        self._close_idle()  # what ended this one may have ended all of them without a word
         reason = connection.why(error)
         return ConnectionLost(f"{request.method} {request.path}: no answer from {self._endpoint}: {reason}")

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import socket
 import ssl
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 import attrs
 
 from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client.http_lookup import Address, Lookup
 from controller_runtime.client.http_wire import Wire
 from controller_runtime.core.errors import UsageError
 
@@ -54,23 +55,26 @@ class Endpoint:
     def __str__(self) -> str:
         return _joined(self.address)
 
-    def connect(self, wire: Wire) -> None:
+    def connect(self, wire: Wire, certificate: tuple[str, str] | None, lookup: Lookup) -> None:
         """Make `wire` a connection that is ready for requests, by its deadline.
 
-        The look-up of a host name is the system's: nothing ends it but the system.
+        Args:
+            wire: What becomes it.
+            certificate: Whose client certificate and key, in place of those of the configuration.
+            lookup: Knows the addresses of names.
 
         Raises:
             OSError: Refused, unreachable, not trusted, not done in time, or shut down meanwhile.
         """
-        _dial(self.proxy.address if self.proxy else self.address, wire)
+        _dial(lookup.addresses(self.proxy.address if self.proxy else self.address, wire), wire)
         if self.proxy:
             self._tunnel(wire, self.proxy)
         if self.encrypted:
-            wire.start_tls(self._context(), self.server_name)
+            wire.start_tls(self._context(certificate), self.server_name)
 
-    def _context(self) -> ssl.SSLContext:
+    def _context(self, certificate: tuple[str, str] | None) -> ssl.SSLContext:
         try:
-            return tls_context(self.configuration)
+            return tls_context(self.configuration, certificate)
         except UsageError as error:  # they were usable once: most likely they are being replaced just now
             raise ConnectionError(str(error)) from error
 
@@ -125,8 +129,12 @@ def endpoint_of(configuration: Configuration, user_agent: str) -> Endpoint:
     )
 
 
-def tls_context(configuration: Configuration) -> ssl.SSLContext:
+def tls_context(configuration: Configuration, certificate: tuple[str, str] | None = None) -> ssl.SSLContext:
     """How to trust the server and to be trusted by it, from the files as they are now.
+
+    Args:
+        configuration: Names the files.
+        certificate: A client certificate and its key in PEM, in place of its files.
 
     Raises:
         UsageError: A file is missing, unreadable, or not what it should be.
@@ -142,7 +150,12 @@ def tls_context(configuration: Configuration) -> ssl.SSLContext:
             context.load_verify_locations(configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
     else:
         context.load_default_certs()
-    if configuration.cert_file:
+    if certificate is not None:
+        with _told("client certificate", "of the credential plugin"), tempfile.NamedTemporaryFile() as file:
+            file.write("\n".join(certificate).encode())
+            file.flush()
+            context.load_cert_chain(file.name, password="")
+    elif configuration.cert_file:
         with _told("client certificate", f"{configuration.cert_file}, {configuration.key_file}"):
             # A password would be asked for on the terminal otherwise.
             context.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
@@ -186,11 +199,11 @@ def _joined(address: tuple[str, int]) -> str:
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
-def _dial(address: tuple[str, int], wire: Wire) -> None:
+def _dial(addresses: Sequence[Address], wire: Wire) -> None:
     failure: OSError | None = None
-    for family, kind, protocol, _, where in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+    for tried, (family, kind, protocol, _, where) in enumerate(addresses):
         try:
-            return wire.dial(family, kind, protocol, where)
+            return wire.dial(family, kind, protocol, where, tries=len(addresses) - tried)
         except OSError as error:
             failure = error
     assert failure is not None, "a look-up finds something, or raises"

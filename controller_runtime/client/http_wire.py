@@ -26,6 +26,8 @@ FAILURES = (OSError, HTTPException)
 """How a connection fails: the network's errors, TLS's among them, and answers that are not HTTP."""
 
 _CHUNK = 64 * 1024
+_PIECE = 1024 * 1024
+_READING = ("GET", "HEAD")
 # What client-go asks of the kernel: probe after 30 s of silence, every 15 s, nine times.
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 9))
 
@@ -36,17 +38,35 @@ class Wire:
     Attributes:
         deadline: When the exchange in hand must be over, in the clock's monotonic seconds.
         idle_since: When it was last put aside.
+        made_for: Whose it is; compared by its user.
+        is_in_step: False once more has come than the answers that were read.
 
     Threads: one at a time; `shut_down` from any.
     """
 
-    __slots__ = ("_ended", "_is_shut", "_lock", "_now", "_socket", "deadline", "idle_since")
+    __slots__ = (
+        "_ended",
+        "_is_heard",
+        "_is_sent",
+        "_is_shut",
+        "_lock",
+        "_now",
+        "_socket",
+        "deadline",
+        "idle_since",
+        "is_in_step",
+        "made_for",
+    )
 
     def __init__(self, host: Host) -> None:
         self.deadline = 0.0
         self.idle_since = 0.0
+        self.made_for: object = None
+        self.is_in_step = True
         self._now = host.monotonic
         self._ended = False  # the server has closed its side
+        self._is_sent = False  # the request in hand, whole
+        self._is_heard = False  # a part of its answer is here
         # Guards the two below where they change: nobody gives a descriptor back while another shuts it down.
         self._lock = host.lock("wire")
         self._socket: socket.socket | None = None
@@ -57,13 +77,35 @@ class Wire:
         """Whether there is a connection, however it fares."""
         return self._socket is not None
 
-    def dial(self, family: int, kind: int, protocol: int, address: tuple[Any, ...]) -> None:
-        """Connect to a resolved address, in place of what was tried before."""
+    @property
+    def is_shut(self) -> bool:
+        """Whether it was ended from outside."""
+        return self._is_shut
+
+    def begin(self, deadline: float) -> None:
+        """An exchange begins."""
+        self.deadline = deadline
+        self._is_sent = self._is_heard = False
+
+    def was_dead(self, method: str) -> bool:
+        """Whether what failed on a kept connection can be done on another, because it was not done on this one.
+
+        So it is if the request was not sent whole; or, nothing being heard, if it only reads.
+        """
+        return not self._is_shut and (not self._is_sent or (not self._is_heard and method in _READING))
+
+    def dial(self, family: int, kind: int, protocol: int, address: tuple[Any, ...], *, tries: int = 1) -> None:
+        """Connect to a resolved address, in place of what was tried before, in a part of the time if `tries` are left.
+
+        So one address that is silent leaves time for the next.
+        """
         self.close()
         with self._lock:
             self._socket = socket.socket(family, kind, protocol)
         _tune(self._socket)
-        self._ready().connect(address)
+        ready = self._ready()
+        ready.settimeout((self.deadline - self._now()) / tries)
+        ready.connect(address)
 
     def start_tls(self, context: ssl.SSLContext, server_name: str) -> None:
         """Shake hands; everything after is encrypted."""
@@ -80,24 +122,34 @@ class Wire:
         view = memoryview(data)
         while view:
             view = view[self._ready().send(view) :]
+        self._is_sent = True
 
     def receive_into(self, buffer: WriteableBuffer) -> int:
         """Receive what there is, at least a byte; 0 at the end."""
         received = self._ready().recv_into(buffer)
         self._ended = not received
+        self._is_heard = self._is_heard or received > 0
         return received
 
     def answer(self, method: str) -> HTTPResponse:
-        """Read the head of the next answer; its body is then read from it."""
-        response = HTTPResponse(cast("socket.socket", self), method=method)  # of a socket it calls `makefile` alone
-        response.begin()
-        if self._ended:  # which the parser takes for the end of the headers
-            raise ConnectionError("cut inside the head of the answer")
-        return response
+        """Read the head of the next answer; its body is then read from it.
 
-    def makefile(self, mode: str) -> io.BufferedReader:
-        """What `HTTPResponse` reads from; closing it does not close the connection."""
-        return io.BufferedReader(_Reader(self), _CHUNK)
+        Raises:
+            OSError: It is cut, or encoded in a way that was not asked for.
+            HTTPException: It is not HTTP.
+        """
+        buffer = _Buffer(self)
+        while True:
+            response = HTTPResponse(cast("socket.socket", buffer), method=method)  # it calls `makefile` alone
+            response.begin()
+            if self._ended:  # which the parser takes for the end of the headers
+                raise ConnectionError("cut inside the head of the answer")
+            if not 100 <= response.status < 200:  # what is provisional goes before the answer
+                break
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":
+            raise ConnectionError(f"the answer is encoded as {encoding!r}, which was not asked for")
+        return response
 
     def is_quiet(self) -> bool:
         """Whether nothing has arrived; on an idle connection whatever has, most often its end, makes it useless."""
@@ -127,6 +179,10 @@ class Wire:
             return "given up"
         if isinstance(error, IncompleteRead):
             return "cut inside the answer"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"its certificate is not to be trusted: {error.verify_message.rstrip(".")}"
+        if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+            return "it does not speak TLS"
         return str(error) or type(error).__name__
 
     def _ready(self) -> socket.socket:
@@ -141,15 +197,36 @@ class Wire:
         return self._socket
 
 
-class _Reader(io.RawIOBase):
+class _Buffer(io.BufferedReader):
+    """What answers are read from. Closing it does not close the connection, but tells it what was left over."""
+
     def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+        self._source = _Source(wire)
+        super().__init__(self._source, _CHUNK)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """As of a socket; the same one for a provisional answer and what follows it."""
+        return self
+
+    def close(self) -> None:
+        """As its base; bytes beyond the answer put the connection out of step."""
+        if not self.closed:
+            self._source.is_over = True
+            if self.peek(1):
+                self._source.wire.is_in_step = False
+        super().close()
+
+
+class _Source(io.RawIOBase):
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.is_over = False  # nothing more is to be received, but what is in the buffer is there
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        return self._wire.receive_into(buffer)
+        return 0 if self.is_over else self.wire.receive_into(buffer)
 
 
 def headers_of(response: HTTPResponse) -> dict[str, str]:
@@ -162,8 +239,21 @@ def headers_of(response: HTTPResponse) -> dict[str, str]:
 
 
 def whole_answer(response: HTTPResponse) -> wire.HTTPResponse:
-    """Read the rest of an answer, as a value."""
-    return wire.HTTPResponse(response.status, headers_of(response), response.read())
+    """Read the rest of an answer, as a value; never more memory at once than what has come, whatever is announced.
+
+    Raises:
+        OSError: It is cut.
+        HTTPException: It is not HTTP.
+    """
+    parts: list[bytes] = []
+    try:
+        while part := response.read(_PIECE):
+            parts.append(part)
+    except ValueError as error:  # a chunk of negative length
+        raise HTTPException(f"malformed chunks: {error}") from error
+    if response.length:
+        raise ConnectionError("cut inside the answer")
+    return wire.HTTPResponse(response.status, headers_of(response), b"".join(parts))
 
 
 def _tune(sock: socket.socket) -> None:

@@ -40,6 +40,11 @@ def plugin(sim: Simulation) -> Plugin:
     return Plugin(sim.host("r0"))
 
 
+def header(authorization: Authorization, seconds: float = 60.0) -> str | None:
+    """What is said now, or within so many seconds."""
+    return authorization.identity(authorization._host.monotonic() + seconds).credential.header
+
+
 @pytest.fixture
 def authorization(sim: Simulation, plugin: Plugin) -> Authorization:
     return Authorization(plugin._host, plugin.configuration)
@@ -48,10 +53,10 @@ def authorization(sim: Simulation, plugin: Plugin) -> Authorization:
 def test_a_token_is_asked_for_again_after_a_second(
     sim: Simulation, plugin: Plugin, authorization: Authorization
 ) -> None:
-    headers = [authorization.header(), authorization.header()]
+    headers = [header(authorization), header(authorization)]
 
     sim.advance(1.1)
-    headers.append(authorization.header())
+    headers.append(header(authorization))
 
     assert headers == ["Bearer 1", "Bearer 1", "Bearer 2"]
 
@@ -64,7 +69,7 @@ def test_while_one_asks_the_others_use_the_last_token(
     headers: list[str | None] = []
 
     for number in range(5):
-        plugin._host.spawn(f"caller-{number}", lambda: headers.append(authorization.header()))
+        plugin._host.spawn(f"caller-{number}", lambda: headers.append(header(authorization)))
     sim.advance(1)
     assert (headers, plugin.asked) == (["Bearer 1"] * 4, 2)
     sim.advance(10)
@@ -79,13 +84,13 @@ def test_a_failed_refresh_is_told_to_who_asked_and_tried_again_later(
     sim.advance(2)
 
     with pytest.raises(ConnectionLost, match="token file is gone"):
-        authorization.header()
-    assert authorization.header() == "Bearer 1"
+        header(authorization)
+    assert header(authorization) == "Bearer 1"
 
     plugin.broken = False
     sim.advance(2)
-    assert authorization.header() == "Bearer 3"
+    assert header(authorization) == "Bearer 3"
 
 
 def test_without_credentials_there_is_no_header(sim: Simulation) -> None:
-    assert Authorization(sim.host("r0"), Configuration(host="http://127.0.0.1:1")).header() is None
+    assert header(Authorization(sim.host("r0"), Configuration(host="http://127.0.0.1:1"))) is None
