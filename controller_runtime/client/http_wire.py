@@ -180,7 +180,7 @@ class Wire:
         if isinstance(error, IncompleteRead):
             return "cut inside the answer"
         if isinstance(error, ssl.SSLCertVerificationError):
-            return f"its certificate is not to be trusted: {error.verify_message.rstrip(".")}"
+            return "its certificate is not to be trusted: " + error.verify_message.rstrip(".")
         if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
             return "it does not speak TLS"
         return str(error) or type(error).__name__
