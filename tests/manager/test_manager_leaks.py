@@ -5,15 +5,26 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 
+import attrs
 import pytest
 
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
+from controller_runtime.apiserver.kubeconfig import kubeconfig, write_kubeconfig
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.shell_identity import new_identity
+from controller_runtime.apiserver.shell_thread import LoopbackServer
+from controller_runtime.client.client import Client
+from controller_runtime.client.configuration import from_kubeconfig
+from controller_runtime.client.http import HTTPTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import Endpoints
+from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, a_node
 
 
@@ -21,6 +32,19 @@ class Idle(Reconciler):
     """Does nothing."""
 
     def reconcile(self, request: Request) -> Result:
+        return Result()
+
+
+@attrs.frozen
+class Telling(Reconciler):
+    """Tells that it was called, and asks the server for something."""
+
+    client: Client
+    called: Stop
+
+    def reconcile(self, request: Request) -> Result:
+        self.client.list(NODES)
+        self.called.set()
         return Result()
 
 
@@ -57,3 +81,36 @@ def test_a_manager_of_50_controllers_started_and_stopped_100_times_leaks_nothing
 
     assert threading.active_count() == threads
     assert open_files() == files
+
+
+@pytest.mark.scenario("MG-14")
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc to count open files in")
+def test_a_manager_over_tls_started_and_stopped_100_times_leaves_no_connection(tmp_path: Path) -> None:
+    """Its connections are closed by its own stop: nobody else closes the transport."""
+    host = SystemHost()
+    identity = new_identity(host.now())
+    handler = APIServer(host, token=identity.token)
+    threads, files = threading.active_count(), open_files()
+
+    with LoopbackServer(host, handler, certificates=identity.certificates) as server:
+        path = tmp_path / "kubeconfig"
+        write_kubeconfig(path, kubeconfig(server.url, identity.certificates.authority, identity.token))
+        for _ in range(100):
+            run_over_tls(host, HTTPTransport(host, from_kubeconfig(path)))
+
+    assert threading.active_count() == threads
+    assert open_files() == files
+
+
+def run_over_tls(host: SystemHost, transport: HTTPTransport) -> None:
+    """A manager of 50 controllers, stopped once one of them has reconciled."""
+    manager = Manager(host, transport)
+    stop, seen = Stop(host), Stop(host)
+    for number in range(50):
+        controller = Controller(f"telling-{number}", Telling(manager.client, seen))
+        manager.add(controller.watch(NODES).every(3600.0, lambda: [Request("all")]))
+    thread = spawn(host, stop, "manager", lambda: manager.run(stop))
+    assert seen.wait(30.0)
+    stop.set()
+    thread.join_until(None)
+    assert stop.failure is None
