@@ -23,7 +23,8 @@ PUBLIC = {
     # filter them
     "changed", "all_of", "any_of", "negate", "matches",
     # read and write
-    "Lister", "OwnWrites", "edited", "without", "Client", "PatchType", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES", "EVENTS",
+    "Lister", "OwnWrites", "edited", "without",
+    "Client", "PatchType", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
     "EventRecorder", "EventAPI",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from controller_runtime.api.objects import Cached, Request
-from controller_runtime.cache.recovery import State, classify, recovery
+from controller_runtime.cache.recovery import Failure, State, classify, recovery
 from controller_runtime.cache.transforms import Transform, transformed
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
@@ -75,7 +75,7 @@ class Reflector:
         last_error: Why the last try failed; empty once one has succeeded.
         failed_at: When a try failed last, in monotonic seconds; None for never.
         heard_at: When the server was heard of last, be it by a bookmark or by taking a watch up; before that, when
-            this was made. A watch that is taken up after one that was silent is not believed before it says something.
+            this was made. After a watch that was silent, or told of an error, the next one must say something first.
         lists: Lists begun, streamed or paged.
         watches: Watches begun, streamed lists included.
         idle: Streams given up because they were silent.
@@ -103,7 +103,7 @@ class Reflector:
         self._fruitless = 0
         self._initial: dict[Request, Cached] = {}  # a streamed list, as far as it has come
         self._watching_since: float | None = None
-        self._was_silent = False  # the stream before this one
+        self._is_doubtful = False  # the watch was taken up, and nothing good came of it
         self.state = self._relist
         self.last_error = ""
         self.failed_at: float | None = None
@@ -167,7 +167,7 @@ class Reflector:
         self._worked_until(ended)
 
     def _taken_up(self) -> None:
-        if not self._was_silent:
+        if not self._is_doubtful:
             self.heard_at = self._host.monotonic()
         if self.state is State.WATCHING:
             self._watching_since = self._host.monotonic()
@@ -193,7 +193,7 @@ class Reflector:
 
     def _heard(self) -> None:
         self.heard_at = self._host.monotonic()
-        self._was_silent = False
+        self._is_doubtful = False
 
     def _collect(self, event: WatchEvent) -> None:
         """Take in one event of a streamed list, which tells of changes too."""
@@ -220,15 +220,16 @@ class Reflector:
     def _recover(self, error: ControllerRuntimeError, stop: Stop) -> None:
         self._initial = {}  # half a list is of no use, and holds memory
         self._fruitless += 1
-        self._was_silent = isinstance(error, StreamIdle)
-        self.idle += self._was_silent
+        is_silence = isinstance(error, StreamIdle)
+        self.idle += is_silence
         self.last_error = str(error)
         self.failed_at = self._host.monotonic()
-        self._worked_until(self.heard_at if self._was_silent else self.failed_at)
-        failed = self.state
+        failed, failure = self.state, classify(error)
+        self._is_doubtful |= self._watching_since is not None and failure is not Failure.BUSY
+        self._worked_until(self.heard_at if is_silence else self.failed_at)
         self.state, wait, most_recent = recovery(
             failed,
-            classify(error),
+            failure,
             relist=self._relist,
             fruitless=self._fruitless,
             most_recent=self._most_recent,
