@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
@@ -38,5 +39,5 @@ def in_bytes(amount: int) -> str:
 
 def in_units(amount: Decimal) -> str:
     """A number of things such as cores, in thousandths where it is not whole; less than one is rounded up."""
-    thousandths = -int(-amount.scaleb(3) // 1)
+    thousandths = math.ceil(amount.scaleb(3))
     return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
