@@ -3,21 +3,14 @@
 
 from __future__ import annotations
 
-import re
-
+from controller_runtime.api.semver import ZERO, parse
 from controller_runtime.apiserver.lease_rules import strategy_causes
 from controller_runtime.apiserver.rules import Object, Rules, part
 from controller_runtime.apiserver.status import Cause
 from controller_runtime.apiserver.validation import invalid, required
 
 _OLDEST = "OldestEmulationVersion"
-_NUMBER = "(0|[1-9][0-9]*)"
-_WORDS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_WORDS}))?(?:\+{_WORDS})?", re.ASCII)
 _NOT_A_VERSION = "must be a valid semantic version"
-
-_Rank = tuple[tuple[int, ...], bool, tuple[tuple[bool, int, str], ...]]
-_LOWEST: _Rank = ((0, 0, 0), True, ())
 
 
 class LeaseCandidateRules(Rules):
@@ -30,7 +23,7 @@ class LeaseCandidateRules(Rules):
         if not (strategy := spec.get("strategy")):
             return [*causes, required("spec.strategy")]
         causes += strategy_causes(strategy)
-        if strategy == _OLDEST and (_rank(spec.get("emulationVersion", "")) or _LOWEST) == _LOWEST:
+        if strategy == _OLDEST and (parse(spec.get("emulationVersion", "")) or ZERO) == ZERO:
             text = f"must be specified when `strategy` is '{_OLDEST}'"
             causes.append(required("spec.emulationVersion", text))
         return causes
@@ -45,23 +38,12 @@ def _version_causes(spec: Object) -> list[Cause]:
     causes = []
     if not binary:
         causes.append(required("spec.binaryVersion"))
-    elif _rank(binary) is None:
+    elif parse(binary) is None:
         causes.append(invalid("spec.binaryVersion", binary, _NOT_A_VERSION))
-    if emulated and _rank(emulated) is None:
+    if emulated and parse(emulated) is None:
         causes.append(invalid("spec.emulationVersion", emulated, _NOT_A_VERSION))
     # What is no version counts as the lowest, so a fault may be told twice, as a real server does.
-    if binary and emulated and (_rank(binary) or _LOWEST) < (_rank(emulated) or _LOWEST):
+    if binary and emulated and (parse(binary) or ZERO) < (parse(emulated) or ZERO):
         text = "must be greater than or equal to `emulationVersion`"
         causes.append(invalid("spec.binaryVersion", binary, text))
     return causes
-
-
-def _rank(version: str) -> _Rank | None:
-    """Where a semantic version stands among others; None for what is none."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        return None
-    *release, before = match.groups()
-    words = before.split(".") if before else []
-    ranks = tuple((False, int(word), "") if word.isdigit() else (True, 0, word) for word in words)
-    return tuple(map(int, release)), not words, ranks  # a release comes after its own previews
