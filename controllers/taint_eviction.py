@@ -40,8 +40,6 @@ COMPONENT = "taint-eviction-controller"
 """Who reports the events, as upstream."""
 WORKERS = 8
 """As many as upstream has."""
-LONGEST_LOOK = 3600.0
-"""Seconds between two looks at a pod whose time has not come, at most."""
 NEXT_TRY = 1.0
 """Seconds until the next look where the server knew better than the cache."""
 
@@ -138,7 +136,7 @@ class TaintEviction(Reconciler):
             return Result()
         if at > now:
             self.countdowns.put(request, Countdown(pod.metadata.uid, at))
-            return Result(requeue_after=min(at - now, LONGEST_LOOK))
+            return Result(requeue_after=at - now)
         # It may just have been spared, and the watches be behind.
         at_server = leaves_at(self._live_taints(pod), pod.tolerations, so_far, now)
         if at_server is None or at_server > now:
@@ -172,7 +170,7 @@ class TaintEviction(Reconciler):
         """Delete the pod as it was seen, and let its grace period begin."""
         try:
             version = self._mark(request, pod)
-            self.client.delete(PODS, request, uid=countdown.uid, resource_version=version)
+            self.client.delete(PODS, request, resource_version=version)
         except Conflict:  # it has changed, perhaps so that it may stay
             return Result(requeue_after=NEXT_TRY)
         except NotFound:
@@ -194,7 +192,7 @@ class TaintEviction(Reconciler):
         if said.status != EVICTED["status"]:
             condition["lastTransitionTime"] = timestamp(self.host.now())
         patch = {
-            "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
+            "metadata": {"resourceVersion": metadata.resource_version},
             "status": {"conditions": [condition]},
         }
         answer = self.client.patch(PODS, request, patch, type=PatchType.STRATEGIC, subresource="status")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -14,10 +15,10 @@ from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.answers import check
 from controller_runtime.client.client import Client
-from controller_runtime.client.faults import Fault, FaultyTransport
+from controller_runtime.client.faults import Fault, FaultyTransport, Refused
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
-from controller_runtime.core.errors import NotFound
+from controller_runtime.core.errors import CacheSyncTimeout, NotFound
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.objects import a_node, a_pod
@@ -42,6 +43,7 @@ class Evicting:
         asked: The writes and single reads of the controller: method and name.
         before: What the world does before the controller's next request of a method arrives.
         faults: What befalls its requests, by method.
+        watches: What befalls its watches that begin, by their collection.
     """
 
     def __init__(self, sim: Simulation) -> None:
@@ -52,12 +54,20 @@ class Evicting:
         self.asked: list[str] = []
         self.before: dict[str, Callable[[], object]] = {}
         self.faults: dict[str, Fault] = {}
-        self.host = sim.host("controller")
+        self.watches: dict[str, Fault] = {}
+        self.clusters: list[EmbeddedCluster] = []
         self._compose()
 
     def _compose(self) -> None:
-        transport = FaultyTransport(self.host, InProcessTransport(self.host, self.server), self._fault)
+        self.alive = number = len(self.clusters)
+        self.host = self.sim.host(f"controller-{number}")
+
+        def fault(_: int, request: HTTPRequest) -> Fault | None:
+            return self._fault(request) if number == self.alive else Refused()
+
+        transport = FaultyTransport(self.host, InProcessTransport(self.host, self.server), fault)
         self.cluster = EmbeddedCluster(self.host, server=self.server, transport=transport)
+        self.clusters.append(self.cluster)
         self.controller = taint_eviction(self.cluster.manager)
         self.cluster.manager.add(self.controller)
 
@@ -66,14 +76,16 @@ class Evicting:
         self.sim.settle()
 
     def restart(self, down: float = 0.0) -> None:
-        """Kill it, and start it anew."""
-        self.host = self.sim.restart(self.host)
+        """Kill it: nothing that it does from now on is heard. Then start another."""
+        self.alive = -1
         self.sim.advance(down)
         self._compose()
         self.start()
 
     def end(self) -> None:
-        self.cluster.stop()
+        for cluster in self.clusters:
+            with contextlib.suppress(CacheSyncTimeout):  # whom nobody hears has no caches
+                cluster.stop()
 
     # What the world does.
 
@@ -147,9 +159,11 @@ class Evicting:
         at -= timedelta(seconds=metadata["deletionGracePeriodSeconds"])
         return (at - self.server_host.now()).total_seconds() + self.sim.time
 
-    def _fault(self, number: int, request: HTTPRequest) -> Fault | None:
+    def _fault(self, request: HTTPRequest) -> Fault | None:
         parts = request.path.split("/")
-        if "events" in parts or parts[-1] in ("nodes", "pods"):  # events and caches are well
+        if parts[-1] in ("nodes", "pods"):
+            return self.watches.get(parts[-1])
+        if "events" in parts:
             return None
         name = parts[-2] if parts[-1] == "status" else parts[-1]
         self.asked.append(f"{request.method} {name}")
