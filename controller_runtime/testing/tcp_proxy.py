@@ -28,8 +28,9 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 class TCPProxy:
     """Listens on a loopback port of its own and passes everything on to a server, until told otherwise.
 
-    Entering starts it, leaving resets what is open. Conditions add up (`stall` what is
-    already slow), and `restore` ends them all.
+    For protocols in which the client speaks first, as in HTTP and TLS: what befalls a new
+    connection befalls it at its first words. Conditions add up (`stall` what is already
+    slow), and `restore` ends them all. Entering starts it, leaving resets what is open.
 
     Args:
         target_host: Where the server listens. It may start later, and need not stay.
@@ -67,7 +68,7 @@ class TCPProxy:
         return len(self._connections)
 
     def cut(self) -> None:
-        """Reset every connection now, and new ones as they are made, until `restore`."""
+        """Reset every connection now, and new ones as they begin to speak, until `restore`."""
 
         def act() -> None:
             self._is_cut = True
@@ -157,14 +158,16 @@ class TCPProxy:
         server = await asyncio.start_server(self._accept, sock=self._listener)
         await self._closing.wait()
         server.close()
-        self._is_cut = True
-        self._reset()
+        for connection in self._connections:
+            connection.reset()
         self._may_pass.set()
         await asyncio.gather(*(connection.task for connection in self._connections))
 
     def _reset(self) -> None:
+        # Python's TLS leaks the socket of a connection that ends before its handshake has begun.
         for connection in self._connections:
-            connection.reset()
+            if connection.has_spoken:
+                connection.reset()
 
     async def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         """One connection, from beginning to end."""
@@ -172,12 +175,12 @@ class TCPProxy:
         self.accepted += 1
         self._connections.add(connection)
         try:
-            if not self._is_cut:
-                await self._may_pass.wait()
-                answers, requests = await asyncio.open_connection(*self._target)
-                connection.ends.append(requests)
+            first = await reader.read(_AT_ONCE)
+            connection.has_spoken = True
+            if first and not self._is_cut:
+                answers, requests = await self._reach_server(connection)
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self._pass_requests(connection, reader, requests))
+                    group.create_task(self._pass_requests(connection, first, reader, requests))
                     group.create_task(self._pass_answers(connection, answers, writer))
                 await connection.close()
         except* OSError:
@@ -186,8 +189,16 @@ class TCPProxy:
             connection.reset()
             self._connections.remove(connection)
 
-    async def _pass_requests(self, connection: _Connection, reader: StreamReader, writer: StreamWriter) -> None:
-        while data := await reader.read(_AT_ONCE):
+    async def _reach_server(self, connection: _Connection) -> tuple[StreamReader, StreamWriter]:
+        await self._may_pass.wait()
+        answers, requests = await asyncio.open_connection(*self._target)
+        connection.ends.append(requests)
+        return answers, requests
+
+    async def _pass_requests(
+        self, connection: _Connection, data: bytes, reader: StreamReader, writer: StreamWriter
+    ) -> None:
+        while data:
             await self._hold()
             if connection.loses_next_answer:
                 connection.answer_is_lost = True
@@ -195,6 +206,7 @@ class TCPProxy:
                     each.loses_next_answer = False
             writer.write(data)
             await writer.drain()
+            data = await reader.read(_AT_ONCE)
         await self._hold()
         writer.write_eof()
 
@@ -229,6 +241,7 @@ class _Connection:
         assert task is not None
         self.task = task
         self.ends = [client]
+        self.has_spoken = False
         self.loses_next_answer = False
         self.answer_is_lost = False
 
