@@ -23,6 +23,7 @@ class HollowCluster:
     Attributes:
         asked: When (monotonic seconds of the nodes' host), method, name of the object.
         fault: What befalls the requests about nodes and leases now.
+        fault_of_pods: What befalls the next creation of a pod.
     """
 
     def __init__(self, sim: Simulation, count: int, *, cached: bool = True, **options: Any) -> None:
@@ -33,6 +34,7 @@ class HollowCluster:
         self.world = Client(server_host, InProcessTransport(server_host, self.server))
         self.asked: list[tuple[float, str, str]] = []
         self.fault: list[Fault | None] = [None]
+        self.fault_of_pods: Callable[[], Fault | None] = lambda: None
         transport = FaultyTransport(self.host, InProcessTransport(self.host, self.server), self._fault)
         self.cluster = EmbeddedCluster(self.host, server=self.server, transport=transport)
         manager = self.cluster.manager
@@ -66,6 +68,8 @@ class HollowCluster:
 
     def _fault(self, number: int, request: HTTPRequest) -> Fault | None:
         parts = request.path.split("/")
+        if parts[-1] == "pods" and request.method == "POST":
+            return self.fault_of_pods()
         if not {"nodes", "leases"} & {*parts} or (request.method == "GET" and parts[-1] == "nodes"):
             return None  # the cache is well
         name = parts[parts.index("status") - 1] if parts[-1] == "status" else parts[-1]
