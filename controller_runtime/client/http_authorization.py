@@ -45,6 +45,10 @@ class Identity:
         """What a connection is made with, and cannot change."""
         return (self.credential.certificate, self.files)
 
+    def is_told_from(self, other: Identity) -> bool:
+        """Whether a server can tell the two apart."""
+        return (self.credential.header, self.of_connection) != (other.credential.header, other.of_connection)
+
 
 class Authorization:
     """The identity that a configuration gives us.
@@ -94,7 +98,7 @@ class Authorization:
         """Who we are instead of `refused`, which the server does not know; None if that is all there is."""
         with self._condition:
             is_ours = False
-            if self._identity == refused:
+            if not self._identity.is_told_from(refused):
                 now = self._host.monotonic()
                 if not self._asking and now - self._renewed_at < _RENEWALS_APART:
                     return None
@@ -105,7 +109,7 @@ class Authorization:
         except ConnectionLost as error:  # the refusal is what the caller is told
             log.warning("the server refuses the credentials, and there are no others", error=error)
             return None
-        return identity if identity != refused else None
+        return identity if identity.is_told_from(refused) else None
 
     def give_up(self) -> None:
         """Let go of what the credentials are waited for."""

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from pathlib import Path
+
 import pytest
 from kubernetes.client import Configuration
 
+from controller_runtime.client.credentials import Credential, TokenFile
 from controller_runtime.client.http_authorization import Authorization
 from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
@@ -94,3 +98,187 @@ def test_a_failed_refresh_is_told_to_who_asked_and_tried_again_later(
 
 def test_without_credentials_there_is_no_header(sim: Simulation) -> None:
     assert header(Authorization(sim.host("r0"), Configuration(host="http://127.0.0.1:1"))) is None
+
+
+class Scripted:
+    """A source whose credentials expire, and that takes its time."""
+
+    is_followed = False
+    is_quick = False
+
+    def __init__(self, host: SimulatedHost) -> None:
+        self._host = host
+        self._condition = host.condition("scripted source")
+        self.lifetime: float | None = 600.0
+        self.seconds = 0.0
+        self.broken = False
+        self.constant = False
+        self.asked = 0
+        self.given_up = False
+
+    def ask(self) -> Credential:
+        self.asked += 1
+        deadline = self._host.monotonic() + self.seconds
+        with self._condition:
+            while self._host.monotonic() < deadline and not self.given_up:
+                self._condition.wait_until(deadline)
+        if self.broken or self.given_up:
+            raise OSError("the plugin failed")
+        expires_at = self._host.now() + timedelta(seconds=self.lifetime) if self.lifetime else None
+        return Credential("Bearer 1" if self.constant else f"Bearer {self.asked}", None, expires_at)
+
+    def give_up(self) -> None:
+        with self._condition:
+            self.given_up = True
+            self._condition.notify_all()
+
+    def __call__(self, configuration: Configuration) -> None:
+        raise AssertionError("it is asked as what it is")
+
+
+@pytest.fixture
+def source(sim: Simulation) -> Scripted:
+    return Scripted(sim.host("r0"))
+
+
+@pytest.fixture
+def scripted(source: Scripted) -> Authorization:
+    configuration = Configuration(host="http://127.0.0.1:1")
+    configuration.refresh_api_key_hook = source
+    return Authorization(source._host, configuration)
+
+
+def test_a_credential_is_used_until_it_expires(sim: Simulation, source: Scripted, scripted: Authorization) -> None:
+    headers = [header(scripted)]
+    sim.advance(590.0)
+    headers.append(header(scripted))
+    sim.advance(20.0)
+    headers.append(header(scripted))
+
+    assert headers == ["Bearer 1", "Bearer 1", "Bearer 2"]
+
+
+def test_nobody_waits_for_a_plugin_beyond_the_own_deadline_and_it_is_asked_once(
+    sim: Simulation, source: Scripted, scripted: Authorization
+) -> None:
+    source.seconds = 30.0
+    sim.advance(601.0)
+    headers: list[str | None] = []
+    late: list[str] = []
+
+    def ask(patience: float) -> None:
+        try:
+            headers.append(header(scripted, patience))
+        except ConnectionLost as error:
+            late.append(str(error))
+
+    for number, patience in enumerate((5.0, 5.0, 60.0, 60.0)):
+        source._host.spawn(f"caller-{number}", lambda patience=patience: ask(patience))
+    sim.advance(10.0)
+    assert late == ["the credentials were not refreshed in time"] * 2
+    sim.advance(25.0)
+
+    assert (headers, source.asked) == (["Bearer 2"] * 2, 2)
+
+
+def test_a_refusal_renews_the_credential_once_for_all_who_met_it(
+    sim: Simulation, source: Scripted, scripted: Authorization
+) -> None:
+    refused = scripted.identity(source._host.monotonic() + 60.0)
+    source.seconds = 2.0
+    renewed: list[str | None] = []
+
+    def renew() -> None:
+        other = scripted.renewed(refused, source._host.monotonic() + 60.0)
+        renewed.append(other and other.credential.header)
+
+    for number in range(3):
+        source._host.spawn(f"refused-{number}", renew)
+    sim.advance(5.0)
+    renew()
+
+    assert (renewed, source.asked) == (["Bearer 2"] * 4, 2)
+
+
+def test_a_server_that_refuses_everybody_does_not_have_the_plugin_run_each_time(
+    sim: Simulation, source: Scripted, scripted: Authorization
+) -> None:
+    source.constant = True
+    for _ in range(20):
+        identity = scripted.identity(source._host.monotonic() + 60.0)
+        assert scripted.renewed(identity, source._host.monotonic() + 60.0) is None
+        sim.advance(0.5)
+
+    assert source.asked == 3
+
+
+def test_a_renewal_that_fails_is_logged_and_the_refusal_stands(
+    sim: Simulation, source: Scripted, scripted: Authorization, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = scripted.identity(source._host.monotonic() + 60.0)
+    source.broken = True
+
+    assert scripted.renewed(refused, source._host.monotonic() + 60.0) is None
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "the server refuses the credentials, and there are no others"
+    ]
+
+
+def test_giving_up_ends_the_wait_for_a_plugin(sim: Simulation, source: Scripted, scripted: Authorization) -> None:
+    sim.advance(601.0)
+    source.seconds = 1000.0
+    failed: list[str] = []
+
+    def ask() -> None:
+        with pytest.raises(ConnectionLost, match="the plugin failed") as caught:
+            header(scripted, 2000.0)
+        failed.append(str(caught.value))
+
+    source._host.spawn("caller", ask)
+    sim.advance(1.0)
+    scripted.give_up()
+    sim.settle()
+
+    assert len(failed) == 1
+
+
+def test_files_that_are_replaced_make_another_identity(sim: Simulation, tmp_path: Path) -> None:
+    certificate = tmp_path / "tls.crt"
+    certificate.write_text("one")
+    configuration = Configuration(host="http://127.0.0.1:1")
+    configuration.cert_file = str(certificate)
+    host = sim.host("r0")
+    authorization = Authorization(host, configuration)
+    first = authorization.identity(host.monotonic() + 1.0)
+    sim.advance(2.0)
+    same = authorization.identity(host.monotonic() + 1.0)
+
+    (tmp_path / "new").write_text("two, as kubelets and secrets do it: renamed over the old one")
+    (tmp_path / "new").rename(certificate)
+    sim.advance(2.0)
+    other = authorization.identity(host.monotonic() + 1.0)
+
+    assert first == same
+    assert other.of_connection != first.of_connection
+
+
+def test_a_token_file_is_read_again(sim: Simulation, tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("one\n")
+    configuration = Configuration(host="http://127.0.0.1:1")
+    configuration.refresh_api_key_hook = TokenFile(path)
+    host = sim.host("r0")
+    authorization = Authorization(host, configuration)
+    headers = [header(authorization)]
+
+    path.write_text("two")
+    headers.append(header(authorization))
+    sim.advance(1.1)
+    headers.append(header(authorization))
+    path.write_text("")
+    sim.advance(1.1)
+
+    assert headers == ["Bearer one", "Bearer one", "Bearer two"]
+    with pytest.raises(ConnectionLost, match=f"the token file {path} is empty"):
+        header(authorization)
