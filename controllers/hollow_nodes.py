@@ -32,6 +32,7 @@ from controller_runtime.queue.workqueue import WorkQueue
 from controllers.hollow_node import ZONES, NodeView, conditions, hollow_node, node_name, zone_of
 from controllers.lease_heartbeat import LeaseHeartbeat
 from controllers.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT, node_lease
+from controllers.troubles import Troubles
 
 log = get_logger(__name__)
 
@@ -135,6 +136,7 @@ class HollowNodes(Reconciler):
         self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeView)
         self._decode = decoder_for(NodeView, NODES)
         self._queue: WorkQueue[Request] = WorkQueue(host, name=self.name)
+        self._troubles = Troubles(host, "hollow nodes")
         # Guards the lives and heartbeats of the nodes, and the count.
         self._lock = host.lock(self.name)
         self._nodes = {node_name(index): _HollowNode(index, self._new_heartbeat(index)) for index in range(count)}
@@ -156,17 +158,20 @@ class HollowNodes(Reconciler):
         """Do what is due for a node or its lease; nothing while its kubelet does not run."""
         node = self._nodes[request.name]
         if node.life is not Life.RUNNING:
+            self._troubles.note(request, "")  # the dead have none
             return Result()
         if request.namespace:
-            return node.heartbeat.reconcile(request)
+            result = node.heartbeat.reconcile(request)
+            self._troubles.note(request, node.heartbeat.trouble)
+            return result
         try:
             result = self._report(node) if node.registered else self._register(node)
         except ControllerRuntimeError as error:
             node.failures += 1
-            tell = log.warning if node.failures == 1 else log.debug
-            tell("hollow node is not heard, trying again", node=request, registered=node.registered, error=error)
+            self._troubles.note(request, str(error))
             return Result(requeue_after=RETRY.delay(node.failures, self._host.random))
         node.failures = 0
+        self._troubles.note(request, "")
         return result
 
     def is_running(self, name: str) -> bool:
@@ -203,7 +208,8 @@ class HollowNodes(Reconciler):
         return names
 
     def _new_heartbeat(self, index: int) -> LeaseHeartbeat:
-        return node_lease(self._host, self._client, node_name(index), renew_interval=self._renew_interval)
+        name, interval = node_name(index), self._renew_interval
+        return node_lease(self._host, self._client, name, renew_interval=interval, is_quiet=True)
 
     def _register(self, node: _HollowNode) -> Result:
         now = timestamp(self._host.now())

@@ -85,12 +85,16 @@ class LeaseHeartbeat(Reconciler):
             up to five; conflicts do not count. A component closes its connections.
         new_lease_post_process: Edits the lease before it is made or renewed.
         post_process_failure: What it keeps from being written when it fails.
+        is_quiet: Whoever owns it looks at `trouble` and tells, so it does not log itself.
         delete_on_start_and_stop: `run` deletes the lease before the first pass and after the
             last, for holders whose identity is another after each start.
 
     Raises:
         ValueError: A name that the API does not take, a time that is not positive, or an
             interval that is no shorter than the duration, so that the lease would lapse in between.
+
+    Attributes:
+        trouble: Why the lease is not kept at present; empty if it is, as far as that is known.
 
     Threads: `reconcile` from one at a time.
     """
@@ -109,6 +113,7 @@ class LeaseHeartbeat(Reconciler):
         new_lease_post_process: PostProcess | None = None,
         post_process_failure: PostProcessFailure = PostProcessFailure.BLOCKS_CREATE,
         delete_on_start_and_stop: bool = False,
+        is_quiet: bool = False,
     ) -> None:
         self.request = Request(holder_identity if lease_name is None else lease_name, lease_namespace)
         _refuse_bad_names(self.request, holder_identity)
@@ -125,10 +130,13 @@ class LeaseHeartbeat(Reconciler):
         self._post_process = new_lease_post_process
         self._post_process_failure = post_process_failure
         self._delete_on_start_and_stop = delete_on_start_and_stop
+        self._warning = log.debug if is_quiet else log.warning
+        self._info = log.debug if is_quiet else log.info
+        self.trouble = ""
         # Whoever holds the request in its queue owns what follows.
         self._state = Heartbeat()
         self._renewed_to: datetime | None = None  # the latest time that the lease may carry, as far as we know
-        self._failing = self._is_unprepared = self._is_behind = False  # told already
+        self._is_unprepared = self._is_behind = False  # told already
 
     @property
     def name(self) -> str:
@@ -204,7 +212,7 @@ class LeaseHeartbeat(Reconciler):
             except ControllerRuntimeError as error:
                 if if_unprepared is not None:
                     return Answer(if_unprepared, why=f"post-process: {error}")
-                tell = log.debug if self._is_unprepared else log.warning
+                tell = log.debug if self._is_unprepared else self._warning
                 tell("post-process failed, renewing all the same", lease=self.request, error=error)
                 self._is_unprepared = True
         self._renewed_to = at  # even if there is no answer: it may have been written
@@ -214,22 +222,23 @@ class LeaseHeartbeat(Reconciler):
         """Log once when the clock falls behind the lease's last time, and once when it has caught up."""
         if behind > CLOCK_TOLERANCE and not self._is_behind:
             self._is_behind = True
-            log.warning("clock is behind the lease, renewing from its last time on", lease=self.request, behind=behind)
+            self._warning("clock is behind the lease, renewing from its last time", lease=self.request, behind=behind)
         elif self._is_behind and behind <= 0:
             self._is_behind = False
-            log.info("clock has caught up with the lease", lease=self.request)
+            self._info("clock has caught up with the lease", lease=self.request)
 
     def _tell(self, answer: Answer, step: Step) -> None:
         """Log when renewals begin to fail and when they work again; the rest is for the curious."""
         if answer.reply is Reply.DONE:
-            if self._failing and step.pass_ends:
-                self._failing = False
-                log.info("lease is kept again", lease=self.request)
+            if self.trouble and step.pass_ends:
+                self.trouble = ""
+                self._info("lease is kept again", lease=self.request)
             return
         in_vain = step.wait > 0 or step.pass_ends
-        tell = log.warning if in_vain and not self._failing else log.debug
+        tell = self._warning if in_vain and not self.trouble else log.debug
         tell("lease is not kept", lease=self.request, asked=self._state.ask.name, error=answer.why)
-        self._failing = self._failing or in_vain
+        if in_vain:
+            self.trouble = answer.why
 
     def _delete(self, client: Client) -> None:
         try:

@@ -54,6 +54,7 @@ def node_lease(
     *,
     renew_interval: float = RENEW_INTERVAL,
     on_repeated_heartbeat_failure: Callable[[], None] | None = None,
+    is_quiet: bool = False,
 ) -> LeaseHeartbeat:
     """The heartbeat of a node, with a kubelet's numbers.
 
@@ -63,6 +64,7 @@ def node_lease(
         node_name: Name of the Node, of its lease and of the lease's holder.
         renew_interval: As for `LeaseHeartbeat`; a kubelet's by default.
         on_repeated_heartbeat_failure: As for `LeaseHeartbeat`.
+        is_quiet: As for `LeaseHeartbeat`.
     """
     client = client.within(REQUEST_TIMEOUT)
     return LeaseHeartbeat(
@@ -75,4 +77,5 @@ def node_lease(
         on_repeated_heartbeat_failure=on_repeated_heartbeat_failure,
         new_lease_post_process=owned_by_node(client, node_name),
         post_process_failure=PostProcessFailure.BLOCKS_CREATE_AND_UPDATE,
+        is_quiet=is_quiet,
     )

@@ -227,3 +227,21 @@ def test_after_any_faults_every_lease_is_renewed_within_one_interval_and_no_time
         assert len(seen) == 20
         assert all(time > healed_at for time in hollow.renew_times().values())
         hollow.end()
+
+
+def test_the_troubles_of_all_are_told_in_two_lines(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
+    hollow = HollowCluster(sim, 20)
+    hollow.start(15.0)
+
+    with caplog.at_level("INFO"):
+        hollow.fault = [Refused()]
+        sim.advance(60.0)
+        hollow.nodes.kill(of_nodes(FIRST))
+        hollow.fault = [None]
+        sim.advance(60.0)
+
+    told = [
+        record.getMessage().partition(" first=")[0] for record in caplog.records if "trouble" in record.getMessage()
+    ]
+    assert told == ["hollow nodes are in trouble", "hollow nodes are well again troubled=20"]
+    hollow.end()

@@ -449,7 +449,7 @@ def test_a_process_whose_clock_is_behind_the_one_before_does_not_set_the_lease_b
     assert before < behind < microtime(beating.host.now())
     assert beating.spec()["renewTime"][:19] > behind[:19], "the clock has caught up"
     told = [record.getMessage().partition(" lease=")[0] for record in caplog.records if record.levelname == "WARNING"]
-    assert told == ["clock is behind the lease, renewing from its last time on"]
+    assert told == ["clock is behind the lease, renewing from its last time"]
     beating.end()
 
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The troubles of thousands in two lines of log: when the first of them is in trouble, and when nobody is any more."""
+
+from __future__ import annotations
+
+from controller_runtime.api.objects import Request
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+
+log = get_logger(__name__)
+
+
+class Troubles:
+    """Who is in trouble now.
+
+    Args:
+        host: What this runs on.
+        who: All of them, as a log line names them.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, who: str) -> None:
+        self._who = who
+        # Guards those in trouble, and the most at a time since nobody was.
+        self._lock = host.lock(f"{who}: troubles")
+        self._concerned: set[Request] = set()
+        self._most = 0
+
+    def note(self, request: Request, why: str) -> None:
+        """What troubles one of them at present; empty is nothing."""
+        with self._lock:
+            before = len(self._concerned)
+            if why:
+                self._concerned.add(request)
+            else:
+                self._concerned.discard(request)
+            now = len(self._concerned)
+            most = self._most = max(self._most, now)
+            if now == 0:
+                self._most = 0
+        if why:
+            (log.debug if before else log.warning)(f"{self._who} are in trouble", first=request, error=why)
+        elif before and not now:
+            log.info(f"{self._who} are well again", troubled=most)
