@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UsageError
@@ -54,7 +55,18 @@ def choose(asked: str, *, embedded: bool) -> list[str]:
     return list(names)
 
 
-def build(manager: Manager, names: list[str], *, workers: int | None) -> list[Controller]:
-    """The named controllers, each with `workers` workers, or its own default."""
+def build(
+    manager: Manager, names: list[str], *, workers: int | None, configs: Mapping[str, object] = MappingProxyType({})
+) -> list[Controller]:
+    """The named controllers.
+
+    Args:
+        manager: For which.
+        names: Of the catalog.
+        workers: Of each; None is its own default.
+        configs: For those that take a `config`, by name.
+    """
     options = {} if workers is None else {"workers": workers}
-    return [CATALOG[name](manager, **options) for name in names]
+    return [
+        CATALOG[name](manager, **options, **({"config": configs[name]} if name in configs else {})) for name in names
+    ]

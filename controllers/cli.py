@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,6 +16,7 @@ from controller_runtime.manager.endpoints import NOWHERE
 from controllers import stderr
 from controllers.cli_agent import agent
 from controllers.cli_hollow import hollow_nodes
+from controllers.cli_lifecycle import given, lifecycle_flags
 
 log = get_logger(__name__)
 
@@ -87,6 +89,7 @@ def cli() -> None:
     default=NOWHERE,
     help="Serve /healthz, /livez and /readyz, likewise.",
 )
+@lifecycle_flags
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
@@ -95,7 +98,7 @@ def cli() -> None:
     help="json also turns the live table off.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log each reconcile, and show tracebacks.")
-def run_command(log_format: str, verbose: bool, **options: object) -> None:
+def run_command(log_format: str, verbose: bool, **options: Any) -> None:
     """Run controllers until stopped.
 
     With neither --embedded nor --kubeconfig: the cluster of the pod this runs in, else
@@ -105,7 +108,7 @@ def run_command(log_format: str, verbose: bool, **options: object) -> None:
 
     configure(style=log_format, level=logging.DEBUG if verbose else logging.INFO)
     live = log_format == "text" and not verbose and sys.stderr.isatty()
-    run(RunOptions(live=live, **options))  # type: ignore[arg-type]  # click checks the values above
+    run(RunOptions(live=live, lifecycle=given(options), **options))  # click checks the values above
 
 
 cli.add_command(hollow_nodes)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
+from prometheus_client.metrics_core import Metric
 
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import Cached, Request, timestamp
@@ -28,12 +29,13 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.node_lease import NAMESPACE
-from controllers.node_lifecycle_health import Graces, Health, unknown_conditions
+from controllers.node_lifecycle_config import LifecycleConfig
+from controllers.node_lifecycle_health import Health, unknown_conditions
+from controllers.node_lifecycle_metrics import metrics_of_zones
 from controllers.node_lifecycle_monitor import Monitor
 from controllers.node_lifecycle_pods import Debts, PodMarker
 from controllers.node_lifecycle_taints import Eviction, eviction, missing_labels, new_taints
 from controllers.node_lifecycle_views import STOPPED_POSTING, LeaseView, NodeView, PodView
-from controllers.node_lifecycle_zones import ZonePolicy
 from controllers.pods_by_node import pods_by_node
 
 log = get_logger(__name__)
@@ -48,29 +50,6 @@ _JUST_AFTER = 0.001
 """Seconds after the end of a grace: too long is what is longer."""
 _SOON = 0.1
 """Seconds until a node that the monitor has not heard of yet is looked at again."""
-
-
-@attrs.frozen
-class LifecycleConfig:
-    """How patient the controller is. All times in seconds.
-
-    Attributes:
-        graces: For how long a node may be silent.
-        zones: When and how fast nodes are evicted.
-        monitor_period: Between two looks at what no change will tell: pods that could not be
-            marked, and nodes that are about to fall silent with others.
-
-    Raises:
-        ValueError: A period that is not positive.
-    """
-
-    graces: Graces = attrs.field(factory=Graces)
-    zones: ZonePolicy = attrs.field(factory=ZonePolicy)
-    monitor_period: float = 5.0
-
-    def __attrs_post_init__(self) -> None:
-        if self.monitor_period <= 0:
-            raise ValueError(f"the node monitor period ({self.monitor_period:g} s) must be positive")
 
 
 @attrs.frozen
@@ -97,6 +76,10 @@ class NodeLifecycle(Reconciler):
             return Result() if node is None else self._look(node)
         except DecodeError as error:
             raise TerminalError(f"{request} is left alone until it changes: {error}") from error
+
+    def metrics(self) -> Iterable[Metric]:
+        """Its zones: their sizes, their states, and the pace of evictions in them."""
+        return metrics_of_zones(self.monitor.reports())
 
     def follow_nodes(self, delta: Delta) -> Iterable[Request]:
         """Hear of one change of a node; who is to be looked at because of it."""

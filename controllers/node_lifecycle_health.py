@@ -8,6 +8,7 @@ whose clock is an hour off is judged like any other.
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 import attrs
@@ -39,7 +40,7 @@ class Graces:
     startup: float = 60.0
 
     def __attrs_post_init__(self) -> None:
-        if self.monitor <= 0 or self.startup <= 0:
+        if not (0 < self.monitor < math.inf and 0 < self.startup < math.inf):
             raise ValueError(f"the grace periods ({self.monitor:g} s, {self.startup:g} s) must be positive")
 
 

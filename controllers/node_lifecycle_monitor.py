@@ -50,6 +50,7 @@ class ZoneReport:
     Attributes:
         rate: Nodes a second that may be evicted in it.
         waiting: Nodes that wait for their turn.
+        evictions: Turns that were given so far.
     """
 
     zone: str
@@ -58,6 +59,7 @@ class ZoneReport:
     not_ready: int
     rate: float
     waiting: int
+    evictions: int
 
 
 class Monitor:
@@ -172,8 +174,8 @@ class Monitor:
 
     def _report(self, key: str, zone: Zone) -> ZoneReport:
         state, turns = self._policy.state(zone.ready, zone.not_ready), self._turns.get(key)
-        waiting = len(turns.waiting) if turns is not None else 0
-        return ZoneReport(key, state, zone.ready, zone.not_ready, self._rate(key, self._zones), waiting)
+        waiting, given = (len(turns.waiting), turns.given) if turns is not None else (0, 0)
+        return ZoneReport(key, state, zone.ready, zone.not_ready, self._rate(key, self._zones), waiting, given)
 
     def _readable(self, node: Cached | None) -> NodeView | None:
         try:

@@ -8,6 +8,7 @@ dead; where all zones are, the control plane is the likelier culprit. Then evict
 from __future__ import annotations
 
 import enum
+import math
 
 import attrs
 
@@ -44,7 +45,7 @@ class ZonePolicy:
     threshold: float = 0.55
 
     def __attrs_post_init__(self) -> None:
-        if self.rate < 0 or self.secondary_rate < 0 or self.large < 0:
+        if not (0 <= self.rate < math.inf and 0 <= self.secondary_rate < math.inf and self.large >= 0):
             raise ValueError("eviction rates and the threshold of a large cluster must be zero or more")
         if not 0 <= self.threshold <= 1:
             raise ValueError(f"the unhealthy zone threshold ({self.threshold:g}) must be between 0 and 1")
@@ -84,12 +85,16 @@ class Turns:
     has it until he leaves, so that one who failed to use it need not wait for another.
 
     Threads: its owner's lock.
+
+    Attributes:
+        given: How many turns there have been.
     """
 
     def __init__(self, rate: float, now: float) -> None:
         self._rate = rate
         self._credit = 1.0 if rate else 0.0  # of at most one node, at `_at`
         self._at = now
+        self.given = 0
         # Dicts for sets: they keep the order in which their members came.
         self._waiting: dict[str, None] = {}
         self._granted: dict[str, None] = {}
@@ -133,6 +138,7 @@ class Turns:
             self._credit, self._at = self._credit_at(now) - 1.0, now
             del self._waiting[name]
             self._granted[name] = None
+            self.given += 1
 
     def leave(self, name: str) -> bool:
         """He needs no turn, or has used it; True if he was next, so that somebody else is now."""

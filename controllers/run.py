@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -24,6 +24,8 @@ from controller_runtime.testing.server_process import APIServerProcess
 from controllers import catalog
 from controllers.hollow_control import add_hollow_nodes
 from controllers.lookout import Lookout
+from controllers.node_lifecycle import NAME as NODE_LIFECYCLE
+from controllers.node_lifecycle_config import LifecycleConfig
 from controllers.reach import GRACE, reach
 from controllers.signals import handled_signals
 from controllers.view import LastLines, LiveView, PlainView, View
@@ -50,6 +52,7 @@ class RunOptions:
     duration: float | None = None
     metrics_bind_address: str = NOWHERE
     health_probe_bind_address: str = NOWHERE
+    lifecycle: Mapping[str, float] = attrs.field(factory=dict)
     live: bool = False
 
 
@@ -62,6 +65,7 @@ class Plan:
     context: str | None
     names: list[str]
     leader_election: LeaderElectionConfig | None
+    lifecycle: LifecycleConfig
 
 
 def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
@@ -86,7 +90,23 @@ def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
     if options.toleration_seconds is not None and not options.pods:
         raise UsageError("--toleration-seconds needs --pods: it says how long they stay on a node that is lost")
     names = catalog.choose("*" if options.controllers is None else options.controllers, embedded=embedded)
-    return Plan(embedded, options.kubeconfig, options.context, names, _leader_election(options))
+    leader_election, lifecycle = _leader_election(options), _lifecycle(options, names)
+    return Plan(embedded, options.kubeconfig, options.context, names, leader_election, lifecycle)
+
+
+def _lifecycle(options: RunOptions, names: list[str]) -> LifecycleConfig:
+    """How patient the node lifecycle controller is.
+
+    Raises:
+        UsageError: A number that makes no sense, or for a controller that does not run.
+    """
+    if options.lifecycle and NODE_LIFECYCLE not in names:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in options.lifecycle)
+        raise UsageError(f"{flags} is for {NODE_LIFECYCLE} alone: name it in --controllers")
+    try:
+        return LifecycleConfig.of(options.lifecycle)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _leader_election(options: RunOptions) -> LeaderElectionConfig | None:
@@ -142,7 +162,7 @@ def compose(
     manager: Manager, host: Host, stop: Stop, options: RunOptions, todo: Plan, title: str, stack: contextlib.ExitStack
 ) -> None:
     """Add the controllers, the hollow nodes and the view to `manager`."""
-    controllers = catalog.build(manager, todo.names, workers=options.workers)
+    controllers = catalog.build(manager, todo.names, workers=options.workers, configs={NODE_LIFECYCLE: todo.lifecycle})
     for controller in controllers:
         manager.add(controller)
     if options.hollow_nodes:

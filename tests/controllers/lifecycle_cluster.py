@@ -21,7 +21,8 @@ from controller_runtime.core.errors import NotFound
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 from controllers.node_lease import NAMESPACE
-from controllers.node_lifecycle import LifecycleConfig, node_lifecycle
+from controllers.node_lifecycle import node_lifecycle
+from controllers.node_lifecycle_config import LifecycleConfig
 
 PREFIX = "node.kubernetes.io/"
 RENEW = 10.0

@@ -15,7 +15,7 @@ from controller_runtime.client.faults import Answered, Fault
 from controller_runtime.client.patches import PatchType
 from controller_runtime.testing.simulation import Simulation
 from controllers.node_lease import NAMESPACE
-from controllers.node_lifecycle import LifecycleConfig
+from controllers.node_lifecycle_config import LifecycleConfig
 
 
 def refused(code: int, reason: str) -> Answered:
