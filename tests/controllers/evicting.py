@@ -75,9 +75,13 @@ class Evicting:
         self.cluster.start()
         self.sim.settle()
 
-    def restart(self, down: float = 0.0) -> None:
-        """Kill it: nothing that it does from now on is heard. Then start another."""
+    def kill(self) -> None:
+        """Nothing that it does from now on is heard."""
         self.alive = -1
+
+    def restart(self, down: float = 0.0) -> None:
+        """Kill it, and start another later."""
+        self.kill()
         self.sim.advance(down)
         self._compose()
         self.start()
