@@ -11,6 +11,7 @@ from controller_runtime.api.wire import HTTPResponse
 from controller_runtime.core.errors import UNREADABLE, APIError, DecodeError, error_from_status
 
 _SHOWN = 200  # characters of a plain text answer that go into a message
+_LONGEST_WAIT = 300.0  # seconds that an answer can make us wait: what says more is a page for people
 
 
 def check(response: HTTPResponse) -> HTTPResponse:
@@ -40,7 +41,10 @@ def error_of(response: HTTPResponse) -> APIError:
     """The error that a failed answer stands for: by its `Status`, else by its code and its text."""
     asked = response.headers.get("retry-after", "")
     retry_after = float(asked) if asked.isascii() and asked.isdecimal() else None  # servers send seconds, never a date
-    return error_from_status(response.status, _status_of(response), retry_after)
+    error = error_from_status(response.status, _status_of(response), retry_after)
+    if error.retry_after is not None:
+        error.retry_after = min(error.retry_after, _LONGEST_WAIT)
+    return error
 
 
 def _status_of(response: HTTPResponse) -> dict[str, Any]:
@@ -52,4 +56,7 @@ def _status_of(response: HTTPResponse) -> dict[str, Any]:
         return body
     lines = response.body.decode(errors="replace").split("\n", 1)  # a proxy's page, a plain "forbidden", or nothing
     text = lines[0].strip()[:_SHOWN]
-    return {"message": f"the server answered {response.status}: {text}"} if text else {}
+    elsewhere = response.headers.get("location", "")[:_SHOWN]
+    leads = f", which leads to {elsewhere}" if elsewhere and 300 <= response.status < 400 else ""
+    said = f": {text}" if text else ""
+    return {"message": f"the server answered {response.status}{leads}{said}"}

@@ -144,8 +144,9 @@ class Wire:
             response.begin()
             if self._ended:  # which the parser takes for the end of the headers
                 raise ConnectionError("cut inside the head of the answer")
-            if not 100 <= response.status < 200:  # what is provisional goes before the answer
+            if not 100 <= response.status < 200:
                 break
+            response.fp = None  # type: ignore[assignment]  # a provisional one, which may not close it as it goes
         encoding = response.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
             raise ConnectionError(f"the answer is encoded as {encoding!r}, which was not asked for")
