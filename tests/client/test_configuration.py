@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ import yaml
 from kubernetes.client import Configuration
 
 from controller_runtime.apiserver.tls import make_certificates
+from controller_runtime.client import configuration as pod
 from controller_runtime.client.configuration import from_kubeconfig, in_cluster, is_in_cluster
+from controller_runtime.client.credentials import Credential, source_of
 from controller_runtime.client.http import HTTPTransport
+from controller_runtime.client.http_endpoint import endpoint_of
 from controller_runtime.core.errors import ConnectionLost, UsageError
 from controller_runtime.core.system import SystemHost
 
@@ -138,3 +142,124 @@ def test_credentials_that_cannot_be_had_are_told_when_they_are_needed() -> None:
     configuration.refresh_api_key_hook = fail
     with pytest.raises(ConnectionLost, match="credentials could not be refreshed: the plugin failed"):
         HTTPTransport(HOST, configuration)
+
+
+def credential_of(configuration: Configuration) -> Credential:
+    return source_of(configuration).ask()
+
+
+def test_a_token_file_is_followed_and_is_beside_the_kubeconfig_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("one\n")
+    content = {**config(), "users": [{"name": "u", "user": {"tokenFile": "token", "token": "another"}}]}
+    configuration = from_kubeconfig(written(tmp_path, content))
+
+    first = credential_of(configuration)
+    (tmp_path / "token").write_text("two\n")
+
+    assert (first.header, credential_of(configuration).header) == ("Bearer one", "Bearer two")
+
+
+def test_a_constant_token_is_not_asked_for_again(tmp_path: Path) -> None:
+    source = source_of(from_kubeconfig(written(tmp_path, config())))
+
+    assert not source.is_followed
+    assert source.ask().header == "Bearer s3cret"
+
+
+def test_a_name_and_a_password_are_told_as_such(tmp_path: Path) -> None:
+    content = {**config(), "users": [{"name": "u", "user": {"username": "me", "password": "s3cret"}}]}
+
+    assert credential_of(from_kubeconfig(written(tmp_path, content))).header == "Basic bWU6czNjcmV0"
+
+
+def plugged(tmp_path: Path, **more: object) -> dict[str, object]:
+    """A kubeconfig whose user is whoever a plugin beside it says; it says what it was told, as a token."""
+    plugin = tmp_path / "plugin"
+    plugin.write_text(
+        "#!/usr/bin/env python3\n"
+        "import json, os, sys\n"
+        "told = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
+        "token = json.dumps([sys.argv[1:], os.environ['WHO'], told['spec']])\n"
+        "print(json.dumps({**told, 'status': {'token': token}}))\n"
+    )
+    plugin.chmod(0o755)
+    said = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin", "args": ["a"], **more}
+    said["env"] = [{"name": "WHO", "value": "me"}]
+    return {**config(), "users": [{"name": "u", "user": {"exec": said}}]}
+
+
+def test_a_plugin_is_run_with_what_the_kubeconfig_says_and_not_before_it_is_needed(tmp_path: Path) -> None:
+    path = written(tmp_path, plugged(tmp_path))
+
+    configuration = from_kubeconfig(path)
+
+    assert configuration.api_key == {}
+    assert credential_of(configuration).header == 'Bearer [["a"], "me", {"interactive": false}]'
+
+
+def test_a_plugin_that_asks_for_it_is_told_of_the_cluster(tmp_path: Path) -> None:
+    authority = make_certificates(HOST.now()).authority
+    (tmp_path / "ca.crt").write_bytes(authority)
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "us"}}
+    cluster = config(**{"certificate-authority": "ca.crt", "tls-server-name": "api.test", "extensions": [extension]})
+    content = {**plugged(tmp_path, provideClusterInfo=True), "clusters": cluster["clusters"]}
+
+    header = credential_of(from_kubeconfig(written(tmp_path, content))).header
+
+    told = json.loads(str(header).removeprefix("Bearer "))[2]["cluster"]
+    assert told == {
+        "server": "https://127.0.0.1:6443",
+        "tls-server-name": "api.test",
+        "certificate-authority-data": base64.b64encode(authority).decode(),
+        "config": {"audience": "us"},
+    }
+
+
+def test_a_plugin_that_insists_on_a_terminal_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'\./plugin' insists on a terminal"):
+        from_kubeconfig(written(tmp_path, plugged(tmp_path, interactiveMode="Always")))
+
+
+def test_a_plugin_that_fails_is_told_when_the_transport_is_made(tmp_path: Path) -> None:
+    content = plugged(tmp_path, installHint="get it\nfrom us")
+    (tmp_path / "plugin").unlink()
+
+    with pytest.raises(ConnectionLost, match="plugin' cannot be run: No such file or directory; get it from us"):
+        HTTPTransport(HOST, from_kubeconfig(written(tmp_path, content)))
+
+
+def test_the_proxy_of_a_cluster_is_used_whatever_the_environment_says_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    proxied = from_kubeconfig(written(tmp_path, config(**{"proxy-url": "http://proxy.test:3128"})))
+    monkeypatch.setenv("HTTPS_PROXY", "http://elsewhere.test:3128")
+    direct = from_kubeconfig(written(tmp_path, config()))
+    monkeypatch.setenv("NO_PROXY", "")
+    by_environment = from_kubeconfig(written(tmp_path, config()))
+
+    proxies = [endpoint_of(each, "us").proxy for each in (proxied, direct, by_environment)]
+    assert [proxy and proxy.address for proxy in proxies] == [("proxy.test", 3128), None, ("elsewhere.test", 3128)]
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [pytest.param("10.0.0.1", ("10.0.0.1", 443), id="v4"), pytest.param("fd00::1", ("fd00::1", 443), id="v6")],
+)
+def test_a_pod_follows_the_token_that_is_mounted_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, address: tuple[str, int]
+) -> None:
+    (tmp_path / "token").write_text("one")
+    (tmp_path / "ca.crt").write_bytes(make_certificates(HOST.now()).authority)
+    monkeypatch.setattr(pod, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(pod, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+
+    assert is_in_cluster()
+    configuration = in_cluster()
+    first = credential_of(configuration)
+    (tmp_path / "token").write_text("two")
+
+    assert endpoint_of(configuration, "us").address == address
+    assert (first.header, credential_of(configuration).header) == ("Bearer one", "Bearer two")
