@@ -70,6 +70,21 @@ def repeated(count: int, run: Callable[[], Figures]) -> dict[str, float]:
     return median_of([run() for _ in range(count)])
 
 
+def budgeted(work: str, who: str, measure: Callable[[], Figures], budgets: Mapping[str, str]) -> Row:
+    """A row with how it stands to its budgets, such as `<= 4`, by figure."""
+    try:
+        figures = measure()
+    except PeerFailed as error:
+        return Row(work, who, {}, f"not measured: {error}")
+    return Row(work, who, figures, "; ".join(_verdict(figures, *budget) for budget in budgets.items()))
+
+
+def _verdict(figures: Figures, name: str, budget: str) -> str:
+    relation, _, limit = budget.partition(" ")
+    kept = figures[name] <= float(limit) if relation == "<=" else figures[name] >= float(limit)
+    return f"{name}: budget {budget}, {'kept' if kept else 'MISSED'}"
+
+
 @contextmanager
 def metered(figures: dict[str, float]) -> Iterator[None]:
     """Add the wall and CPU seconds of what runs inside to `figures`, and the process's peak memory so far, in MiB."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from benchmarks.harness import Figures, PeerFailed, Row, repeated, run_peer
+from benchmarks.harness import Figures, Row, budgeted, repeated, run_peer
 from benchmarks.nodes import filled_server
 from controller_runtime.core.host import Host
 from controller_runtime.testing.server_process import APIServerProcess
@@ -61,17 +61,7 @@ def _peer(work: str, runs: int, peer: tuple[str, ...], budgets: Mapping[str, str
 
 
 def _row(work: str, measure: Callable[[], Figures], budgets: Mapping[str, str]) -> Row:
-    try:
-        figures = measure()
-    except PeerFailed as error:
-        return Row(work, _OURS, {}, f"not measured: {error}")
-    return Row(work, _OURS, figures, "; ".join(_verdict(figures, *budget) for budget in budgets.items()))
-
-
-def _verdict(figures: Figures, name: str, budget: str) -> str:
-    relation, _, limit = budget.partition(" ")
-    kept = figures[name] <= float(limit) if relation == "<=" else figures[name] >= float(limit)
-    return f"{name}: budget {budget}, {'kept' if kept else 'MISSED'}"
+    return budgeted(work, _OURS, measure, budgets)
 
 
 @contextmanager

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import attrs
 
-from benchmarks import server_suite
-from benchmarks.harness import PeerFailed, Row, cpu_seconds_of, ratio, repeated, run_peer
+from benchmarks import manager_suite, server_suite
+from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
 from benchmarks.nodes import filled_server
 from controller_runtime.core.host import Host
 from controller_runtime.testing.server_process import APIServerProcess
@@ -79,12 +80,18 @@ def ttl(host: Host, sizes: Sizes) -> list[Row]:
 
 def queue(host: Host, sizes: Sizes) -> list[Row]:
     """Cycles of the work queue, alone and with many keys waiting."""
-    rows = []
-    for depth in (0, 100_000, 1_000_000):
-        work = f"queue cycle, {depth} keys waiting"
-        peer = {"controller-runtime": lambda d=depth: run_peer("benchmarks.peers.queue_cycle", "20000", str(d))}
-        rows += [attrs.evolve(row, note=row.note or "budget 4 us") for row in _rows(work, peer)]
-    return rows
+
+    def row(depth: int) -> Row:
+        work, arguments = f"queue cycle, {depth} keys waiting", ("20000", str(depth))
+        measure = partial(run_peer, "benchmarks.peers.queue_cycle", *arguments)
+        return budgeted(work, "controller-runtime", measure, {"cpu_us": "<= 4"})
+
+    return [row(depth) for depth in (0, 100_000, 1_000_000)]
+
+
+def manager(host: Host, sizes: Sizes) -> list[Row]:
+    """What the control path costs, beside its budgets."""
+    return manager_suite.manager(host, sizes.runs)
 
 
 def lease(host: Host, sizes: Sizes) -> list[Row]:
@@ -133,6 +140,7 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
     "ttl": ttl,
     "queue": queue,
+    "manager": manager,
     "lease": lease,
     "hollow": hollow,
     "server": server,

@@ -79,21 +79,18 @@ class Bands(Generic[T]):
 class Timetable(Generic[T]):
     """WAITING turns by due time; an entry whose turn has moved on, or forward, is stale."""
 
-    __slots__ = ("_entries", "_sequence")
+    __slots__ = ("_entries", "_sequence", "first")
 
     def __init__(self) -> None:
         # A heap; the number settles ties in the order of coming.
         self._entries: list[tuple[float, int, Turn[T]]] = []
         self._sequence = 0
+        # When to look next: the earliest due time (or that of a stale entry), if any.
+        self.first: float | None = None
 
     def __len__(self) -> int:
         """How many entries it has, stale ones included."""
         return len(self._entries)
-
-    @property
-    def first(self) -> float | None:
-        """When to look next: the earliest due time (or that of a stale entry), if any."""
-        return self._entries[0][0] if self._entries else None
 
     def put(self, turn: Turn[T], due: float, waiting: int) -> bool:
         """Let a turn wait until `due`; True if it is the first now.
@@ -109,12 +106,14 @@ class Timetable(Generic[T]):
             heapq.heapify(self._entries)
         heapq.heappush(self._entries, (due, self._sequence, turn))
         self._sequence += 1
+        self.first = self._entries[0][0]
         return self._entries[0][2] is turn
 
     def take_due(self, now: float) -> Turn[T] | None:
         """Take the first turn that is due by `now`, if there is one."""
-        while self._entries and self._entries[0][0] <= now:
+        while self.first is not None and self.first <= now:
             entry = heapq.heappop(self._entries)
+            self.first = self._entries[0][0] if self._entries else None
             if _is_live(entry):
                 return entry[2]
         return None
@@ -122,6 +121,7 @@ class Timetable(Generic[T]):
     def clear(self) -> None:
         """Forget every turn."""
         self._entries.clear()
+        self.first = None
 
 
 def _is_live(entry: tuple[float, int, Turn[T]]) -> bool:

@@ -63,6 +63,8 @@ class WorkQueue(Generic[T]):
         # When the retry of a failed item is (or was) due, until it is forgotten.
         self._retry_at: dict[T, float] = {}
         self._tally = Tally()
+        # How many wait in `get`, so that nobody is called while all of them work.
+        self._sleepers = 0
 
     def __len__(self) -> int:
         """How many items could be handed out now; held ones that will come again do not count."""
@@ -128,7 +130,7 @@ class WorkQueue(Generic[T]):
         with self._condition:
             while True:
                 now = self._now()
-                next_due = self._promote_due(now)
+                self._promote_due(now)
                 turn = self._ready.take()
                 if turn is not None:
                     self._hold(turn, now)
@@ -136,7 +138,9 @@ class WorkQueue(Generic[T]):
                 if self._stage is not _Stage.OPEN:
                     raise ShutDown
                 # No sleeper's deadline is ever later than the earliest due time: see `_plan`.
-                self._condition.wait_until(next_due)
+                self._sleepers += 1
+                self._condition.wait_until(self._waiting.first)
+                self._sleepers -= 1
 
     def done(self, item: T) -> None:
         """Give back an item; if it was added meanwhile, it is ready now.
@@ -158,6 +162,8 @@ class WorkQueue(Generic[T]):
 
     def forget(self, item: T) -> None:
         """Forget the failures of `item`: it succeeded, or was given up. What is planned stays planned."""
+        if item not in self._retry_at:  # as a rule; one that is added at this instant could as well come after
+            return
         with self._condition:
             self._limiter.forget(item)
             self._retry_at.pop(item, None)
@@ -234,11 +240,10 @@ class WorkQueue(Generic[T]):
         if turn.place is Place.READY:
             self._ready.append(turn)
 
-    def _promote_due(self, now: float) -> float | None:
-        """Make ready what has fallen due; when to look again, if ever."""
+    def _promote_due(self, now: float) -> None:
+        """Make ready what has fallen due."""
         while (turn := self._waiting.take_due(now)) is not None:
             self._make_ready(turn, turn.at)
-        return self._waiting.first
 
     def _make_ready(self, turn: Turn[T], at: float) -> None:
         turn.at = at
@@ -253,7 +258,8 @@ class WorkQueue(Generic[T]):
     def _line_up(self, turn: Turn[T]) -> None:
         turn.place = Place.READY
         self._ready.append(turn)
-        self._condition.notify()
+        if self._sleepers:
+            self._condition.notify()
 
     def _hold(self, turn: Turn[T], now: float) -> None:
         del self._turns[turn.item]

@@ -95,8 +95,11 @@ def test_a_manager_over_tls_started_and_stopped_100_times_leaves_no_connection(t
     with LoopbackServer(host, handler, certificates=identity.certificates) as server:
         path = tmp_path / "kubeconfig"
         write_kubeconfig(path, kubeconfig(server.url, identity.certificates.authority, identity.token))
-        for _ in range(100):
-            run_over_tls(host, HTTPTransport(host, from_kubeconfig(path)))
+        transports = [
+            HTTPTransport(host, from_kubeconfig(path)) for _ in range(100)
+        ]  # kept, so that none closes itself
+        for transport in transports:
+            run_over_tls(host, transport)
 
     assert threading.active_count() == threads
     assert open_files() == files

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control path beside its budgets: reconciles, latency, an idle manager, failover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.harness import Figures, Row, budgeted, repeated, run_peer
+from controller_runtime.core.host import Host
+from controller_runtime.testing.server_process import APIServerProcess
+
+REQUESTS = 60_000
+EVENTS = 300
+_OURS = "controller-runtime"
+
+
+def manager(host: Host, runs: int) -> list[Row]:
+    """All of it, each row with how it stands to its budget."""
+    return [
+        _row("no-op reconciles, 1 worker", runs, {"per_s": ">= 100000"}, "manager_reconciles", str(REQUESTS), "1"),
+        _row("no-op reconciles, 4 workers", runs, {"per_s": ">= 60000"}, "manager_reconciles", str(REQUESTS), "4"),
+        _row("write to reconcile, in process", runs, {"median_ms": "<= 0.2"}, "manager_latency", str(EVENTS), "0"),
+        _row("write to reconcile, one busy thread", runs, {}, "manager_latency", str(EVENTS), "1"),
+        _idle(host),
+        _failover(host, "SIGKILL", {"s": "<= 17"}),
+        _failover(host, "SIGTERM", {"s": "<= 2"}),
+    ]
+
+
+def _row(work: str, runs: int, budgets: dict[str, str], peer: str, *arguments: str) -> Row:
+    return budgeted(work, _OURS, lambda: repeated(runs, _running(peer, *arguments)), budgets)
+
+
+def _running(peer: str, *arguments: str) -> Callable[[], Figures]:
+    return lambda: run_peer(f"benchmarks.peers.{peer}", *arguments)
+
+
+def _idle(host: Host) -> Row:
+    """Over TLS, as it would be; its own watches are all that keeps it awake."""
+    with APIServerProcess(host) as server:
+        peer = _running("manager_idle", str(server.kubeconfig), "10", "30")
+        return budgeted("idle manager, 10 controllers", _OURS, peer, {"cores": "<= 0.002"})
+
+
+def _failover(host: Host, how: str, budgets: dict[str, str]) -> Row:
+    """The lease's usual 15, 10 and 2 seconds."""
+    with APIServerProcess(host) as server:
+        peer = _running("failover", str(server.kubeconfig), how)
+        return budgeted(f"failover, leader ended by {how}", _OURS, peer, budgets)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the end of a leading process to the next leader's first write, over TLS: KUBECONFIG SIGNAL; or a replica."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import attrs
+
+from benchmarks.harness import report
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import LEASES, NODES
+from controller_runtime.client.client import Client
+from controller_runtime.client.configuration import from_kubeconfig
+from controller_runtime.client.http import HTTPTransport
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.errors import NotFound
+from controller_runtime.core.stop import Stop
+from controller_runtime.core.system import SystemHost
+from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.manager.manager import Manager
+
+REPLICA = "replica"
+LEASE = Request("failover", "default")
+
+
+@attrs.frozen
+class Creator(Reconciler):
+    """Writes once."""
+
+    client: Client
+
+    def reconcile(self, request: Request) -> Result:
+        self.client.create(NODES, {"metadata": {"name": request.name}})
+        return Result()
+
+
+def replicate(kubeconfig: str, name: str) -> None:
+    """One replica; its first write as the leader is a node of its name."""
+    host = SystemHost(name)
+    election = LeaderElectionConfig(name=LEASE.name, namespace=LEASE.namespace, identity=name)
+    manager = Manager(host, HTTPTransport(host, from_kubeconfig(kubeconfig)), leader_election=election)
+    manager.add(Controller("creator", Creator(manager.client)).every(3600.0, lambda: [Request(name)]))
+    stop = Stop(host)
+    signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
+    manager.run(stop)
+
+
+def measure(kubeconfig: str, number: signal.Signals) -> float:
+    """Seconds between the signal and the write."""
+    host = SystemHost()
+    never, client = Stop(host), Client(host, HTTPTransport(host, from_kubeconfig(kubeconfig)))
+
+    def wait_for(check: Callable[[], object]) -> None:
+        while not check():
+            never.wait(0.01)
+
+    def wrote(name: str) -> bool:
+        try:
+            client.get(NODES, Request(name), dict)
+        except NotFound:
+            return False
+        return True
+
+    def start(name: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", __spec__.name, kubeconfig, REPLICA, name])
+
+    with start("one") as first:
+        wait_for(lambda: wrote("one"))
+        with start("two") as second:
+            wait_for(lambda: client.get(LEASES, LEASE, dict)["spec"]["renewTime"])
+            never.wait(5.0)  # the second has started, and looked at the lease
+            first.send_signal(number)
+            sent = time.perf_counter()
+            wait_for(lambda: wrote("two"))
+            took = time.perf_counter() - sent
+            second.kill()
+    client.transport.close()
+    return took
+
+
+def main() -> None:
+    """Print the seconds, or be a replica."""
+    kubeconfig, how, *name = sys.argv[1:]
+    if how == REPLICA:
+        replicate(kubeconfig, *name)
+        return
+    report({"s": measure(kubeconfig, signal.Signals[how])})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a write to the embedded server, in process, to the beginning of the reconcile it causes: EVENTS BUSY."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import attrs
+
+from benchmarks.harness import report
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing import EmbeddedCluster, a_node
+
+PAUSE = 0.002
+"""Seconds between two events, so that everybody sleeps when one comes."""
+
+
+@attrs.frozen
+class Noting(Reconciler):
+    """Notes when it begins."""
+
+    began: list[float]
+
+    def reconcile(self, request: Request) -> Result:
+        self.began.append(time.perf_counter())
+        return Result()
+
+
+def measure(host: Host, events: int) -> list[float]:
+    """Milliseconds, ascending."""
+    began, never, waits = list[float](), Stop(host), list[float]()
+    with EmbeddedCluster(host) as cluster:
+        cluster.manager.add(Controller("noting", Noting(began)).watch(NODES))
+        cluster.user.create(NODES, a_node("a"))
+        cluster.start()
+        while not began:
+            never.wait(0.01)
+        for number in range(events):
+            never.wait(PAUSE)
+            seen = len(began)
+            cluster.user.patch(NODES, Request("a"), {"metadata": {"annotations": {"n": str(number)}}})
+            written = time.perf_counter()
+            while len(began) == seen:
+                never.wait(PAUSE)
+            waits.append(max(0.0, began[seen] - written) * 1e3)
+    return sorted(waits)
+
+
+def main() -> None:
+    """Print the median and the 99th percentile."""
+    events, is_busy = int(sys.argv[1]), bool(int(sys.argv[2]))
+    host = SystemHost()
+    stop = Stop(host)
+
+    def work() -> None:
+        while not stop.is_set():
+            sum(range(1000))
+
+    busy = [spawn(host, stop, "busy", work)] if is_busy else []
+    waits = measure(host, events)
+    stop.set()
+    for thread in busy:
+        thread.join_until(None)
+    report({"median_ms": waits[len(waits) // 2], "p99_ms": waits[len(waits) * 99 // 100]})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reconciles that do nothing, through one manager: REQUESTS WORKERS."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import attrs
+
+from benchmarks.harness import report
+from controller_runtime.api.objects import Request
+from controller_runtime.controller.channel import Channel
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.core.stop import Stop
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing import EmbeddedCluster
+
+DONE = Result()
+LAST = Request("last")
+
+
+@attrs.frozen
+class NoOp(Reconciler):
+    """Does nothing, and tells of the last."""
+
+    ended: Stop
+
+    def reconcile(self, request: Request) -> Result:
+        if request is LAST:
+            self.ended.set()
+        return DONE
+
+
+def main() -> None:
+    """Push everything before the start; print reconciles a second from the start of the manager to the last one."""
+    count, workers = int(sys.argv[1]), int(sys.argv[2])
+    host = SystemHost()
+    ended, channel = Stop(host), Channel(host, capacity=count + 1)
+    for number in range(count):
+        channel.push(Request(f"object-{number}"))
+    with EmbeddedCluster(host) as cluster:
+        cluster.manager.add(Controller("noop", NoOp(ended), workers=workers).receive(channel))
+        wall, cpu = time.perf_counter(), time.process_time()
+        channel.push(LAST)
+        cluster.start()
+        ended.wait(300.0)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    report({"per_s": count / wall, "per_cpu_s": count / cpu})
+
+
+if __name__ == "__main__":
+    main()
