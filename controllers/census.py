@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the live view counts: nodes by their advice and readiness, kept up change by change."""
+"""What the live view counts: nodes by advice, readiness and zone, pods by what becomes of them; change by change."""
 
 from __future__ import annotations
 
@@ -14,9 +14,20 @@ from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.core.host import Host
 from controllers.node_ttl import ANNOTATION
 
+ZONE = "topology.kubernetes.io/zone"
+
 
 class _Metadata(msgspec.Struct, gc=False):
     annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+
+
+class _Taint(msgspec.Struct, gc=False):
+    effect: str = ""
+
+
+class _Spec(msgspec.Struct, gc=False):
+    taints: list[_Taint] | None = None
 
 
 class _Condition(msgspec.Struct, gc=False):
@@ -30,10 +41,31 @@ class _Status(msgspec.Struct, gc=False):
 
 class _Node(msgspec.Struct, gc=False):
     metadata: _Metadata
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
+    deletion_timestamp: str | None = None
+
+
+class _Pod(msgspec.Struct, gc=False):
+    metadata: _PodMetadata
     status: _Status | None = None
 
 
 _decoder = msgspec.json.Decoder(_Node)
+_pod_decoder = msgspec.json.Decoder(_Pod)
+
+
+@attrs.frozen
+class _Features:
+    """What a node is counted by."""
+
+    ready: str = "Unknown"
+    ttl: str = ""
+    zone: str = ""
+    evicts: bool = False
 
 
 @attrs.frozen
@@ -44,11 +76,15 @@ class Count:
         nodes: How many there are.
         ready: Nodes by the status of their Ready condition; `Unknown` where there is none.
         ttl: Nodes by their TTL annotation, the raw text; empty for none.
+        evicting: Nodes with a NoExecute taint.
+        zones: Nodes that are ready, and nodes that are not, by zone; empty for none.
     """
 
     nodes: int
     ready: dict[str, int]
     ttl: dict[str, int]
+    evicting: int = 0
+    zones: dict[str, tuple[int, int]] = attrs.field(factory=dict)
 
 
 class Census:
@@ -58,11 +94,13 @@ class Census:
     """
 
     def __init__(self, host: Host) -> None:
-        # Guards the three fields below; entries that reach zero are dropped.
+        # Guards the fields below; entries that reach zero are dropped.
         self._lock = host.lock("census")
         self._nodes = 0
+        self._evicting = 0
         self._ready: Counter[str] = Counter()
         self._ttl: Counter[str] = Counter()
+        self._zones: Counter[tuple[str, bool]] = Counter()
 
     def observe(self, delta: Delta) -> None:
         """Take one change into account."""
@@ -71,23 +109,85 @@ class Census:
         with self._lock:
             for features, sign in ((old, -1), (new, 1)):
                 if features is not None:
-                    ready, ttl = features
                     self._nodes += sign
-                    self._ready[ready] += sign
-                    self._ttl[ttl] += sign
+                    self._evicting += sign * features.evicts
+                    self._ready[features.ready] += sign
+                    self._ttl[features.ttl] += sign
+                    self._zones[features.zone, features.ready == "True"] += sign
 
     def count(self) -> Count:
         """The counts now."""
         with self._lock:
-            self._ready, self._ttl = +self._ready, +self._ttl
-            return Count(self._nodes, dict(self._ready), dict(self._ttl))
+            self._ready, self._ttl, self._zones = +self._ready, +self._ttl, +self._zones
+            zones = {
+                zone: (self._zones[zone, True], self._zones[zone, False])
+                for zone in sorted({z for z, _ in self._zones})
+            }
+            return Count(self._nodes, dict(self._ready), dict(self._ttl), self._evicting, zones)
 
 
-def _features(node: Cached) -> tuple[str, str]:
+def _features(node: Cached) -> _Features:
     try:
         view = _decoder.decode(node.raw)
     except UNREADABLE:
-        return "Unknown", ""
-    conditions = (view.status.conditions if view.status else None) or []
-    ready = next((c.status for c in conditions if c.type == "Ready"), "Unknown")
-    return ready, (view.metadata.annotations or {}).get(ANNOTATION, "")
+        return _Features()
+    taints = (view.spec.taints if view.spec else None) or []
+    return _Features(
+        _ready(view.status) or "Unknown",
+        (view.metadata.annotations or {}).get(ANNOTATION, ""),
+        (view.metadata.labels or {}).get(ZONE, ""),
+        any(taint.effect == "NoExecute" for taint in taints),
+    )
+
+
+def _ready(status: _Status | None) -> str | None:
+    return next((c.status for c in (status.conditions if status else None) or [] if c.type == "Ready"), None)
+
+
+@attrs.frozen
+class PodCount:
+    """The pods at one instant.
+
+    Attributes:
+        pods: How many there are.
+        ready: Those that are ready and stay.
+        going: Those that are being deleted.
+    """
+
+    pods: int = 0
+    ready: int = 0
+    going: int = 0
+
+
+class PodCensus:
+    """Counts pods as they change.
+
+    Threads: `observe` from one at a time; `count` from any.
+    """
+
+    def __init__(self, host: Host) -> None:
+        # Guards the counts by whether a pod goes and whether it is ready.
+        self._lock = host.lock("pod census")
+        self._counts: Counter[tuple[bool, bool]] = Counter()
+
+    def observe(self, delta: Delta) -> None:
+        """Take one change into account; a pod that cannot be read counts as not ready."""
+        sides = [(_of_pod(side), sign) for side, sign in ((delta.old, -1), (delta.new, 1)) if side is not None]
+        with self._lock:
+            for features, sign in sides:
+                self._counts[features] += sign
+
+    def count(self) -> PodCount:
+        """The counts now."""
+        with self._lock:
+            going = self._counts[True, True] + self._counts[True, False]
+            ready = self._counts[False, True]
+            return PodCount(going + ready + self._counts[False, False], ready, going)
+
+
+def _of_pod(pod: Cached) -> tuple[bool, bool]:
+    try:
+        view = _pod_decoder.decode(pod.raw)
+    except UNREADABLE:
+        return False, False
+    return view.metadata.deletion_timestamp is not None, _ready(view.status) == "True"

@@ -12,13 +12,13 @@ import attrs
 import msgspec
 
 from controller_runtime.api.objects import Cached, Request
-from controller_runtime.api.resources import EVENTS, LEASES, NODES
+from controller_runtime.api.resources import EVENTS, LEASES, NODES, PODS
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
-from controllers.census import Census, Count
+from controllers.census import Census, Count, PodCensus, PodCount
 
 NODE_LEASES = "kube-node-lease"
 IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
@@ -177,6 +177,7 @@ class Snapshot:
     nodes: Count | None = None
     leases: Leases | None = None
     events: tuple[str, ...] = ()
+    pods: PodCount = attrs.field(factory=PodCount)
 
 
 class Lookout:
@@ -193,8 +194,10 @@ class Lookout:
         self._controllers = controllers
         self._cluster = cluster
         self._census, self._leases, self._events = Census(manager.host), LeaseWatch(manager.host), EventTail()
+        self._pods = PodCensus(manager.host)
         if cluster:
             manager.informer(NODES).subscribe(self._census.observe, name="census")
+            manager.informer(PODS).subscribe(self._pods.observe, name="pods")
             manager.informer(LEASES).subscribe(self._leases.observe, name="leases")
             manager.informer(EVENTS).subscribe(self._events.observe, name="events")
 
@@ -204,4 +207,5 @@ class Lookout:
         status = tuple(ControllerStatus(c.name, c.reconciles, c.errors, c.queued) for c in self._controllers)
         if not self._cluster:
             return Snapshot(now, status)
-        return Snapshot(now, status, self._census.count(), self._leases.leases(), tuple(self._events.lines()))
+        count, leases, events = self._census.count(), self._leases.leases(), tuple(self._events.lines())
+        return Snapshot(now, status, count, leases, events, self._pods.count())

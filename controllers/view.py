@@ -19,6 +19,7 @@ from controller_runtime.core.log import TextFormatter, get_logger
 from controller_runtime.core.stop import Stop
 from controllers.census import Count
 from controllers.lookout import Leases, Snapshot
+from controllers.node_lifecycle_zones import ZonePolicy, ZoneState
 
 log = get_logger(__name__)
 
@@ -39,6 +40,10 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
     if snapshot.nodes is not None:
         fields["nodes"] = snapshot.nodes.nodes
         fields["ready"] = snapshot.nodes.ready.get("True", 0)
+        if snapshot.nodes.evicting:
+            fields["evicting"] = snapshot.nodes.evicting
+        for zone, state in disturbed(snapshot.nodes).items():
+            fields[f"zone_{zone or 'none'}"] = state.value
         for ttl, nodes in sorted(snapshot.nodes.ttl.items()):
             fields[f"ttl_{ttl}" if ttl else "ttl_unset"] = nodes
     if snapshot.leases is not None:
@@ -46,9 +51,17 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
         fields["silent"] = snapshot.leases.silent
         for lease, holder in sorted(snapshot.leases.leaders.items()):
             fields[f"leader_{lease}"] = holder
+    if snapshot.pods.pods:
+        fields |= {"pods": snapshot.pods.pods, "pods_ready": snapshot.pods.ready, "pods_going": snapshot.pods.going}
     for c in snapshot.controllers:
         fields[f"{c.name}_errors"] = c.errors
     return fields
+
+
+def disturbed(nodes: Count) -> dict[str, ZoneState]:
+    """The zones that are not normal, by upstream's thresholds."""
+    states = {zone: ZonePolicy().state(ready, not_ready) for zone, (ready, not_ready) in nodes.zones.items()}
+    return {zone: state for zone, state in states.items() if state is not ZoneState.NORMAL}
 
 
 class PlainView:
@@ -127,6 +140,9 @@ def picture(title: str, before: Snapshot, now: Snapshot, lines: list[str]) -> Re
     parts: list[RenderableType] = [Text(title, style="bold")]
     if now.nodes is not None:
         parts.append(_cluster(now.nodes, now.leases or Leases()))
+        parts.append(_zones(now.nodes))
+    if now.pods.pods:
+        parts.append(_line(f"pods  {now.pods.pods}, of them ready {now.pods.ready}, going {now.pods.going}", ""))
     if now.leases is not None and now.leases.leaders:
         held = ", ".join(f"{lease}: {holder}" for lease, holder in sorted(now.leases.leaders.items()))
         parts.append(_line(f"leads  {held}", ""))
@@ -154,6 +170,17 @@ def _cluster(nodes: Count, leases: Leases) -> Table:
         ttl or "-",
     )
     return table
+
+
+def _zones(nodes: Count) -> Text:
+    """The nodes of each zone that are ready, its state if that is not normal, and how many nodes lose their pods."""
+    states = disturbed(nodes)
+    texts = []
+    for zone, (ready, not_ready) in nodes.zones.items():
+        state = f" {states[zone].value}" if zone in states else ""
+        texts.append(f"{zone or 'no zone'}{state} {ready}/{ready + not_ready}")
+    evicting = f"; evicting {nodes.evicting} nodes" if nodes.evicting else ""
+    return _line(f"zones  {', '.join(texts) or '-'}{evicting}", "red" if states or evicting else "")
 
 
 def _controllers(before: Snapshot, now: Snapshot) -> Table:

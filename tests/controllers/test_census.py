@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controller_runtime.api.objects import Cached, cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.system import SystemHost
-from controllers.census import Census
+from controllers.census import Census, PodCensus, PodCount
 
 
 def node(ready: str | None = None, ttl: str | None = None) -> Cached:
@@ -64,3 +64,42 @@ def test_the_counts_are_those_of_the_nodes_that_are_there(changes: list[tuple[in
             census.observe(Delta(old, new))
 
     assert census.count().nodes == sum(census.count().ready.values()) == sum(census.count().ttl.values()) == len(there)
+
+
+def tainted(zone: str, ready: str, effect: str = "") -> Cached:
+    taints = f'[{{"key":"k","effect":"{effect}"}}]' if effect else "null"
+    labels = f'{{"topology.kubernetes.io/zone":"{zone}"}}' if zone else "null"
+    conditions = f'[{{"type":"Ready","status":"{ready}"}}]'
+    return cached_from_bytes(
+        f'{{"metadata":{{"name":"n","labels":{labels}}},"spec":{{"taints":{taints}}},'
+        f'"status":{{"conditions":{conditions}}}}}'.encode()
+    )
+
+
+def test_nodes_are_counted_by_zone_and_by_whether_they_evict() -> None:
+    census = Census(SystemHost())
+    for node in (tainted("a", "True"), tainted("a", "Unknown", "NoExecute"), tainted("", "True", "NoSchedule")):
+        census.observe(Delta(None, node))
+
+    count = census.count()
+
+    assert count.zones == {"": (1, 0), "a": (1, 1)}
+    assert count.evicting == 1
+    census.observe(Delta(tainted("a", "Unknown", "NoExecute"), tainted("a", "True")))
+    assert (census.count().zones["a"], census.count().evicting) == ((2, 0), 0)
+
+
+def test_pods_are_counted_by_what_becomes_of_them() -> None:
+    census = PodCensus(SystemHost())
+    ready, going, bad = (
+        cached_from_bytes(b'{"metadata":{"name":"p"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}'),
+        cached_from_bytes(b'{"metadata":{"name":"p","deletionTimestamp":"2026-01-01T00:00:00Z"}}'),
+        Cached(b'{"metadata":3}', "p", "d", "", "1"),
+    )
+
+    census.observe(Delta(None, ready))
+    census.observe(Delta(None, ready))
+    census.observe(Delta(ready, going))
+    census.observe(Delta(None, bad))
+
+    assert census.count() == PodCount(3, ready=1, going=1)

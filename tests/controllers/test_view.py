@@ -9,7 +9,7 @@ import logging
 import pytest
 from rich.console import Console
 
-from controllers.census import Count
+from controllers.census import Count, PodCount
 from controllers.lookout import ControllerStatus, Leases, Snapshot
 from controllers.view import LastLines, picture, summary
 
@@ -39,6 +39,20 @@ def text() -> str:
 
 def test_the_live_view_shows_nodes_leases_and_advice(text: str) -> None:
     assert row(text, "0 (2), 15 (118)") == ["120", "119", "1", "118", "3", "12", "0", "15"]
+
+
+def test_the_live_view_shows_the_zones_and_the_pods() -> None:
+    zones = {"zone-a": (38, 2), "zone-b": (10, 30), "zone-c": (0, 40)}
+    now = Snapshot(1.0, nodes=Count(120, {"True": 48}, {}, 3, zones), pods=PodCount(240, 100, 20))
+
+    text = shown(now, now, [])
+
+    assert "zones  zone-a 38/40, zone-b PartialDisruption 10/40, zone-c FullDisruption" in text
+    assert "pods  240, of them ready 100, going 20" in text
+    assert summary(now) | {"nodes": 0} == {
+        "nodes": 0, "ready": 48, "evicting": 3, "zone_zone-b": "PartialDisruption", "zone_zone-c": "FullDisruption",
+        "pods": 240, "pods_ready": 100, "pods_going": 20,
+    }  # fmt: skip
 
 
 def test_the_live_view_shows_the_pace_of_each_controller(text: str) -> None:
