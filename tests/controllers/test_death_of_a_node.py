@@ -104,7 +104,7 @@ def test_the_pods_of_a_zone_are_deleted_node_by_node(cluster: Cluster) -> None:
         seen.append(len(cluster.leaving()))
 
     assert cluster.leaving() == zone
-    assert set(seen) == {0, 1, 2, 3, 4}, "one after the other"
+    assert {*seen} >= {1, 2, 3, 4}, "one after the other"
     assert all(seen.count(nodes) >= 4 for nodes in (1, 2, 3)), "about 10 s apart"
 
 
