@@ -61,6 +61,8 @@ def test_a_pod_that_is_bound_runs_and_is_ready(cluster: Cluster) -> None:
     assert pod is not None
     assert pod["status"]["phase"] == "Running"
     assert pod["status"]["startTime"]
+    (container,) = pod["status"]["containerStatuses"]
+    assert (container["name"], container["ready"]) == ("main", True)
     assert {one["type"]: one["status"] for one in pod["status"]["conditions"]} == dict.fromkeys(CONDITIONS, "True")
 
 
