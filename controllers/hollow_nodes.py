@@ -77,7 +77,7 @@ class Selection:
 
 @attrs.define
 class _HollowNode:
-    """One of them. `life` and `heartbeat` change under the lock; the other two belong to whoever holds its key.
+    """One of them. `life` and `heartbeat` change under the lock; the rest belongs to whoever holds its key.
 
     A revival sets `registered` back all the same: at worst the request in hand then registers for it.
     """
@@ -87,6 +87,7 @@ class _HollowNode:
     life: Life = Life.RUNNING
     registered: bool = False
     failures: int = 0
+    is_deleted: bool = False  # by others, for the log: its kubelet goes on in vain, as a real one does
 
     @property
     def request(self) -> Request:
@@ -162,15 +163,16 @@ class HollowNodes(Reconciler):
             return Result()
         if request.namespace:
             result = node.heartbeat.reconcile(request)
-            self._troubles.note(request, node.heartbeat.trouble)
+            self._troubles.note(request, "" if node.is_deleted else node.heartbeat.trouble)
             return result
         try:
             result = self._report(node) if node.registered else self._register(node)
         except ControllerRuntimeError as error:
             node.failures += 1
-            self._troubles.note(request, str(error))
+            self._troubles.note(request, "" if node.is_deleted else str(error))
             return Result(requeue_after=RETRY.delay(node.failures, self._host.random))
         node.failures = 0
+        node.is_deleted = False
         self._troubles.note(request, "")
         return result
 
@@ -244,7 +246,11 @@ class HollowNodes(Reconciler):
     def _notice(self, delta: Delta) -> None:
         """Look at a node whose status others have changed."""
         node = self._nodes.get(delta.request.name)
-        if node is None or delta.new is None or not node.registered or node.life is not Life.RUNNING:
+        if node is None or not node.registered or node.life is not Life.RUNNING:
+            return
+        node.is_deleted = delta.new is None
+        if delta.new is None:
+            log.warning("hollow node was deleted, and registers again only once killed and revived", node=delta.request)
             return
         try:
             healthy = self._decode(delta.new.raw).is_healthy()

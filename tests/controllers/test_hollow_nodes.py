@@ -12,13 +12,14 @@ from beating import CONFLICT, ERROR
 from hollow_cluster import HollowCluster
 
 from controller_runtime.api.objects import Request, microtime
-from controller_runtime.api.resources import NODES
+from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.faults import CutReply, LostReply, LostRequest, Refused
 from controller_runtime.client.patches import PatchType
 from controller_runtime.core.errors import UsageError
 from controller_runtime.testing.objects import a_node
 from controller_runtime.testing.simulation import Simulation
 from controllers.hollow_nodes import Selection
+from controllers.node_lease import NAMESPACE
 
 FIRST, SECOND = "hollow-00000", "hollow-00001"
 
@@ -242,4 +243,24 @@ def test_the_troubles_of_all_are_told_in_two_lines(sim: Simulation, caplog: pyte
 
     told = [(r.levelname, r.getMessage()) for r in caplog.records if r.name == "controllers.troubles"]
     assert told == [("WARNING", "hollow nodes are in trouble"), ("INFO", "hollow nodes are well again")]
+    hollow.end()
+
+
+def test_a_deleted_node_is_told_once_and_is_no_trouble_of_the_others(
+    sim: Simulation, caplog: pytest.LogCaptureFixture
+) -> None:
+    hollow = HollowCluster(sim, 3)
+    hollow.start(15.0)
+
+    hollow.world.delete(NODES, Request(FIRST))
+    hollow.world.delete(LEASES, Request(FIRST, NAMESPACE))
+    sim.advance(900.0)
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == ["hollow node was deleted, and registers again only once killed and revived"]
+    assert sorted(hollow.ready()) == sorted(hollow.renew_times()) == [SECOND, "hollow-00002"]
+
+    hollow.nodes.kill(of_nodes(FIRST))
+    hollow.nodes.revive(of_nodes(FIRST))
+    sim.advance(10.5)
+    assert len(hollow.ready()) == len(hollow.renew_times()) == 3
     hollow.end()
