@@ -8,7 +8,7 @@ from functools import partial
 
 import attrs
 
-from benchmarks import manager_suite, server_suite
+from benchmarks import eviction_suite, manager_suite, server_suite
 from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
 from benchmarks.nodes import filled_server
 from controller_runtime.core.host import Host
@@ -113,6 +113,11 @@ def lease(host: Host, sizes: Sizes) -> list[Row]:
     return rows
 
 
+def eviction(host: Host, sizes: Sizes) -> list[Row]:
+    """What the taint eviction costs when a zone dies, beside its budgets."""
+    return eviction_suite.eviction(host)
+
+
 HOLLOW_NODES = 5000
 HOLLOW_SECONDS = 40
 
@@ -136,6 +141,11 @@ def server(host: Host, sizes: Sizes) -> list[Row]:
     return server_suite.server(host, sizes.nodes, sizes.runs)
 
 
+def agent(host: Host, sizes: Sizes) -> list[Row]:
+    """One node's agent at rest, for three minutes."""
+    return [agent_suite.agent(host)]
+
+
 SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
     "ttl": ttl,
@@ -143,5 +153,7 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "manager": manager,
     "lease": lease,
     "hollow": hollow,
+    "eviction": eviction,
+    "agent": agent,
     "server": server,
 }
