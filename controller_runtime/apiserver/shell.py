@@ -80,8 +80,13 @@ class Shell:
             self._listener.close()
         self._watches.finish()
         if self._aiohttp is not None:
+            transports = [connection.transport for connection in self._aiohttp.connections]
             self._aiohttp.pre_shutdown()  # which closes idle connections; the others get the grace
             await self._aiohttp.shutdown(_GRACE)
+            for transport in transports:
+                if transport is not None:
+                    transport.abort()  # TLS would wait for the other side's farewell, which may never come
+            await asyncio.sleep(0)  # in which they end
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

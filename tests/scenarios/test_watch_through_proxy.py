@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Informers and clients over TLS through a network that is cut, stalls, drips and loses answers, in real time.
+
+The bounds are made small here; what they are otherwise is the reflector's to say.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import attrs
+import pytest
+
+from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.apiserver.kubeconfig import kubeconfig, write_kubeconfig
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.shell_thread import LoopbackServer
+from controller_runtime.apiserver.tls import Certificates, make_certificates
+from controller_runtime.cache import reflector
+from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.store import Delta
+from controller_runtime.client.client import Client
+from controller_runtime.client.configuration import from_kubeconfig
+from controller_runtime.client.http import HTTPTransport
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.core.backoff import Backoff
+from controller_runtime.core.errors import Conflict, ConnectionLost
+from controller_runtime.core.stop import Stop
+from controller_runtime.core.system import SystemHost
+from controller_runtime.manager import health
+from controller_runtime.testing.tcp_proxy import TCPProxy
+
+HOST = SystemHost("here")
+PATIENCE = 20.0  # of the tests: nothing takes as long
+
+
+class Ledger:
+    """What a handler was told, added up; a gap or a repetition does not add up."""
+
+    def __init__(self) -> None:
+        self.copy: dict[Request, Cached] = {}
+        self.wrong: list[Delta] = []
+
+    def __call__(self, delta: Delta) -> None:
+        if self.copy.get(delta.request) is not delta.old:
+            self.wrong.append(delta)
+        if delta.new is None:
+            del self.copy[delta.request]
+        else:
+            self.copy[delta.request] = delta.new
+
+
+@attrs.frozen
+class World:
+    """A server, an informer of its nodes through a proxy, and somebody who writes past the proxy."""
+
+    server: APIServer
+    proxy: TCPProxy
+    transport: HTTPTransport
+    user: Client
+    informer: Informer
+    ledger: Ledger
+
+    def agrees(self) -> bool:
+        """Whether the copy, and what was told of it, are what the server has."""
+        there = {
+            (node["metadata"]["name"], node["metadata"]["resourceVersion"]) for node in self.user.list(NODES, view=dict)
+        }
+        here = {(node.name, node.resource_version) for node in self.informer.store.list()}
+        told = {(node.name, node.resource_version) for node in [*self.ledger.copy.values()]}
+        return there == here == told
+
+    def change(self, round_: int) -> None:
+        """One of each: a change, a deletion, a creation."""
+        self.user.patch(NODES, Request("steady"), {"metadata": {"labels": {"round": str(round_)}}})
+        self.user.create(NODES, {"metadata": {"name": f"new-{round_}"}})
+        if round_:
+            self.user.delete(NODES, Request(f"new-{round_ - 1}"))
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Lets real time pass until something is so."""
+    pause, deadline = HOST.condition("pause"), HOST.monotonic() + PATIENCE
+    while not condition() and HOST.monotonic() < deadline:
+        with pause:
+            pause.wait_until(HOST.monotonic() + 0.01)
+    assert condition()
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Certificates:
+    return make_certificates(HOST.now())
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "BOOKMARK_SILENCE", 0.6)
+    monkeypatch.setattr(reflector, "Backoff", functools.partial(Backoff, initial=0.05, cap=0.2))
+    monkeypatch.setattr(health, "SILENT_AFTER", 0.9)
+
+
+@pytest.fixture
+def world(certificates: Certificates, tmp_path: Path, quick: None) -> Iterator[World]:
+    server = APIServer(HOST)
+    user = Client(HOST, InProcessTransport(HOST, server))
+    user.create(NODES, {"metadata": {"name": "steady"}})
+    stop = Stop(HOST)
+    with (
+        LoopbackServer(HOST, server, certificates=certificates) as serving,
+        TCPProxy("127.0.0.1", serving.port) as proxy,
+    ):
+        write_kubeconfig(
+            tmp_path / "kubeconfig", kubeconfig(f"https://127.0.0.1:{proxy.port}", certificates.authority, "s3cret")
+        )
+        transport = HTTPTransport(HOST, from_kubeconfig(tmp_path / "kubeconfig"))
+        informers = Informers(HOST, transport)
+        informer = informers.of(NODES)
+        informer.add_handler(ledger := Ledger())
+        informers.start(stop)
+        assert informers.wait_for_sync(stop, PATIENCE)
+        yield World(server, proxy, transport, user, informer, ledger)
+        stop.set()
+        transport.close()
+        assert informers.join_until(HOST.monotonic() + PATIENCE) == []
+    server.close()
+    assert ledger.wrong == []
+
+
+def problem(world: World) -> str:
+    """What /readyz says of the cache."""
+    return health.problem_of(world.informer, HOST)
+
+
+@pytest.mark.parametrize(
+    "weather",
+    [
+        pytest.param(TCPProxy.cut, id="cut"),
+        pytest.param(TCPProxy.stall, id="half-open"),
+        pytest.param(lambda proxy: proxy.drip(100.0), id="dripping"),
+    ],
+)
+@pytest.mark.scenario("RF-30")
+def test_a_watch_that_brings_nothing_is_noticed_told_of_and_resumed_where_it_was(
+    world: World, weather: Callable[[TCPProxy], None]
+) -> None:
+    """A watch through a network that swallows or drips is given up, told of and resumed: nothing is lost or doubled."""
+    weather(world.proxy)
+    world.change(0)
+    wait_for(lambda: world.informer.last_error != "")
+    world.change(1)
+    wait_for(lambda: "has heard nothing for" in problem(world))
+    assert not world.agrees()
+
+    world.proxy.restore()
+    wait_for(world.agrees)
+    world.change(2)
+    wait_for(world.agrees)
+
+    assert world.informer.reflector.lists == 1
+    wait_for(lambda: problem(world) == "")
+
+
+def test_connections_that_are_dropped_again_and_again_lose_nothing(world: World) -> None:
+    for round_ in range(8):
+        world.proxy.drop()
+        world.change(round_)
+
+    wait_for(world.agrees)
+    assert world.informer.reflector.lists == 1
+
+
+def test_a_slow_network_is_no_reason_to_give_up(world: World) -> None:
+    world.proxy.slow(0.15)
+
+    for round_ in range(3):
+        world.change(round_)
+
+    wait_for(world.agrees)
+    assert world.informer.reflector.lists == 1
+
+
+def test_a_silence_within_the_bound_is_no_reason_to_give_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "BOOKMARK_SILENCE", 60.0)
+    wait_for(lambda: world.informer.reflector.watches > 1)  # one with the new bound
+    watches = world.informer.reflector.watches
+    world.proxy.stall()
+    world.change(0)
+
+    world.proxy.restore()
+
+    wait_for(world.agrees)
+    assert world.informer.reflector.watches == watches
+
+
+def test_a_write_whose_answer_is_lost_was_done_once_and_says_that_it_may_have_been(world: World) -> None:
+    client = Client(HOST, world.transport, request_timeout=PATIENCE)
+    before = client.get(NODES, Request("steady"), dict)
+    world.proxy.drop_after_request()
+
+    with pytest.raises(ConnectionLost):
+        client.patch(NODES, Request("steady"), {"metadata": {"labels": {"a": "b"}}})
+
+    after = world.user.get(NODES, Request("steady"), dict)
+    assert after["metadata"]["labels"] == {"a": "b"}
+    stale = {"metadata": {"resourceVersion": before["metadata"]["resourceVersion"], "labels": {"a": "c"}}}
+    with pytest.raises(Conflict):
+        client.patch(NODES, Request("steady"), stale)
+    wait_for(world.agrees)
+
+
+def test_a_read_whose_answer_is_lost_is_asked_again(world: World) -> None:
+    client = Client(HOST, world.transport, request_timeout=PATIENCE)
+    client.get(NODES, Request("steady"), dict)
+    world.proxy.drop_after_request()
+
+    assert client.get(NODES, Request("steady"), dict)["metadata"]["name"] == "steady"
+
+
+def test_requests_in_a_stalled_network_end_at_their_deadlines_and_later_ones_succeed(world: World) -> None:
+    client = Client(HOST, world.transport, request_timeout=0.2)
+    client.get(NODES, Request("steady"), dict)
+    world.proxy.stall()
+
+    for _ in range(3):
+        with pytest.raises(ConnectionLost, match="timed out"):
+            client.get(NODES, Request("steady"), dict)
+    world.proxy.restore()
+
+    assert Client(HOST, world.transport).get(NODES, Request("steady"), dict)["metadata"]["name"] == "steady"
+
+
+def test_kept_connections_and_watches_survive_a_restart_of_the_server(
+    certificates: Certificates, tmp_path: Path, quick: None
+) -> None:
+    server, stop = APIServer(HOST), Stop(HOST)
+    serving = LoopbackServer(HOST, server, certificates=certificates)
+    serving.start()
+    port = serving.port
+    write_kubeconfig(tmp_path / "kubeconfig", kubeconfig(serving.url, certificates.authority, "s3cret"))
+    transport = HTTPTransport(HOST, from_kubeconfig(tmp_path / "kubeconfig"))
+    client, informers = Client(HOST, transport), Informers(HOST, transport)
+    informer = informers.of(NODES)
+    informers.start(stop)
+    client.create(NODES, {"metadata": {"name": "a"}})
+
+    serving.stop()
+    serving = LoopbackServer(HOST, server, certificates=certificates, port=port)
+    serving.start()
+    made = client.create(NODES, {"metadata": {"name": "b"}})
+
+    wait_for(lambda: not informer.store.behind(made.resource_version))
+    assert informer.reflector.lists == 1
+    stop.set()
+    transport.close()
+    assert informers.join_until(HOST.monotonic() + PATIENCE) == []
+    serving.stop()
+    server.close()
