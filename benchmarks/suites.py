@@ -8,7 +8,7 @@ from functools import partial
 
 import attrs
 
-from benchmarks import eviction_suite, manager_suite, server_suite
+from benchmarks import agent_suite, eviction_suite, manager_suite, server_suite
 from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
 from benchmarks.nodes import filled_server
 from controller_runtime.core.host import Host
