@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rights of what is not deployed by default: each file grants what its program asks for, where it asks, no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from controller_runtime.api.objects import Request, microtime
+from controller_runtime.api.resources import LEASES, NODES, PODS
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client.patches import PatchType
+from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease, a_node, a_pod
+from controllers.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
+from controllers.hollow_nodes import HollowNodes, Selection
+from controllers.hollow_pods import HollowPods
+from controllers.node_lease import NAMESPACE, node_lease
+
+RIGHTS = Path(__file__).resolve().parents[2] / "config" / "rights"
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+Right = tuple[str, str, str, str]
+"""Namespace (empty: everywhere), API group, resource with subresource, verb."""
+
+
+def granted(*files: str) -> set[Right]:
+    documents = [d for file in files for d in yaml.safe_load_all((RIGHTS / f"{file}.yaml").read_text(encoding="utf-8"))]
+    return {
+        (document["metadata"].get("namespace", ""), group, resource, verb)
+        for document in documents
+        for rule in document.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def right_of(request: HTTPRequest) -> Right:
+    """What an API server would ask the roles for."""
+    parts = request.path.strip("/").split("/")
+    group, parts = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 2:
+        namespace, parts = parts[1], parts[2:]
+    resource = "/".join([parts[0], *parts[2:]])
+    is_watch = any(name == "watch" and value in ("1", "true") for name, value in request.query)
+    read = "get" if len(parts) > 1 else "watch" if is_watch else "list"
+    return namespace, group, resource, VERBS.get(request.method, read)
+
+
+def is_covered(right: Right, grants: set[Right]) -> bool:
+    return right in grants or ("", *right[1:]) in grants
+
+
+def run_lease_gc(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    old = a_lease("old", "kube-system", holder="gone", duration=60, renew_time=microtime(cluster.host.now()))
+    label, _, value = SELECTOR.partition("=")
+    old["metadata"]["labels"] = {label: value}
+    cluster.user.create(LEASES, old)
+    cluster.manager.add(apiserver_lease_gc(cluster.manager))
+    cluster.start()
+    sim.advance(120.0)
+    assert cluster.user.list(LEASES, "kube-system") == []
+
+
+def run_node_lease(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.user.create(NODES, a_node("n1"))
+    cluster.manager.add(node_lease(cluster.host, cluster.client, "n1"))
+    cluster.start()
+    sim.advance(60.0)
+
+
+def run_hollow_nodes(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    manager, user = cluster.manager, cluster.user
+    nodes = HollowNodes(cluster.host, manager.client, 2, nodes=manager.informer(NODES))
+    manager.add(nodes)
+    manager.add(HollowPods(manager, nodes.is_running))
+    cluster.start()
+    sim.advance(20.0)
+    user.create(PODS, a_pod("p", node="hollow-00000"))
+    sick = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    user.patch(NODES, Request("hollow-00001"), sick, type=PatchType.STRATEGIC, subresource="status")
+    sim.advance(20.0)
+    user.delete(PODS, Request("p", "default"))
+    everybody = Selection(random=2)
+    nodes.kill(everybody)
+    nodes.revive(everybody)
+    user.delete(LEASES, Request("hollow-00000", NAMESPACE))
+    sim.advance(400.0)
+    assert user.list(PODS) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "run"),
+    [
+        pytest.param(["apiserver-lease-gc"], run_lease_gc, id="apiserver-lease-gc"),
+        pytest.param(["node-lease"], run_node_lease, id="node-lease"),
+        pytest.param(["node-lease", "hollow-nodes"], run_hollow_nodes, id="hollow-nodes"),
+    ],
+)
+def test_what_is_asked_for_is_granted_and_nothing_else(
+    simulation: Simulation, files: list[str], run: Callable[[Simulation, EmbeddedCluster], None]
+) -> None:
+    grants = granted(*files)
+
+    with EmbeddedCluster(simulation.host("program")) as cluster:
+        run(simulation, cluster)
+        asked = {right_of(request) for request in cluster.transport.requests}
+
+    assert {right for right in asked if not is_covered(right, grants)} == set()
+    unused = {right for right in grants if not any(is_covered(each, {right}) for each in asked)}
+    assert {verb for *_, verb in unused} <= {"list"}, "which servers without streamed lists are asked for"
+
+
+@pytest.mark.parametrize("file", sorted(RIGHTS.glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_role_is_bound_to_the_service_account_of_the_deployment(file: Path) -> None:
+    documents: list[dict[str, Any]] = [*yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+    roles = [(d["kind"], d["metadata"]) for d in documents if not d["kind"].endswith("Binding")]
+    bindings = [d for d in documents if d["kind"].endswith("Binding")]
+
+    assert [(d["roleRef"]["kind"], d["metadata"]) for d in bindings] == roles
+    subject = {"kind": "ServiceAccount", "name": "controllers", "namespace": "controllers-system"}
+    assert all(d["subjects"] == [subject] and d["roleRef"]["name"] == d["metadata"]["name"] for d in bindings)
