@@ -132,9 +132,10 @@ class ObjectWatch:
             if batch.changes:
                 self._version = batch.changes[-1].version
             if batch.version is not None:
+                has_reached = batch.version >= self._version  # else it was asked for a version that is yet to come
                 self._version = max(self._version, batch.version)
                 if len(lines) < limit:
-                    lines += self._due_bookmark()
+                    lines += self._due_bookmark()[: int(has_reached)]
                 break
         return lines
 

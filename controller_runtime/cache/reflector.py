@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.recovery import Failure, State, classify, recovery
 from controller_runtime.cache.transforms import Transform, transformed
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
 from controller_runtime.core.backoff import Backoff, Retrying
-from controller_runtime.core.errors import APIError, ControllerRuntimeError, DecodeError, StreamIdle
+from controller_runtime.core.errors import APIError, ControllerRuntimeError, DecodeError, Expired, StreamIdle
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
@@ -187,9 +188,16 @@ class Reflector:
             elif self.state is State.STREAMING:
                 self._collect(event)
             else:
+                self._refuse_the_past(event)
                 self.last_error = ""
                 self._version = event.version
                 self._sink.apply(event)
+
+    def _refuse_the_past(self, event: WatchEvent) -> None:
+        """Objects may come with any version, but a server whose bookmark is behind us has gone back."""
+        if event.cached is None and compare_versions(event.version, self._version) < 0:
+            text = f"{self._source}: the server has reached {event.version}, though it told of {self._version} before"
+            raise Expired(text, code=410)
 
     def _heard(self) -> None:
         self.heard_at = self._host.monotonic()

@@ -1,28 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m controller_runtime.testing.simulate`: the whole system through many seeds, or one script again."""
+"""`python -m controller_runtime.testing.simulate`: a whole system through many seeds, or one script again."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import click
 
-from controller_runtime.testing.simulation.faults import PROFILES, Script, script_from_json, script_to_json
+from controller_runtime.testing.simulation.faults import (
+    PROFILES,
+    Fault,
+    Profile,
+    Script,
+    script_from_json,
+    script_to_json,
+)
 from controller_runtime.testing.simulation.shrinking import shrunk
+from controller_runtime.testing.system import caches
 from controller_runtime.testing.system.run import Outcome, run
+
+
+class Run(Protocol):
+    """Lets a system live through bad weather."""
+
+    def __call__(self, seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = None) -> Outcome:
+        """See `system.run.run`."""
+
+
+class System(NamedTuple):
+    """What can be put through bad weather, and through which."""
+
+    run: Run
+    profiles: Mapping[str, Profile]
+
+
+SYSTEMS = {"replicas": System(run, PROFILES), "caches": System(caches.run, caches.PROFILES)}
+"""Three replicas that elect a leader, or two caches; each with a server and a user."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--seeds", type=click.IntRange(min=1), default=100, show_default=True, help="How many seeds to try.")
 @click.option("--first", type=click.IntRange(min=0), default=0, show_default=True, help="The first of them.")
 @click.option(
+    "--system", "name", type=click.Choice(list(SYSTEMS)), default="replicas", show_default=True, help="What to run."
+)
+@click.option(
     "--profile",
     "profiles",
-    type=click.Choice(list(PROFILES)),
+    type=click.Choice([*dict.fromkeys(name for system in SYSTEMS.values() for name in system.profiles)]),
     multiple=True,
     help="The weather; by default each seed has the next of all.",
 )
@@ -30,26 +60,30 @@ from controller_runtime.testing.system.run import Outcome, run
     "--script", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run what a failure printed again."
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show the system's own log, on standard error.")
-def main(seeds: int, first: int, profiles: tuple[str, ...], script: Path | None, verbose: bool) -> None:
-    """Run three replicas, a server and a user through bad weather; exits 1 at the first thing that does not hold.
+def main(seeds: int, first: int, name: str, profiles: tuple[str, ...], script: Path | None, verbose: bool) -> None:
+    """Run replicas or caches, a server and a user through bad weather; exits 1 at the first thing that does not hold.
 
     What is printed then can be saved and given to --script: it says what happened, so it
     outlives changes of the code, which a seed does not.
     """
     logging.basicConfig(level=logging.INFO if verbose else logging.CRITICAL)
     if script is not None:
-        seed, faults = _read(script)
-        _tell_and_exit(run(seed, script=faults))
+        name, seed, faults = _read(script)
+        _tell_and_exit(name, SYSTEMS[name].run(seed, script=faults))
         return
-    walk = profiles or tuple(PROFILES)
+    system = SYSTEMS[name]
+    unknown = [profile for profile in profiles if profile not in system.profiles]
+    if unknown:
+        raise click.UsageError(f"{name} know no {unknown[0]!r}: their weathers are {', '.join(system.profiles)}")
+    walk = profiles or tuple(system.profiles)
     for seed in range(first, first + seeds):
-        outcome = run(seed, profile=walk[seed % len(walk)])
+        outcome = system.run(seed, profile=walk[seed % len(walk)])
         if outcome.invariant:
-            _tell_and_exit(smallest(outcome))
+            _tell_and_exit(name, smallest(outcome, system.run))
     click.echo(f"{seeds} seeds: everything held")
 
 
-def smallest(outcome: Outcome) -> Outcome:
+def smallest(outcome: Outcome, run: Run = run) -> Outcome:
     """The outcome of the smallest script found that violates the same invariant under the same seed."""
 
     def still_fails(script: Script) -> bool:
@@ -58,25 +92,28 @@ def smallest(outcome: Outcome) -> Outcome:
     return run(outcome.seed, script=shrunk(outcome.script, still_fails))
 
 
-def _read(path: Path) -> tuple[int, Script]:
+def _read(path: Path) -> tuple[str, int, Script]:
     try:
         document = json.loads(path.read_text())
-        return int(document["seed"]), script_from_json(json.dumps(document["faults"]))
-    except (ValueError, KeyError, TypeError) as error:
+        name = document.get("system", "replicas")
+        if name not in SYSTEMS:
+            raise ValueError(f"there is no system {name!r}")
+        return name, int(document["seed"]), script_from_json(json.dumps(document["faults"]))
+    except (AttributeError, ValueError, KeyError, TypeError) as error:
         raise click.UsageError(f"{path} is no script of this command: {error}") from error
 
 
-def _tell_and_exit(outcome: Outcome) -> None:
+def _tell_and_exit(name: str, outcome: Outcome) -> None:
     if not outcome.invariant:
         click.echo(f"seed {outcome.seed}, {len(outcome.script)} faults: everything held")
         return
     click.echo(f"seed {outcome.seed}: {outcome.message}", err=True)
-    click.echo("\n".join(_document(outcome)))
+    click.echo("\n".join(_document(name, outcome)))
     sys.exit(1)
 
 
-def _document(outcome: Outcome) -> Iterable[str]:
-    yield f'{{"seed": {outcome.seed}, "invariant": {json.dumps(outcome.invariant)}, "faults": '
+def _document(name: str, outcome: Outcome) -> Iterable[str]:
+    yield f'{{"system": "{name}", "seed": {outcome.seed}, "invariant": {json.dumps(outcome.invariant)}, "faults": '
     yield f"{script_to_json(outcome.script)}}}"
 
 

@@ -63,6 +63,21 @@ def test_quiet_watch_gets_a_bookmark_each_minute(sim: Simulation, ask: Asking) -
     assert versions(told) == [ask.server.storage.version] * 2
 
 
+def test_watch_of_a_version_that_is_yet_to_come_hears_nothing_before(sim: Simulation, ask: Asking) -> None:
+    """A bookmark would say that the server has reached what it has not; a real one is silent, too."""
+    coming = ask.server.storage.version + 2
+    watch = ask.watch(LEASES, allowWatchBookmarks="true", resourceVersion=coming)
+    sim.advance(61)
+    assert events(watch) == []
+    assert watch.next_wake() == pytest.approx(60)
+
+    for name in "abc":
+        ask.ok("POST", LEASES, lease(name))
+    sim.advance(61)
+
+    assert [event["type"] for event in events(watch)] == ["ADDED", "BOOKMARK"]
+
+
 def test_last_bookmark_comes_shortly_before_the_end(sim: Simulation, ask: Asking) -> None:
     watch = ask.watch(LEASES, allowWatchBookmarks="true", timeoutSeconds=30)
     events(watch)

@@ -451,6 +451,17 @@ def test_second_silence_in_a_row_asks_whether_the_version_still_means_anything(s
     assert s.store.version == "40"
 
 
+def test_bookmark_of_the_past_lists_again(scene: Make) -> None:
+    """The server's data went back: waiting for it to reach our version would be waiting among the wrong objects."""
+    too_large = failure(504, "Timeout", "Timeout: Too large resource version: 900, current: 40")
+    s = scene(page(900, node("lost", 900)), watched(bookmark_line(40)), too_large, page(41), streaming=False)
+
+    s.sim.advance(10.0)
+
+    assert s.server.questions == ["list 0", "watch 900", "list 900", "list -", "watch 41"]
+    assert (s.held, s.store.version, s.store.resets) == ({}, "41", 1)
+
+
 def test_silences_with_a_word_between_them_do_not_list(scene: Make) -> None:
     s = scene(page(5), watched(), watched(bookmark_line(6)), watched(bookmark_line(7)), streaming=False)
 

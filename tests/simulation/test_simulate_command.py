@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import pytest
 from planted import NeverLapses
+from planted_caches import TellsOfNoDeletions
 
+from controller_runtime.cache import informer
 from controller_runtime.election import elector
 from controller_runtime.testing.simulate import main
 
@@ -63,7 +65,38 @@ def test_a_failure_prints_a_script_that_fails_again(
     assert (mended.stdout + mended.stderr).endswith("faults: everything held\n")
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"seed": 1, "faults": [["thunder", "r0", 1, 2]]}'])
+def test_another_system_can_be_run_and_its_failure_runs_again(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.json"
+    assert command.run("--system", "caches", "--seeds", "2").stdout == "2 seeds: everything held\n"
+    monkeypatch.setattr(informer, "Store", TellsOfNoDeletions)
+
+    first = command.run("--system", "caches", "--seeds", "30", "--profile", "backups")
+    script.write_text(first.stdout)
+    again = command.run("--script", str(script))
+
+    assert json.loads(first.stdout)["system"] == "caches"
+    assert (again.exit_code, again.stdout) == (1, first.stdout)
+
+
+def test_a_weather_of_another_system_is_bad_usage(command: Command) -> None:
+    outcome = command.run("--system", "caches", "--profile", "freezes")
+
+    assert outcome.exit_code == 2
+    assert "caches know no 'freezes': their weathers are broad, lagging" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"system": "solar", "seed": 1, "faults": []}',
+        '{"seed": 1, "faults": [["thunder", "r0", 1, 2]]}',
+    ],
+)
 def test_a_file_that_is_no_script_is_bad_usage(command: Command, text: str, tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(text)

@@ -40,6 +40,10 @@ class Kind(enum.StrEnum):
     """The process is killed, and started anew after so many seconds."""
     STOP = "stop"
     """The program is asked to stop, and started anew so many seconds after it has."""
+    RESTORE = "restore"
+    """The server is killed, and started anew on an older state of its disk, as from a backup; versions go on."""
+    REWIND = "rewind"
+    """The same, and its versions go back too."""
 
 
 CALLS = (Kind.REFUSE, Kind.LOSE_REQUEST, Kind.LOSE_REPLY, Kind.SLOW_REQUEST, Kind.SLOW_REPLY)
@@ -168,7 +172,7 @@ def _draw(chance: random.Random, kind: Kind, host: str, until: float, longest: f
     match kind:
         case Kind.JUMP:
             seconds = _tenths(chance, -7200.0, 7200.0)
-        case Kind.CRASH | Kind.STOP:
+        case Kind.CRASH | Kind.STOP | Kind.RESTORE | Kind.REWIND:
             seconds = _tenths(chance, 0.5, 10.0)
         case _:
             seconds = _tenths(chance, 0.5, longest)

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Caches in bad weather: watches that lag and break, histories that are forgotten, servers that come back older.
+
+A cache never goes back unless the server did, what it tells adds up to what it holds, and
+in the end it holds what the server has.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.api.versions import compare_versions
+from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.apiserver.history import History
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.cache.informers import Informers
+from controller_runtime.client.client import Client
+from controller_runtime.client.decoding import Decoding
+from controller_runtime.core.errors import ControllerRuntimeError
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.simulation import Hang, LockHeld, SimulatedHost, Simulation
+from controller_runtime.testing.simulation.faults import (
+    DrawnFaults,
+    Fault,
+    Faults,
+    Kind,
+    Profile,
+    ScriptedFaults,
+)
+from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.system.invariants import Violated
+from controller_runtime.testing.system.ledger import Ledger
+from controller_runtime.testing.system.restorable import RestorableDisk
+from controller_runtime.testing.system.run import Outcome
+
+READERS = ("streams", "pages")
+"""How each reader lists."""
+SERVER = "server"
+STORM = 400.0
+"""Virtual seconds during which faults begin: a silent watch is noticed after 150."""
+CALM = 700.0
+"""Virtual seconds after that until every cache must be right: two silences, the longest delay, and some."""
+NAMES = "abcdef"
+
+PROFILES = {
+    "broad": Profile(
+        {Kind.CUT: 3, Kind.PAUSE: 2, Kind.CRASH: 2, Kind.RESTORE: 1, Kind.REWIND: 1}, rates=(0.0, 0.1, 0.3)
+    ),
+    "lagging": Profile({Kind.CUT: 1}, rates=(0.3, 0.6), longest=200.0),
+    "restarts": Profile({Kind.CRASH: 3, Kind.RESTORE: 2}, most=20, rates=(0.0, 0.1)),
+    "backups": Profile({Kind.REWIND: 1, Kind.CUT: 1}, most=4, rates=(0.0, 0.1)),
+}
+"""The weathers of this scenario."""
+
+LOST = 15
+"""Writes that a server loses when it comes back older: more than may follow before everybody has noticed."""
+
+
+def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = None) -> Outcome:
+    """Let caches live through a storm and the calm after it.
+
+    Args:
+        seed: Latencies, the schedule, what is written, and without a script the faults.
+        profile: Of `PROFILES`; the weather that faults are drawn from.
+        script: The faults, in place of drawn ones.
+    """
+    faults: Faults = (
+        DrawnFaults(seed, PROFILES[profile], (*READERS, SERVER), STORM) if script is None else ScriptedFaults(script)
+    )
+    invariant = message = ""
+    sim = Simulation(seed)
+    fired: list[Fault] = []
+    try:
+        with sim:
+            Caches(sim, faults, fired).run()
+    except Violated as error:
+        invariant, message = error.invariant, str(error)
+    except (Hang, LockHeld) as error:
+        invariant, message = type(error).__name__, str(error)
+    return Outcome(seed, invariant, message, tuple(fired), sim.digest, sim.steps)
+
+
+class Reader:
+    """A program with one cache, and three that hear of its changes: at once, slowly, and late."""
+
+    def __init__(self, host: SimulatedHost, network: Network, disk: RestorableDisk) -> None:
+        self.stop = Stop(host)
+        self.informers = Informers(host, NetworkTransport(network, host), streaming=host.name == READERS[0])
+        self.informer = self.informers.of(NODES)
+        asleep = Stop(host)
+
+        def ledger(how: str, pause: float = 0.0) -> Ledger:
+            return Ledger(
+                f"the {how} of {host.name}",
+                disk,
+                lambda: asleep.wait(pause * host.random.random()) if pause else None,
+            )
+
+        def come_late() -> None:
+            asleep.wait(STORM / 2)
+            self.informer.add_handler(self.ledgers[2])
+
+        self.ledgers = [ledger("handler"), ledger("slow subscriber", 3.0), ledger("late handler")]
+        self.informer.add_handler(self.ledgers[0])
+        self.informer.subscribe(self.ledgers[1], name="slow")
+        self.informers.start(self.stop)
+        host.spawn("late", come_late)
+        self._was_at = ""
+        self._resets = 0
+
+    def look(self) -> None:
+        """Raise `Violated` if something does not hold at this step."""
+        store = self.informer.store
+        if store.version != self._was_at:
+            if compare_versions(store.version, self._was_at) < 0 and store.resets == self._resets:
+                raise Violated("never back", f"{self.informer}: from {self._was_at} to {store.version}")
+            self._was_at, self._resets = store.version, store.resets
+        for ledger in self.ledgers:
+            if ledger.violated is not None:
+                raise ledger.violated
+
+    def settled(self, served: set[tuple[str, str, str]]) -> None:
+        """Raise `Violated` unless the cache is what the server has, and everybody heard of all of it."""
+        held = {(obj.name, obj.uid, obj.resource_version) for obj in self.informer.store.list()}
+        if held != served or self.informer.last_error:
+            raise Violated("converges", f"{held} is held, {served} is served; {self.informer.last_error}")
+        for ledger in self.ledgers:
+            ledger.check_against(self.informer.store)
+
+
+class Caches:
+    """A server on a disk with backups, a user who writes, two readers, and what befalls them."""
+
+    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+        chance = sim.chance("caches")
+        self._sim = sim
+        self._timed = list(faults.timed)
+        self._disk = RestorableDisk()
+        self._history = History(changes=chance.choice((3, 20, 1000)))
+        self._network = Network(sim, faults, fired, latency=chance.choice((0.001, 0.1)), until=STORM)
+        self._host = sim.host(SERVER)
+        self._starts_at: float | None = None
+        self._boot()
+        sim.settle()
+        self._hosts = {name: sim.host(name) for name in READERS}
+        self._readers = [Reader(host, self._network, self._disk) for host in self._hosts.values()]
+        user = sim.host("user")
+        self._user_stop = Stop(user)
+        client = Client(user, NetworkTransport(self._network, user), request_timeout=5.0)
+        user.spawn("user", lambda: write_until(self._user_stop, client, user.random))
+        for reader in self._readers:
+            sim.check(reader.look)
+
+    def run(self) -> None:
+        """The storm, the calm, and what must have come of it."""
+        while self._sim.time < STORM + CALM:
+            if self._starts_at is not None and self._sim.time >= self._starts_at:
+                self._boot()
+            due = self._timed[0].when if self._timed else STORM + CALM
+            self._sim.advance(max(0.0, min(due, self._sim.time + 1.0) - self._sim.time))
+            while self._timed and self._timed[0].when <= self._sim.time:
+                self._befall(self._timed.pop(0))
+            if self._sim.time >= STORM:
+                self._user_stop.set()
+        served = self._served()
+        for reader in self._readers:
+            reader.settled(served)
+            reader.stop.set()
+
+    def _boot(self) -> None:
+        self._starts_at = None
+        host = self._host
+        host.spawn(
+            "boot", lambda: self._network.serve(host, APIServer(host, journal=self._disk, history=self._history))
+        )
+
+    def _befall(self, fault: Fault) -> None:
+        self._network.note(fault)
+        reader = self._hosts.get(fault.host)
+        match fault.kind:
+            case Kind.CUT:
+                for name in [fault.host] if reader is not None else [*READERS, "user"]:
+                    self._network.cut(name, fault.seconds)
+            case Kind.PAUSE:
+                self._sim.pause(reader or self._host, fault.seconds)
+            case Kind.CRASH | Kind.RESTORE | Kind.REWIND if self._starts_at is None:
+                self._restart(fault)
+            case _:  # it is down already
+                pass
+
+    def _restart(self, fault: Fault) -> None:
+        self._host = self._sim.restart(self._host)
+        self._starts_at = self._sim.time + fault.seconds
+        if fault.kind is Kind.CRASH or not self._disk.restore(LOST):
+            return
+        if fault.kind is Kind.REWIND:
+            # Versions come from the clock, and so do not go back unless it does. Nothing is written from
+            # then on: a history that has overtaken the one it replaces cannot be told from it.
+            self._sim.jump(self._host, -3600.0)
+            self._user_stop.set()
+
+    def _served(self) -> set[tuple[str, str, str]]:
+        assert self._network.server is not None, "it was booted"
+        answer = self._network.server.handler.handle(HTTPRequest("GET", "/api/v1/nodes"))
+        assert isinstance(answer, HTTPResponse), "a list is an answer"
+        return {(obj.name, obj.uid, obj.resource_version) for obj in Decoding(NODES).page(answer.body).items}
+
+
+def write_until(stop: Stop, client: Client, chance: random.Random) -> None:
+    """Create, change and delete a few nodes, at a pace that changes, until `stop` is set."""
+    while not stop.wait(chance.choice((0.0, 0.1, 1.0, 10.0)) * chance.random()):
+        name = chance.choice(NAMES)
+        try:
+            match chance.randrange(3):
+                case 0:
+                    client.create(NODES, {"metadata": {"name": name}})
+                case 1:
+                    client.patch(NODES, Request(name), {"metadata": {"labels": {"at": str(chance.random())}}})
+                case _:
+                    client.delete(NODES, Request(name))
+        except ControllerRuntimeError:  # it is there already, or not any more, or was lost: all of it happens
+            pass

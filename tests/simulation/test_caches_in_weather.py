@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Caches through lag, cuts, lost histories and servers that come back older: right ones hold, wrong ones are found.
+
+A thousand seeds are `tox -e simulation`.
+"""
+
+from __future__ import annotations
+
+import pytest
+from planted_caches import BelievesInItsVersion, ForgetsWhatWasMissed, ResumesFromItsList, TellsOfNoDeletions
+
+from controller_runtime.cache import informer
+from controller_runtime.testing.simulate import smallest
+from controller_runtime.testing.simulation.faults import Fault, Kind, Script
+from controller_runtime.testing.system.caches import PROFILES, run
+
+WEATHERS = tuple(PROFILES)
+
+
+@pytest.fixture(autouse=True)
+def _quietly(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_caches_hold_in_any_weather(seed: int) -> None:
+    outcome = run(seed, profile=WEATHERS[seed % len(WEATHERS)])
+
+    assert outcome.message == ""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param((Fault(Kind.REWIND, "server", 100.0, 1.0),), id="a server that comes back older"),
+        pytest.param(
+            (Fault(Kind.CUT, "pages", 90.0, 200.0), Fault(Kind.RESTORE, "server", 100.0, 1.0)),
+            id="the same while a reader is away, with versions that go on",
+        ),
+        pytest.param((Fault(Kind.SLOW_REPLY, "streams", 0, 20.0),), id="a watch that lags from its beginning"),
+        pytest.param(
+            (Fault(Kind.LOSE_REPLY, "streams", 1, 0.0), Fault(Kind.CUT, "server", 50.0, 60.0)), id="half open"
+        ),
+        pytest.param(tuple(Fault(Kind.CRASH, "server", 20.0 * n, 5.0) for n in range(1, 15)), id="killed every 20 s"),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_caches_hold_in_kept_scripts(script: Script, seed: int) -> None:
+    assert run(seed, script=script).message == ""
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong", "seeds", "invariants"),
+    [
+        pytest.param(
+            "Reflector", ResumesFromItsList, 20, {"never back", "the changes add up"}, id="resumes from its list"
+        ),
+        pytest.param("Reflector", ForgetsWhatWasMissed, 5, {"converges"}, id="watches on after an expired version"),
+        pytest.param("Reflector", BelievesInItsVersion, 20, {"converges"}, id="never asks for the most recent"),
+        pytest.param(
+            "Store",
+            TellsOfNoDeletions,
+            5,
+            {"the changes add up", "no gap, no repetition"},
+            id="skips deletions on relist",
+        ),
+    ],
+)
+def test_a_wrong_cache_is_found_within_so_many_seeds(
+    monkeypatch: pytest.MonkeyPatch, part: str, wrong: type, seeds: int, invariants: set[str]
+) -> None:
+    monkeypatch.setattr(informer, part, wrong)
+
+    runs = (run(seed, profile=WEATHERS[seed % len(WEATHERS)]) for seed in range(seeds))
+
+    assert next(outcome.invariant for outcome in runs if outcome.invariant) in invariants
+
+
+def test_what_makes_a_wrong_cache_fail_shrinks_to_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer, "Reflector", BelievesInItsVersion)
+
+    small = smallest(run(7, profile="backups"), run)
+
+    assert small.invariant == "converges"
+    assert [fault.kind for fault in small.script] == [Kind.REWIND]
+
+
+def test_a_script_repeats_the_very_run_that_wrote_it() -> None:
+    drawn = run(4, profile="broad")
+
+    assert drawn.script
+    assert run(4, script=drawn.script) == drawn
