@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.lister import Lister
+from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.agent_events import NodeEvents
 from controllers.agent_machine import Observer
@@ -22,20 +23,23 @@ def add_node_agent(manager: Manager, observer: Observer, settings: Settings) -> 
     The two share nothing but the connections, which either drops when its requests fail repeatedly:
     a status that hangs holds up no renewal.
     """
-    # Own bytes and not a view: what others put on the Node is part of the difference.
+    # As a dict and not a view: what others put on the Node is part of the difference.
     nodes: Lister[dict[str, object]] = manager.lister(NODES, dict, field_selector=f"metadata.name={settings.name}")
+    # Of the core API, as a kubelet's are: the rights of a node end there.
+    recorder = EventRecorder(manager.host, manager.client, component=COMPONENT, api=EventAPI.CORE)
     reporter = NodeReporter(
         manager.host,
         manager.client.within(REQUEST_TIMEOUT),
         nodes,
         observer,
         settings,
-        events=NodeEvents(manager.recorder(COMPONENT), settings.name),
+        events=NodeEvents(recorder, settings.name),
         on_repeated_failure=manager.transport.close,
     )
     heartbeat = node_lease(
         manager.host, manager.client, settings.name, on_repeated_heartbeat_failure=manager.transport.close
     )
+    manager.add(recorder)
     manager.add(reporter)
     manager.add(heartbeat)
     return reporter
