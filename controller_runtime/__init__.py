@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from controller_runtime.api.conditions import condition_of, conditions_of, with_condition
     from controller_runtime.api.objects import Cached, Request, annotations_of, labels_of, meta, microtime
     from controller_runtime.api.references import controller_of, set_controller, set_owner
-    from controller_runtime.api.resources import EVENTS, LEASES, NAMESPACES, NODES, PODS, Resource
+    from controller_runtime.api.resources import (
+        EVENTS,
+        LEASE_CANDIDATES,
+        LEASES,
+        NAMESPACES,
+        NODES,
+        PODS,
+        Resource,
+    )
     from controller_runtime.cache.lister import Lister
     from controller_runtime.cache.own_writes import OwnWrites
     from controller_runtime.cache.store import Delta
@@ -61,7 +69,7 @@ if TYPE_CHECKING:
     from controller_runtime.core.stop import Stop
     from controller_runtime.core.system import SystemHost
     from controller_runtime.core.version import __version__
-    from controller_runtime.election.config import LeaderElectionConfig
+    from controller_runtime.election.config import Candidacy, LeaderElectionConfig
     from controller_runtime.events.recorder import EventAPI, EventRecorder
     from controller_runtime.manager.manager import Manager
     from controller_runtime.queue.rate_limiters import Bucket, ItemExponential, ItemFastSlow, MaxOf, MaxWait
@@ -70,6 +78,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EVENTS",
     "LEASES",
+    "LEASE_CANDIDATES",
     "NAMESPACES",
     "NODES",
     "PODS",
@@ -81,6 +90,7 @@ __all__ = [
     "CacheSyncTimeout",
     "Cached",
     "Cancelled",
+    "Candidacy",
     "Change",
     "Channel",
     "Client",
@@ -159,7 +169,9 @@ _HOMES = {
     **dict.fromkeys(("condition_of", "conditions_of", "with_condition"), "api.conditions"),
     **dict.fromkeys(("Cached", "Request", "annotations_of", "labels_of", "meta", "microtime"), "api.objects"),
     **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),
-    **dict.fromkeys(("EVENTS", "LEASES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"),
+    **dict.fromkeys(
+        ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"
+    ),
     "Lister": "cache.lister",
     "OwnWrites": "cache.own_writes",
     "Delta": "cache.store",
@@ -179,7 +191,7 @@ _HOMES = {
     "Stop": "core.stop",
     "SystemHost": "core.system",
     "__version__": "core.version",
-    "LeaderElectionConfig": "election.config",
+    **dict.fromkeys(("Candidacy", "LeaderElectionConfig"), "election.config"),
     **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
     "Manager": "manager.manager",
     **dict.fromkeys(("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait"), "queue.rate_limiters"),

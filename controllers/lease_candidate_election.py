@@ -28,6 +28,7 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.rate_limiters import ItemExponential
+from controllers.election_memory import Memory
 from controllers.election_step import AGAIN, WINDOW, Act, Decision, Lease, Problem, decide
 from controllers.election_strategy import STRATEGIES, Candidate, Strategy
 
@@ -79,6 +80,11 @@ class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):
     lease_duration_seconds: int | None = None
     renew_time: datetime | None = None
 
+    @property
+    def renewal(self) -> object:
+        """What a holder changes when it renews; what others write into the lease is no renewal."""
+        return self.holder_identity, self.renew_time, self.lease_duration_seconds
+
 
 class LeaseView(msgspec.Struct, gc=False):
     """The part of a Lease that is read here."""
@@ -104,52 +110,6 @@ def candidate_of(view: CandidateView) -> Candidate | None:
         pinged=spec.ping_time,
         created=view.metadata.creation_timestamp,
     )
-
-
-class Memory:
-    """What the controller remembers of each lease: when its holder renewed it, and what was told of it.
-
-    It is not needed to go on after a restart: a lease is then watched anew, and told of again.
-
-    Threads: any; each lease by one at a time.
-    """
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        # Guards the two below.
-        self._lock = host.lock("election memory")
-        self._seen: dict[Request, tuple[object, float]] = {}
-        self._told: dict[Request, frozenset[Problem]] = {}
-
-    def unchanged_for(self, lease: Request, spec: _LeaseSpec) -> float:
-        """Seconds since it was renewed, as far as we know; what others write into it is no renewal."""
-        renewal = (spec.holder_identity, spec.renew_time, spec.lease_duration_seconds)
-        now = self._host.monotonic()
-        with self._lock:
-            before, since = self._seen.get(lease, (None, now))
-            if renewal != before:
-                since = now
-                self._seen[lease] = (renewal, since)
-        return now - since
-
-    def news(self, lease: Request, problems: Iterable[Problem]) -> list[Problem]:
-        """Those of `problems` that it had not before; the others are forgotten, so that they are news again."""
-        found = dict.fromkeys(problems)
-        with self._lock:
-            told = self._told.get(lease, frozenset())
-            self._told[lease] = frozenset(found)
-        return [problem for problem in found if problem not in told]
-
-    def knows(self, lease: Request) -> bool:
-        """Whether it is watched."""
-        with self._lock:
-            return lease in self._seen
-
-    def forget(self, lease: Request) -> None:
-        """It is gone, or no election's."""
-        with self._lock:
-            self._seen.pop(lease, None)
-            self._told.pop(lease, None)
 
 
 @attrs.frozen
@@ -185,7 +145,7 @@ class LeaseCandidateElection(Reconciler):
         if lease is None or not (lease.spec.strategy or self.memory.knows(request)):
             self.memory.forget(request)
         else:
-            self.memory.unchanged_for(request, lease.spec)
+            self.memory.unchanged_for(request, lease.spec.renewal)
             self.memory.news(request, ())
 
     def _decide(self, request: Request, lease: LeaseView | None, found: Mapping[str, CandidateView]) -> Decision:
@@ -202,7 +162,7 @@ class LeaseCandidateElection(Reconciler):
             strategy=spec.strategy or "",
             duration=spec.lease_duration_seconds,
             renewed=spec.renew_time,
-            unchanged_for=self.memory.unchanged_for(request, spec),
+            unchanged_for=self.memory.unchanged_for(request, spec.renewal),
         )
 
     def _act(

@@ -4,9 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import attrs
+
+from controller_runtime.api.names import config_key_problems
+from controller_runtime.api.semver import ZERO, parse_tolerant
+from controller_runtime.core.host import Host
+from controller_runtime.core.version import __version__
 
 
 def _positive(config: object, field: attrs.Attribute[float], value: float) -> None:
@@ -17,6 +22,52 @@ def _positive(config: object, field: attrs.Attribute[float], value: float) -> No
 def _not_empty(config: object, field: attrs.Attribute[Any], value: str | None) -> None:
     if value == "":
         raise ValueError(f"{field.name} must not be empty")
+
+
+def _own_version() -> str:
+    version = parse_tolerant(__version__)
+    if version is None:
+        raise ValueError(f"binary_version must be given: that of this package ({__version__}) is none")
+    return version.finalized
+
+
+def _three_parts(version: str) -> str:
+    found = parse_tolerant(version)
+    return version if found is None else found.finalized
+
+
+def _version(candidacy: object, field: attrs.Attribute[str], value: str) -> None:
+    if parse_tolerant(value) is None:
+        raise ValueError(f"{field.name} ({value!r}) must be a version such as 1.36.0")
+
+
+@attrs.frozen(kw_only=True)
+class Candidacy:
+    """As what a replica stands for an election that somebody else holds.
+
+    Attributes:
+        binary_version: What it is; by default this package's version. Three numbers; what is left out is zero.
+        emulation_version: What it behaves like; by default the same.
+        strategy: By which to elect.
+
+    Raises:
+        ValueError: What is no version, or one that emulates a newer one.
+    """
+
+    binary_version: str = attrs.field(factory=_own_version, converter=_three_parts, validator=_version)
+    emulation_version: str = attrs.field(
+        default=attrs.Factory(lambda self: self.binary_version, takes_self=True),
+        converter=_three_parts,
+        validator=_version,
+    )
+    strategy: str = attrs.field(default="OldestEmulationVersion", validator=_not_empty)
+
+    def __attrs_post_init__(self) -> None:
+        if (parse_tolerant(self.binary_version) or ZERO) < (parse_tolerant(self.emulation_version) or ZERO):
+            raise ValueError(
+                f"emulation_version ({self.emulation_version}) must not be newer than "
+                f"binary_version ({self.binary_version})"
+            )
 
 
 @attrs.frozen(kw_only=True)
@@ -39,6 +90,8 @@ class LeaderElectionConfig:
         release_on_stop: Give the lease back when stopped as asked, so that the next
             leader need not wait.
         labels: Put on the Lease, beside those it has.
+        coordinated: Stand as a candidate, and lead when `lease-candidate-election` says so; None is to
+            take the lease oneself. All replicas do the same.
 
     Raises:
         ValueError: A value is out of range, or two of them contradict each other.
@@ -53,6 +106,7 @@ class LeaderElectionConfig:
     jitter: float = attrs.field(default=1.2, validator=attrs.validators.ge(1.0))
     release_on_stop: bool = True
     labels: Mapping[str, str] = attrs.field(factory=dict)
+    coordinated: Candidacy | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.lease_duration != int(self.lease_duration):
@@ -68,6 +122,12 @@ class LeaderElectionConfig:
                 f"renew_deadline ({self.renew_deadline:g}) must be greater than jitter ({self.jitter:g}) times "
                 f"retry_period ({self.retry_period:g})"
             )
+        if self.coordinated is not None and self.identity and (problems := config_key_problems(self.identity)):
+            raise ValueError(f"identity {self.identity!r} cannot be the name of a candidate: {problems[0]}")
+
+    def named_by(self, host: Host) -> Self:
+        """The same with an identity: if it has none, one of `host` and of this run."""
+        return self if self.identity is not None else attrs.evolve(self, identity=f"{host.name}_{host.uuid()}")
 
     @property
     def request_timeout(self) -> float:

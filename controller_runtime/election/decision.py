@@ -67,6 +67,12 @@ class Step(enum.Enum):
     LOST = "lost"
     """We led; it is over, and stays so."""
 
+    YIELD = "yield"
+    """We lead and shall give way: end the work, renew no more."""
+
+    GIVE_BACK = "give back"
+    """It names us, and we may not begin under it any more: blank it."""
+
 
 def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Step:
     """The next step.
@@ -90,3 +96,31 @@ def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Step
         return Step.CREATE
     is_free = record.holder in ("", identity) or seen.expires_at <= now
     return Step.TAKE if is_free else Step.WAIT
+
+
+def decide_coordinated(seen: Sighting, identity: str, held: Held | None, now: float) -> Step:
+    """The next step where somebody else elects: it makes the lease and names the holder, who then renews it.
+
+    A lease that names us and was not begun in time is given back: nobody else renews it on our
+    behalf, so it would stay as it is.
+
+    Args:
+        seen: As for `decide`.
+        identity: As for `decide`.
+        held: As for `decide`.
+        now: As for `decide`.
+    """
+    record = seen.record
+    if held is not None:
+        is_ours = record is not None and (record.holder, record.transitions) == (identity, held.token)
+        if not is_ours or now >= held.until:
+            return Step.LOST
+        return Step.YIELD if record is not None and record.preferred else Step.RENEW
+    if record is None or record.holder != identity:
+        return Step.WAIT
+    return Step.GIVE_BACK if record.preferred or seen.expires_at < now else Step.TAKE
+
+
+def is_vacant(seen: Sighting, now: float) -> bool:
+    """Whether nobody leads, as far as we know."""
+    return seen.record is None or not seen.record.holder or seen.expires_at <= now

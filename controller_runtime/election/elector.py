@@ -8,6 +8,7 @@ work that it guarded may still be ending.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from controller_runtime.api.objects import Request, microtime
@@ -24,8 +25,9 @@ from controller_runtime.core.errors import (
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
+from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.election.decision import Held, Sighting, Step, decide
+from controller_runtime.election.decision import Held, Sighting, Step, decide, decide_coordinated, is_vacant
 from controller_runtime.election.lease_lock import LeaseLock
 from controller_runtime.election.record import LeaseRecord
 from controller_runtime.election.term import Term
@@ -49,11 +51,14 @@ class LeaderElector:
         on_leading: Called once when it begins to lead.
         on_new_leader: Called with the identity of each leader seen, when it changes, ourselves
             included; empty when nobody leads any more.
+        on_yielding: Called once when it shall give way: it renews no more, so end the work, then stop `run`.
+        candidate: Stands for us in a coordinated election; runs by itself.
 
     Attributes:
         name: That of the lease, without its namespace.
         identity: What the lease names it by.
         lock: The lease.
+        candidate: As given.
         last_error: Why the last try failed; empty once one has succeeded.
         slow_paths: Renewals for which the lease had to be read again.
 
@@ -68,20 +73,27 @@ class LeaderElector:
         *,
         on_leading: Callable[[], None] = _nobody_asks,
         on_new_leader: Callable[[str], None] = _nobody_asks,
+        on_yielding: Callable[[LeadershipLost], None] = _nobody_asks,
+        candidate: LeaseCandidate | None = None,
     ) -> None:
+        config = config.named_by(host)
         self.name = config.name
-        self.identity = config.identity if config.identity is not None else f"{host.name}_{host.uuid()}"
+        self.identity = config.identity or ""
         self.lock = LeaseLock(host, client, Request(config.name, config.namespace), config.labels)
         self.last_error = ""
+        self.candidate = candidate
         self.slow_paths = 0
         self._host = host
         self._config = config
         self._on_leading = on_leading
         self._on_new_leader = on_new_leader
+        self._on_yielding = on_yielding
+        self._is_coordinated = config.coordinated is not None
         # Each is replaced whole by the thread that runs, and read by any.
         self._seen = Sighting(None, host.monotonic())
         self._leader = ""
         self._term: Term | None = None
+        self._is_yielding = False
         self._has_ended = False
 
     @property
@@ -116,10 +128,7 @@ class LeaderElector:
     def problem(self, tolerance: float = 20.0) -> str:
         """What is wrong, for a health check; empty if nothing is.
 
-        A process that leads and does not notice that it could not renew for long hangs.
-
-        Args:
-            tolerance: Seconds past the lease's duration.
+        Who leads and does not notice, `tolerance` seconds past the lease's duration, that it did not renew, hangs.
         """
         held = self.held
         if held is None or self._has_ended:
@@ -151,7 +160,8 @@ class LeaderElector:
         """When to try again: renewals at a steady pace, looks at a jittered one, nothing due missed."""
         now = self._host.monotonic()
         if self._term is not None:
-            return min(max(began + self._config.retry_period, now), self._term.held.until)
+            due = math.inf if self._is_yielding else max(began + self._config.retry_period, now)
+            return min(due, self._term.held.until)
         look = now + self._config.retry_period * (1 + self._host.random.random() * self._config.jitter)
         return min(look, self._seen.expires_at) if self._seen.expires_at > now else look
 
@@ -164,7 +174,8 @@ class LeaderElector:
             log.warning("election try failed", lease=self.lock, leading=self.is_leader(), error=error)
 
     def _look_and_act(self) -> None:
-        if self._term is None:  # a leader knows what the lease says: it wrote it
+        # A leader knows what the lease says, for it wrote it; but not to whom it shall give way.
+        if self._term is None or (self._is_coordinated and not self._is_yielding):
             self._look()
         try:
             self._act()
@@ -184,7 +195,8 @@ class LeaderElector:
     def _act(self) -> None:
         now = self._host.monotonic()
         seen = self._seen.record or LeaseRecord()
-        match decide(self._seen, self.identity, self.held, now):
+        follow = decide_coordinated if self._is_coordinated else decide
+        match follow(self._seen, self.identity, self.held, now):
             case Step.CREATE:
                 self._begin(self.lock.create, 0)
             case Step.TAKE:
@@ -192,14 +204,20 @@ class LeaderElector:
             case Step.RENEW:
                 self._renew(seen)
             case Step.WAIT:
-                pass
+                if self.candidate is not None and is_vacant(self._seen, now):
+                    self.candidate.renew()
+            case Step.GIVE_BACK:
+                self._write(self.lock.update, LeaseRecord.free(microtime(self._host.now()), seen.transitions))
+            case Step.YIELD:
+                self._yield(seen.preferred)
             case Step.LOST:
                 raise self._lost(self.last_error or f"it is held by {self.leader or 'nobody'}")
 
     def _begin(self, write: Write, transitions: int) -> None:
         """Become the leader; from then on what the lease says is ours."""
         stamp = microtime(self._host.now())
-        sent_at = self._write(write, self._record(stamp, transitions))
+        # Who elected us does not say when.
+        sent_at = self._write(write, self._record("" if self._is_coordinated else stamp, transitions))
         term = Term(self._host, transitions, sent_at + self._config.renew_deadline)
         if term.is_over():
             return  # the answer took too long; the next look will find our name and take the lease anew
@@ -214,6 +232,13 @@ class LeaderElector:
         if not term.extend(sent_at + self._config.renew_deadline):
             raise self._lost("its renewal was answered too late")
 
+    def _yield(self, preferred: str) -> None:
+        """Renew no more. What the leadership guards may end until its deadline; then the lease is given back."""
+        if not self._is_yielding:
+            self._is_yielding = True
+            log.info("giving way", lease=self.lock, identity=self.identity, preferred=preferred)
+            self._on_yielding(LeadershipLost(f"lease {self.lock} is given up: {preferred} is preferred"))
+
     def _lost(self, why: str) -> LeadershipLost:
         if self._term is not None:
             self._term.end()
@@ -225,6 +250,8 @@ class LeaderElector:
             raise self._lost("the deadline passed before it could be given back")
         self._term = None
         deadline = self._host.monotonic() + self._config.retry_period  # a stop does not wait long for a silent server
+        if self.candidate is not None:  # before, or we would be elected again
+            self.candidate.withdraw(deadline)
         try:
             while self._config.release_on_stop and not stop.is_cancelled() and self._host.monotonic() < deadline:
                 if self._release(deadline):
@@ -237,8 +264,7 @@ class LeaderElector:
         record = self.lock.read(deadline)
         if record.holder != self.identity:
             return True
-        stamp = microtime(self._host.now())
-        free = LeaseRecord("", 1, stamp, stamp, record.transitions)
+        free = LeaseRecord.free(microtime(self._host.now()), record.transitions)
         try:
             self.lock.update(free, deadline)
         except Conflict:
@@ -249,7 +275,8 @@ class LeaderElector:
 
     def _record(self, acquire_time: str, transitions: int) -> LeaseRecord:
         stamp = microtime(self._host.now())
-        return LeaseRecord(self.identity, int(self._config.lease_duration), acquire_time, stamp, transitions)
+        strategy = self._seen.record.strategy if self._is_coordinated and self._seen.record is not None else ""
+        return LeaseRecord(self.identity, int(self._config.lease_duration), acquire_time, stamp, transitions, strategy)
 
     def _write(self, write: Write, record: LeaseRecord) -> float:
         """Write `record`; when it was sent, by which leadership counts."""

@@ -14,9 +14,6 @@ from controller_runtime.core.errors import ConnectionLost, NotFound, UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.election.record import LeaseRecord
 
-_COORDINATED = ("strategy", "preferredHolder")
-"""Fields of coordinated election, which a lease that its holder took by itself has no use for."""
-
 
 class LeaseLock:
     """One Lease, with the version it was last exchanged at.
@@ -99,5 +96,4 @@ class LeaseLock:
         metadata = {**(lease.get("metadata") or {}), "name": self._request.name, "namespace": self._request.namespace}
         if self._labels:
             metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels}
-        spec = {name: value for name, value in (lease.get("spec") or {}).items() if name not in _COORDINATED}
-        return {**lease, "metadata": metadata, "spec": {**spec, **record.spec()}}
+        return {**lease, "metadata": metadata, "spec": {**(lease.get("spec") or {}), **record.spec()}}

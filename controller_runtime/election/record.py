@@ -22,6 +22,8 @@ class LeaseRecord:
         acquire_time: When the holder began to lead, as a MicroTime.
         renew_time: When it was written last, as a MicroTime.
         transitions: How many leaderships there were before this one: its fencing token.
+        strategy: By which somebody else elects the holder; empty where replicas take the lease by themselves.
+        preferred: To whom the holder shall give way; empty for nobody.
     """
 
     holder: str = ""
@@ -29,6 +31,8 @@ class LeaseRecord:
     acquire_time: str = ""
     renew_time: str = ""
     transitions: int = 0
+    strategy: str = ""
+    preferred: str = ""
 
     @classmethod
     def of(cls, lease: Mapping[str, Any]) -> Self:
@@ -40,7 +44,14 @@ class LeaseRecord:
             acquire_time=spec.get("acquireTime") or "",
             renew_time=spec.get("renewTime") or "",
             transitions=spec.get("leaseTransitions") or 0,
+            strategy=spec.get("strategy") or "",
+            preferred=spec.get("preferredHolder") or "",
         )
+
+    @classmethod
+    def free(cls, now: str, transitions: int) -> Self:
+        """What a lease says that anybody may take."""
+        return cls("", 1, now, now, transitions)
 
     def spec(self) -> dict[str, Any]:
         """The fields of a Lease's `spec` that say this."""
@@ -50,4 +61,6 @@ class LeaseRecord:
             "acquireTime": self.acquire_time or None,
             "renewTime": self.renew_time or None,
             "leaseTransitions": self.transitions,
+            "strategy": self.strategy or None,
+            "preferredHolder": self.preferred or None,
         }

@@ -22,6 +22,7 @@ from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
+from controller_runtime.election.candidate import candidate_for
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.term import FencedTransport
@@ -45,7 +46,7 @@ class Manager:
         cache_sync_timeout: Seconds that caches have to fill, each time something is started.
         leader_election: Run controllers only while this replica leads, of all that have the
             same lease; the rest runs before, so that a new leader's caches are filled. It leads
-            at most once: losing the lease ends the run. None: no lease.
+            at most once: losing the lease, or giving way, ends the run. None: no lease.
         transforms: What to make of objects before they are cached, by their resource; see `without`.
 
     Attributes:
@@ -79,9 +80,9 @@ class Manager:
         self.host = host
         self.transport = CountingTransport(host, transport)
         self.client = Client(host, BoundedTransport(host, self.transport))
-        self.elector = self._elect(leader_election)
         self.informers = Informers(host, self.transport, transforms=transforms)
         self.stopping = Stop(host, "manager")
+        self.elector = None if leader_election is None else self._elect(leader_election.named_by(host))
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
         self._program = Program(host, self.informers, self.stopping, self.elector, self.transport.close)
@@ -91,6 +92,8 @@ class Manager:
         self._things: list[Controller | Runnable] = []
         self._added: list[Controller | Runnable] = []  # of them those that are not started yet
         self._has_news = False
+        if self.elector is not None and self.elector.candidate is not None:
+            self.add(self.elector.candidate)
 
     @classmethod
     def from_kubeconfig(
@@ -271,13 +274,13 @@ class Manager:
             self._has_news = True
             self._condition.notify_all()
 
-    def _elect(self, config: LeaderElectionConfig | None) -> LeaderElector | None:
-        """An elector, and the client fenced by it; its own is not."""
-        if config is None:
-            return None
-        elector = LeaderElector(self.host, self.client, config, on_leading=self._tell)
-        fenced = FencedTransport(self.transport, elector.has_lost)
-        self.client = Client(self.host, BoundedTransport(self.host, fenced))
+    def _elect(self, config: LeaderElectionConfig) -> LeaderElector:
+        """An elector, and the client fenced by it; its own is not, nor that of its candidate."""
+        stand = candidate_for(self.host, self.client, self.informers, config)
+        elector = LeaderElector(
+            self.host, self.client, config, on_leading=self._tell, on_yielding=self.stopping.fail, candidate=stand
+        )
+        self.client = Client(self.host, BoundedTransport(self.host, FencedTransport(self.transport, elector.has_lost)))
         return elector
 
     def _raise_failure(self, stuck: list[Thread]) -> None:

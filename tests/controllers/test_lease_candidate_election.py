@@ -86,7 +86,7 @@ def test_a_candidate_that_does_not_answer_is_not_elected_and_asked_once(world: W
 
 @pytest.mark.scenario("D-07", "D-08", "D-09", "CE-04", "CE-08")
 def test_the_fresh_wait_for_the_stale_to_answer_and_then_go_on_without_them(world: World) -> None:
-    """Only the stale one is pinged; nobody is elected in its window; then it is, once it has said again that it lives."""
+    """Only the stale one is pinged; nobody is elected in its window; then the fresh one is, which says so again."""
     world.candidate("b", "1.35.0", age=10.0)
     world.candidate("a")
     world.sim.advance(4.0)

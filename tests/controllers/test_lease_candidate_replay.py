@@ -198,7 +198,7 @@ class Play:
             if not stops and self.now - actor.saw_preferred_at >= 3.0:
                 self.write(actor.lease, holderIdentity="", leaseDurationSeconds=1, strategy=None, preferredHolder=None)
             return
-        if self.now - actor.renewed_at >= 2.0 and self.now - actor.renewed_at < 15.0 or actor.renewed_at < 0:
+        if 2.0 <= self.now - actor.renewed_at < 15.0 or actor.renewed_at < 0:
             actor.renewed_at = self.now
             self.write(actor.lease, leaseDurationSeconds=15)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from controller_runtime.api.objects import Request
@@ -125,10 +126,11 @@ def test_a_lease_taken_without_coordination_says_nothing_of_it(host: Host, clien
     client.create(LEASES, {"metadata": {"name": "program", "namespace": "default"}, "spec": spec})
     lock = lock_of(host, client)
 
-    assert lock.read(soon(host)) == OURS
+    assert lock.read(soon(host)) == attrs.evolve(OURS, strategy="OldestEmulationVersion", preferred="other")
     lock.update(OURS, soon(host))
 
-    assert lease(client)["spec"] == OURS.spec()
+    assert LeaseRecord.of(lease(client)) == OURS
+    assert not {"strategy", "preferredHolder"} & {*lease(client)["spec"]}
 
 
 def test_no_request_begins_after_its_deadline(host: Host, client: Client) -> None:
