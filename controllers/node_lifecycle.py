@@ -141,7 +141,7 @@ class NodeLifecycle(Reconciler):
             self.debts.owe(node.name)  # before it is written, lest a lost answer forgive them
         conditions = unknown_conditions(node, timestamp(self.host.now()))
         written = self._patch(node, {}, {"status": {"conditions": conditions}}, subresource="status")
-        log.warning("node is silent", node=node.name, reason=conditions[0]["reason"])
+        log.info("node is silent", node=node.name, reason=conditions[0]["reason"])
         if was_ready:
             self._tell(written, "NodeNotReady", f"Node {node.name} status is now: NodeNotReady")
         return written
@@ -161,12 +161,19 @@ class NodeLifecycle(Reconciler):
 
     def _wait_for_turn(self, node: NodeView, health: Health) -> float | None:
         """In how many seconds the node may be evicted, as `Monitor.turn`."""
-        ready = node.ready
-        if ready is not None and ready.status == "Unknown":
-            left = health.heard + self.config.graces.monitor - self.host.monotonic()
-            if left >= 0:  # its lease is alive, so its status will be: evict nobody who was just heard
-                return left + _JUST_AFTER
-        return self.monitor.turn(node.name, self.config.monitor_period)
+        if node.ready is None or node.ready.status != "Unknown":  # it says so itself, which it can only alive
+            return self.monitor.turn(node.name, self.config.monitor_period)
+        if (left := self._left_to_answer(health)) >= 0:
+            return left + _JUST_AFTER
+        wait = self.monitor.turn(node.name, self.config.monitor_period)
+        if wait == 0.0 and (left := self._left_to_answer(self._asked_the_server(node, health))) >= 0:
+            self.monitor.pass_turn(node.name)
+            return left + _JUST_AFTER
+        return wait
+
+    def _left_to_answer(self, health: Health) -> float:
+        """Seconds in which a node counts as just heard: its lease is alive, so its status will be too."""
+        return health.heard + self.config.graces.monitor - self.host.monotonic()
 
     def _mark_pods(self, node: NodeView) -> float | None:
         """Mark the pods of a node that we declared unknown; in how many seconds to try again."""

@@ -167,6 +167,13 @@ class Monitor:
                 turns.take(name, now)
             return wait
 
+    def pass_turn(self, name: str) -> None:
+        """Give up the turn that the node was given; it may ask for another."""
+        with self._lock:
+            known = self._nodes.get(name)
+            if known is not None:
+                self._leave_line(known, name)
+
     def reports(self) -> list[ZoneReport]:
         """Each zone that counts a node, by name."""
         with self._lock:

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node dies, then a rack, then a zone, then all, and they return: `python examples/zone_outage.py`.
+
+120 nodes without machines in three zones carry 240 pods. The times are a tenth of Kubernetes' own, so
+that it takes about a minute: 5 s of silence make a node Unknown, and a zone evicts one node a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from controller_runtime import NODES, Host, Stop, SystemHost
+from controller_runtime.testing import EmbeddedCluster
+from controllers.hollow_node import ZONES, node_name
+from controllers.hollow_nodes import HollowNodes, Selection
+from controllers.hollow_pods import HollowPods, PodMaker
+from controllers.lookout import Lookout, Snapshot
+from controllers.node_lifecycle import node_lifecycle
+from controllers.node_lifecycle_config import LifecycleConfig
+from controllers.taint_eviction import taint_eviction
+from controllers.view import disturbed
+
+CONFIG = LifecycleConfig.of(
+    {
+        "node_monitor_period": 0.5,
+        "node_monitor_grace_period": 5.0,
+        "node_startup_grace_period": 6.0,
+        "node_eviction_rate": 1.0,
+        "secondary_node_eviction_rate": 0.1,
+    }
+)
+RENEW_INTERVAL = 1.0
+TOLERATION_SECONDS = 2
+PODS_PER_NODE = 2
+RACK = 4
+PATIENCE = 30.0
+
+
+def seen(snapshot: Snapshot) -> str:
+    """One line of what a look shows."""
+    nodes, pods = snapshot.nodes, snapshot.pods
+    if nodes is None:
+        return ""
+    states = ", ".join(f"{zone} {state.value}" for zone, state in disturbed(nodes).items())
+    return (
+        f"ready {nodes.ready.get('True', 0)}/{nodes.nodes}, unknown {nodes.ready.get('Unknown', 0)}, "
+        f"evicting {nodes.evicting}; pods ready {pods.ready}, going {pods.going}" + (f"; {states}" if states else "")
+    )
+
+
+@attrs.frozen
+class Watcher:
+    """Prints what is seen whenever it differs, at most twice a second."""
+
+    host: Host
+    look: Callable[[], Snapshot]
+    asleep: Stop
+    began: float
+
+    def tell(self, what: str) -> None:
+        print(f"{self.host.monotonic() - self.began:6.1f} s  {what}")
+
+    def until(self, is_so: Callable[[Snapshot], bool], what: str) -> None:
+        """Look until it is so; say it if it never is."""
+        deadline, said = self.host.monotonic() + PATIENCE, ""
+        while self.host.monotonic() < deadline:
+            snapshot = self.look()
+            if (text := seen(snapshot)) != said:
+                self.tell(f"  {text}")
+                said = text
+            if is_so(snapshot):
+                return
+            self.asleep.wait(0.5)
+        self.tell(f"  after {PATIENCE:g} s still not: {what}")
+
+
+def ready(count: int) -> Callable[[Snapshot], bool]:
+    return lambda seen: seen.nodes is not None and seen.nodes.ready.get("True", 0) == count
+
+
+def evicting(count: int) -> Callable[[Snapshot], bool]:
+    return lambda seen: seen.nodes is not None and seen.nodes.evicting == count
+
+
+def play(host: Host, nodes: int = 120) -> None:
+    """Let them die and return, and print what is seen of it."""
+    with EmbeddedCluster(host) as cluster:
+        manager = cluster.manager
+        lifecycle, eviction = node_lifecycle(manager, config=CONFIG), taint_eviction(manager)
+        manager.add(lifecycle)
+        manager.add(eviction)
+        lookout = Lookout(manager, [lifecycle, eviction], cluster=True)
+        informer = manager.informer(NODES)
+        hollow = HollowNodes(host, manager.client, nodes, spread=1.0, renew_interval=RENEW_INTERVAL, nodes=informer)
+        manager.add(hollow)
+        manager.add(HollowPods(manager, hollow.is_running))
+        pods = nodes * PODS_PER_NODE
+        manager.add(PodMaker(host, manager.client, pods, nodes, toleration_seconds=TOLERATION_SECONDS))
+        cluster.start()
+        watcher = Watcher(host, lookout.look, Stop(host, "asleep"), host.monotonic())
+
+        watcher.tell(f"{nodes} nodes join")
+        watcher.until(lambda seen: ready(nodes)(seen) and seen.pods.ready == pods, "all are ready")
+
+        watcher.tell("one node dies")
+        hollow.kill(Selection((node_name(0),)))
+        watcher.until(lambda seen: seen.pods.going == PODS_PER_NODE, "its pods go")
+
+        watcher.tell(f"a rack of {RACK} nodes of zone-b dies")
+        hollow.kill(Selection(tuple(node_name(1 + 3 * index) for index in range(RACK))))
+        watcher.until(lambda seen: seen.pods.going == PODS_PER_NODE * (1 + RACK), "its pods go, node by node")
+
+        watcher.tell("zone-c dies, all of it")
+        hollow.kill(Selection(zone="zone-c"))
+        watcher.until(evicting(1 + RACK + 3), "the first of its nodes are evicted")
+
+        watcher.tell("all others die: nobody is evicted any more")
+        for zone in ("zone-a", "zone-b"):
+            hollow.kill(Selection(zone=zone))
+        watcher.until(lambda seen: ready(0)(seen) and evicting(0)(seen), "all evictions are taken back")
+
+        watcher.tell("they return")
+        for zone in ZONES:
+            hollow.revive(Selection(zone=zone))
+        watcher.until(lambda seen: ready(nodes)(seen) and seen.pods.going == 0, "all are ready again")
+        watcher.tell("done")
+
+
+if __name__ == "__main__":
+    play(SystemHost("zone-outage"))

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example of outages, on a simulated host and with fewer nodes."""
+
+import pytest
+from zone_outage import play
+
+from controller_runtime.testing import Simulation
+
+
+def test_nodes_racks_and_zones_die_and_return(sim: Simulation, capsys: pytest.CaptureFixture[str]) -> None:
+    play(sim.host("outage"), nodes=30)
+
+    told = capsys.readouterr().out
+    assert "still not" not in told
+    assert "ready 29/30, unknown 1, evicting 1; pods ready 58, going 2" in told
+    assert "zone-c FullDisruption" in told
+    assert "ready 0/30, unknown 30, evicting 0" in told
+    assert told.splitlines()[-1].endswith("done")
