@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from controller_runtime.client.create_or_patch import Change, create_or_patch
     from controller_runtime.client.patches import PatchType
     from controller_runtime.client.retry import ConflictRetry, retry_on_conflict
+    from controller_runtime.client.writing import FieldValidation
     from controller_runtime.controller.channel import Channel
     from controller_runtime.controller.controller import Controller
     from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
@@ -105,6 +106,7 @@ __all__ = [
     "EventAPI",
     "EventRecorder",
     "Expired",
+    "FieldValidation",
     "Finalizers",
     "Forbidden",
     "Host",
@@ -180,6 +182,7 @@ _HOMES = {
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
     "PatchType": "client.patches",
     **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "client.retry"),
+    "FieldValidation": "client.writing",
     "Channel": "controller.channel",
     "Controller": "controller.controller",
     **dict.fromkeys(("Finalizers", "add_finalizers", "remove_finalizers"), "controller.finalizers"),

@@ -15,6 +15,9 @@ from prometheus_client.metrics_core import Metric
 import controller_runtime.testing
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
+from controller_runtime.cache import reflector
+from controller_runtime.client import exec_plugin
+from controller_runtime.client.client import Client
 from controller_runtime.client.faults import Refused, scripted
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
@@ -32,6 +35,7 @@ from controllers import cli, run, signals
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
 TESTING = (DOCS / "testing.md").read_text(encoding="utf-8")
+CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
 
 
 def code_of(text: str) -> str:
@@ -63,6 +67,36 @@ def test_the_code_of_the_testing_guide_runs(tmp_path: Path) -> None:
     assert outcome.returncode == 0, outcome.stdout
     assert re.search(r"\b\d+ passed\b", outcome.stdout)
     assert TESTING.count("def test_") == 5
+
+
+def test_the_code_of_the_client_guide_runs(tmp_path: Path) -> None:
+    (tmp_path / "guide.py").write_text(code_of(CLIENT), encoding="utf-8")
+
+    outcome = subprocess.run(
+        [sys.executable, "-W", "error", str(tmp_path / "guide.py")], capture_output=True, text=True, check=False
+    )
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert CLIENT.count("```python") == 7
+
+
+def test_the_client_guide_names_the_verbs_there_are() -> None:
+    named = set(re.findall(r"`(\w+)(?:\(|`)", "".join(call for call, _ in rows_of(CLIENT, "Verbs"))))
+    settings = {"resource", "within", "limited", "writing"}
+
+    assert named | settings == {name for name in dir(Client) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"may take {exec_plugin.PLUGIN_TIMEOUT:.0f} s",
+        f"complete lines: {reflector.BOOKMARK_SILENCE:.0f} s without one",
+        f"says so after {health.SILENT_AFTER:.0f} s",
+    ],
+)
+def test_the_bounds_that_the_client_guide_names_are_those_of_the_code(said: str) -> None:
+    assert said in " ".join(CLIENT.split())
 
 
 def test_the_testing_guide_names_what_there_is() -> None:

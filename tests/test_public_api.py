@@ -24,7 +24,7 @@ PUBLIC = {
     "changed", "all_of", "any_of", "negate", "matches",
     # read and write
     "Lister", "OwnWrites", "edited", "without",
-    "Client", "PatchType", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES", "EVENTS",
+    "Client", "PatchType", "FieldValidation", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
     "EventRecorder", "EventAPI",
