@@ -8,7 +8,7 @@ deleted: when the cache says so, and the server says so too.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import attrs
 import msgspec
@@ -55,7 +55,7 @@ def seconds_left(lease: LeaseView, now: datetime) -> float:
     spec = lease.spec
     if spec.renew_time is None or spec.lease_duration_seconds is None:
         return -1.0
-    return (spec.renew_time + timedelta(seconds=spec.lease_duration_seconds) - now).total_seconds()
+    return (spec.renew_time - now).total_seconds() + spec.lease_duration_seconds
 
 
 @attrs.frozen

@@ -195,7 +195,8 @@ class LeaseHeartbeat(Reconciler):
         except Conflict as error:
             return Answer(Reply.CONFLICT, why=str(error))
         except APIError as error:
-            return Answer(Reply.FAILED, why=str(error), retry_after=error.retry_after or 0.0)
+            patience = min(error.retry_after or 0.0, self._renew_interval)  # a day's would be the lease's end
+            return Answer(Reply.FAILED, why=str(error), retry_after=patience)
         except ControllerRuntimeError as error:
             return Answer(Reply.FAILED, why=str(error))
 

@@ -104,6 +104,18 @@ def test_what_has_expired_is_deleted(
     cluster.end()
 
 
+def test_a_lease_renewed_at_the_end_of_time_is_kept_and_no_error(sim: Simulation) -> None:
+    cluster = Cluster(sim)
+    cluster.create("lease", 0.0)
+    cluster.world.patch(LEASES, LEASE, {"spec": {"renewTime": "9999-12-31T23:59:59.999999Z"}})
+
+    cluster.start()
+
+    assert cluster.left() == ["lease"]
+    assert cluster.controller.errors == 0
+    cluster.end()
+
+
 @pytest.mark.scenario("G-08")
 def test_a_lease_is_kept_for_exactly_its_duration(sim: Simulation) -> None:
     """At 3600 s a lease is there, and just after it is not."""

@@ -223,13 +223,14 @@ def test_while_the_lease_cannot_be_read_the_pauses_grow_to_7_seconds(sim: Simula
     assert beating.host.monotonic() == before, "a stop does not wait for a pause to end"
 
 
-def test_a_server_that_asks_for_patience_gets_it(sim: Simulation) -> None:
+@pytest.mark.parametrize(("asked", "waited"), [(3, 3.0), (86400, 10.0)], ids=["3 s", "a day: one interval at most"])
+def test_a_server_that_asks_for_patience_gets_it(sim: Simulation, asked: int, waited: float) -> None:
     beating = Beating(sim)
-    beating.will("GET", answered(429, "TooManyRequests", details={"retryAfterSeconds": 3}))
+    beating.will("GET", answered(429, "TooManyRequests", details={"retryAfterSeconds": asked}))
 
-    beating.start(3.5)
+    beating.start(11.0)
 
-    assert beating.gaps()[0] == pytest.approx(3.0)
+    assert beating.gaps()[0] == pytest.approx(waited)
     beating.end()
 
 
