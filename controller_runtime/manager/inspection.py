@@ -28,6 +28,7 @@ def describe(manager: Manager) -> dict[str, Any]:
             "identity": elector.identity,
             "leader": elector.leader,
             "leads": elector.is_leader(),
+            "token": None if elector.held is None else elector.held.token,
             "last_error": elector.last_error,
         }
     return {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures that pytest knows once this package is installed; each pays for what it needs when it is used.
 
-`simulation` and `cluster` are deterministic: to hunt for races, let
+`simulation` and `cluster` are deterministic, `real_cluster` is not. To hunt for races, let
 `@pytest.mark.parametrize("simulation_seed", range(100))` walk over the seeds.
 """
 
@@ -38,4 +38,14 @@ def cluster(simulation: Simulation) -> Iterator[EmbeddedCluster]:
     from controller_runtime.testing.cluster import EmbeddedCluster
 
     with EmbeddedCluster(simulation.host("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def real_cluster() -> Iterator[EmbeddedCluster]:
+    """The same on this machine, in real time: for what waits in the system itself."""
+    from controller_runtime.core.system import SystemHost
+    from controller_runtime.testing.cluster import EmbeddedCluster
+
+    with EmbeddedCluster(SystemHost()) as cluster:
         yield cluster

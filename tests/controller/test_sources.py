@@ -118,8 +118,9 @@ def push(channel: Channel, *names: str) -> None:
         channel.push(Request(name))
 
 
+@pytest.mark.scenario("HN-01")
 def test_what_is_pushed_is_reconciled_each_once_while_it_waits(bench: Bench) -> None:
-    """Before the start and after it, whoever pushes."""
+    """A generic event is one request, before the start and after it, whoever pushes."""
     channel, noting = Channel(bench.host), Noting()
     push(channel, "a", "b", "a")
 

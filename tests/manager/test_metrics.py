@@ -235,10 +235,12 @@ def elected(simulation: Simulation) -> Iterator[tuple[Client, Manager]]:
 def test_who_leads_says_so(simulation: Simulation, elected: tuple[Client, Manager]) -> None:
     _, manager = elected
     assert value_of(manager, "leader_election_master_status", name="shared") == 0
+    assert describe(manager)["election"]["token"] is None
 
     simulation.advance(5.0)
 
     assert value_of(manager, "leader_election_master_status", name="shared") == 1
+    assert describe(manager)["election"]["token"] == 0
 
 
 def test_a_renewal_off_the_fast_path_is_counted(simulation: Simulation, elected: tuple[Client, Manager]) -> None:
