@@ -20,7 +20,12 @@ _RESOURCES = ("capacity", "allocatable")
 _PATCHED_APART = ("conditions", "addresses")
 
 
-def differs(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bool:
+def differs(before: Node, after: Node) -> bool:
+    """Whether a Node says something else, by its labels, annotations or status."""
+    return bool(_metadata_patch(before, after)) or status_differs(before.get("status"), after.get("status"))
+
+
+def status_differs(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bool:
     """Whether a status says something else: times of heartbeats and the order of conditions do not count."""
     if before is None or after is None:
         return before is not after
@@ -97,11 +102,12 @@ def _conditions_patch(before: Sequence[Mapping[str, Any]], after: Sequence[Mappi
 
 
 def _addresses_patch(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """All addresses, if they differ: lists are merged by their type, of which there may be several."""
+    """All addresses, if they differ. A server merges such lists by the type, of which there may be several."""
     before, after = _list(was, "addresses"), _list(now, "addresses")
     if before == after:
         return {}
-    return {"addresses": [*after, {"$patch": "replace"}] if before else after}
+    is_ambiguous = before or len({address["type"] for address in after}) < len(after)
+    return {"addresses": [*after, {"$patch": "replace"}] if is_ambiguous else after}
 
 
 def _without_lists(status: Mapping[str, Any]) -> dict[str, Any]:

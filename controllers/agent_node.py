@@ -32,7 +32,7 @@ _DEFAULT_LABELS = (
 """Labels that are brought to date on a Node that is there already; others are its administrators'."""
 
 
-def platform_labels(machine: Machine) -> dict[str, str]:
+def _platform_labels(machine: Machine) -> dict[str, str]:
     """The two labels that a Node always carries."""
     return {OS: machine.system, ARCH: machine.architecture}
 
@@ -43,7 +43,7 @@ def initial_node(settings: Settings, machine: Machine, status: Status) -> Node:
         "kubernetes.io/hostname": settings.name,
         "beta.kubernetes.io/os": machine.system,
         "beta.kubernetes.io/arch": machine.architecture,
-        **platform_labels(machine),
+        **_platform_labels(machine),
         **LABEL,
         **settings.labels,
     }
@@ -79,6 +79,17 @@ def reconciled(existing: Mapping[str, Any], initial: Node) -> dict[str, Any]:
 def _with_huge_pages(before: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
     rest = {name: amount for name, amount in before.items() if not name.startswith(HUGE_PAGES)}
     return rest | {name: amount for name, amount in wanted.items() if name.startswith(HUGE_PAGES)}
+
+
+def brought_to_date(node: Mapping[str, Any], machine: Machine, status: Status) -> Node:
+    """`node` as it should be now: with this status, and the labels that it always carries."""
+    labels = {**(node["metadata"].get("labels") or {}), **_platform_labels(machine)}
+    return {**node, "metadata": {**node["metadata"], "labels": labels}, "status": status}
+
+
+def pod_cidrs_of(node: Mapping[str, Any]) -> str:
+    """The ranges of addresses that the node's pods have, in one word; empty for none."""
+    return ",".join((node.get("spec") or {}).get("podCIDRs") or ())
 
 
 def kept_by_another(node: Mapping[str, Any]) -> str:

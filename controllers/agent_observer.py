@@ -54,7 +54,7 @@ class MachineObserver:
         return Machine(
             system=platform.system().lower(),
             architecture=ARCHITECTURES.get(platform.machine(), platform.machine()),
-            cores=psutil.cpu_count(),
+            cores=_told(psutil.cpu_count),
             memory=memory.total if memory else None,
             memory_available=memory.available if memory else None,
             swap=swap[0] * 1024 if swap else None,

@@ -33,7 +33,7 @@ from controllers.agent_changes import Reported, differs, node_patch
 from controllers.agent_conditions import is_ready
 from controllers.agent_events import NodeEvents
 from controllers.agent_machine import Machine, Observer
-from controllers.agent_node import initial_node, platform_labels, reconciled
+from controllers.agent_node import brought_to_date, initial_node, pod_cidrs_of, reconciled
 from controllers.agent_pressure import last_short, pressures
 from controllers.agent_settings import Settings
 from controllers.agent_status import Composed, Situation, compose
@@ -97,7 +97,7 @@ class NodeReporter(Reconciler):
         # Whoever holds the key owns all below.
         self._registered = not settings.register
         self._failures = 0  # of registration, or of this round
-        self._failing = False
+        self._lament = ""  # what was logged of failures, until one try succeeds
         self._reported = Reported()
         self._short: dict[str, float] = {}  # when each condition was last seen to be so
         self._version = ""  # of the Node as we wrote it last: a cache that is behind that is not asked
@@ -129,8 +129,8 @@ class NodeReporter(Reconciler):
         except ControllerRuntimeError as error:
             return self._failed(error)
         self._failures = 0
-        if self._failing:
-            self._failing = False
+        if self._lament:
+            self._lament = ""
             log.info("node is heard again", node=self.request)
         return result
 
@@ -160,21 +160,16 @@ class NodeReporter(Reconciler):
         machine = self._observer.observe()
         composed = self._composed(machine, node.get("status"), stops=stops)
         self._complain(composed.problems)
-        labels = {**(node["metadata"].get("labels") or {}), **platform_labels(machine)}
-        after = {**node, "metadata": {**node["metadata"], "labels": labels}, "status": composed.status}
-        pod_cidrs = ",".join((node.get("spec") or {}).get("podCIDRs") or ())
-        changed = (
-            bool(pod_cidrs and pod_cidrs != self._pod_cidrs)
-            or labels != (node["metadata"].get("labels") or {})
-            or differs(node.get("status"), composed.status)
-        )
-        now = self._host.monotonic()
-        if changed or self._reported.is_due(now, self._settings.report_interval):
+        after = brought_to_date(node, machine, composed.status)
+        pod_cidrs = pod_cidrs_of(node)
+        is_new_range = pod_cidrs not in ("", self._pod_cidrs)
+        changed = is_new_range or differs(node, after)
+        if changed or self._reported.is_due(self._host.monotonic(), self._settings.report_interval):
             self._write(node_patch(node, after))
             interval, chance = self._settings.report_interval, self._host.random
             self._reported = self._reported.after(self._host.monotonic(), interval, changed=changed, chance=chance)
             log.debug("status posted", node=self.request, changed=changed)
-        if pod_cidrs and pod_cidrs != self._pod_cidrs:
+        if is_new_range:
             log.info("node has a range of pod addresses", node=self.request, pod_cidrs=pod_cidrs)
             self._pod_cidrs = pod_cidrs
         self._events.tell(node.get("status"), after)
@@ -207,9 +202,9 @@ class NodeReporter(Reconciler):
 
     def _say_goodbye(self) -> None:
         """Post that the node is not ready, because it goes."""
-        client = self._client.within(self._settings.shutdown_grace)
+        self._client = self._client.within(self._settings.shutdown_grace)
         try:
-            self._report(client.get(NODES, self.request, dict), stops=True)
+            self._report(self._client.get(NODES, self.request, dict), stops=True)
         except ControllerRuntimeError as error:
             log.warning("node goes without a word", node=self.request, error=error)
 
@@ -217,23 +212,23 @@ class NodeReporter(Reconciler):
         self._failures += 1
         at_least = (error.retry_after or 0.0) if isinstance(error, APIError) else 0.0
         if not self._registered:
-            self._lament("node cannot be registered, trying again", error)
+            self._failed_with("node cannot be registered, trying again", error)
             return Result(requeue_after=max(REGISTRATION.delay(self._failures + 1, self._host.random), at_least))
         if self._failures > 1:
             self._on_repeated_failure()
         if self._failures < TRIES:
             return Result(requeue_after=at_least)
         self._failures = 0
-        self._lament("status cannot be posted, trying again", error)
+        self._failed_with("status cannot be posted, trying again", error)
         return Result(requeue_after=max(self._settings.update_interval, at_least), jitter=JITTER)
 
     # Words
 
-    def _lament(self, message: str, error: ControllerRuntimeError) -> None:
-        """Log the first failure of a series; the rest is for the curious."""
-        tell = log.debug if self._failing else log.warning
+    def _failed_with(self, message: str, error: ControllerRuntimeError) -> None:
+        """Log a failure unless it is the one that was logged last; repetitions are for the curious."""
+        tell = log.debug if str(error) == self._lament else log.warning
         tell(message, node=self.request, error=error)
-        self._failing = True
+        self._lament = str(error) or message
 
     def _complain(self, problems: list[str]) -> None:
         for problem in problems:

@@ -14,7 +14,7 @@ from controller_runtime.api.resources import NODES, Resource
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
-from controller_runtime.client.faults import Fault, FaultyTransport
+from controller_runtime.client.faults import Fault, FaultyTransport, SilentStream
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
@@ -65,6 +65,7 @@ class AgentBench:
         machine: What the agent sees.
         faults: What befalls its next requests, by `METHOD resource`; None is nothing.
         hooks: How often it dropped its connections.
+        lines_of_the_watch: After so many its watch falls silent; None is never.
     """
 
     def __init__(self, sim: Simulation, *, machine: Machine = MACHINE, **settings: Any) -> None:
@@ -76,6 +77,7 @@ class AgentBench:
         self.world = Client(server_host, InProcessTransport(server_host, self.server))
         self.faults: dict[str, deque[Fault | None]] = defaultdict(deque)
         self.hooks = 0
+        self.lines_of_the_watch: int | None = None
         self._asked: list[tuple[float, str, bytes]] = []
         self._settings = Settings(name=NAME, **settings)
 
@@ -124,13 +126,9 @@ class AgentBench:
         return sorted(event["reason"] for event in self.world.list(EVENTS, view=dict))
 
     def _fault(self, number: int, request: HTTPRequest) -> Fault | None:
+        if "fieldSelector" in dict(request.query):
+            return None if self.lines_of_the_watch is None else SilentStream(self.lines_of_the_watch)
         parts = request.path.split("/")
-        if (
-            ("watch", "1") in request.query
-            or ("watch", "true") in request.query
-            or "fieldSelector" in dict(request.query)
-        ):
-            return None  # the cache is well
         what = "nodes/status" if parts[-1] == "status" else next((p for p in ("nodes", "leases") if p in parts), "")
         if not what:
             return None

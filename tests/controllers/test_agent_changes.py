@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.agent_changes import Reported, differs, node_patch
+from controllers.agent_changes import Reported, differs, node_patch, status_differs
 
 NODE: dict[str, Any] = {
     "metadata": {"name": "n", "labels": {"a": "b"}},
@@ -57,15 +57,21 @@ def test_what_is_a_change(changes: dict[str, Any], is_change: bool) -> None:
     """Times of heartbeats and the order of conditions alone are no change; all else is, amounts by their value."""
     before, after = copy.deepcopy(NODE["status"]), with_status(**changes)["status"]
 
-    assert differs(before, after) is is_change
-    assert differs(after, before) is is_change
+    assert status_differs(before, after) is is_change
+    assert status_differs(after, before) is is_change
     assert before == NODE["status"]
 
 
 def test_a_status_that_was_not_there_is_a_change() -> None:
-    assert differs(None, NODE["status"])
-    assert differs(NODE["status"], None)
-    assert not differs(None, None)
+    assert status_differs(None, NODE["status"])
+    assert status_differs(NODE["status"], None)
+    assert not status_differs(None, None)
+
+
+def test_labels_are_a_change_and_the_spec_is_none() -> None:
+    assert differs(NODE, {**NODE, "metadata": {"name": "n", "labels": {"a": "c"}}})
+    assert not differs(NODE, {**NODE, "metadata": {"name": "n", "labels": {"a": "b"}, "annotations": None}})
+    assert not differs(NODE, {**NODE, "spec": {"unschedulable": True}})
 
 
 @pytest.mark.parametrize(
@@ -115,6 +121,7 @@ def test_a_patch_never_speaks_of_the_spec() -> None:
     [
         pytest.param(None, [IP], [IP], id="none to some"),
         pytest.param([], [IP], [IP], id="empty to some"),
+        pytest.param([], [IP, IP], [IP, IP, {"$patch": "replace"}], id="empty to two of a type"),
         pytest.param([IP], None, [{"$patch": "replace"}], id="some to none"),
         pytest.param([IP], [], [{"$patch": "replace"}], id="some to empty"),
         pytest.param([IP, IP], [IP, IP], None, id="two of a type, unchanged"),
