@@ -21,6 +21,7 @@ from controller_runtime.core.system import SystemHost
 
 _AT_ONCE = 65536
 _ORDER_TIMEOUT = 10.0
+_LOOK_AGAIN = 0.01
 _PIECES_PER_SECOND = 50.0
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
@@ -158,10 +159,13 @@ class TCPProxy:
         server = await asyncio.start_server(self._accept, sock=self._listener)
         await self._closing.wait()
         server.close()
-        for connection in self._connections:
-            connection.reset()
         self._may_pass.set()
-        await asyncio.gather(*(connection.task for connection in self._connections))
+        # Those that have just been accepted are tasks before they are connections.
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for connection in self._connections:
+                connection.reset()
+            await asyncio.wait(tasks, timeout=_LOOK_AGAIN)
+        await asyncio.sleep(0)  # sockets are closed in the turn after the reset
 
     def _reset(self) -> None:
         # Python's TLS leaks the socket of a connection that ends before its handshake has begun.
@@ -237,9 +241,6 @@ class _Connection:
     """A client's connection, and the one that it has with the server for it."""
 
     def __init__(self, client: StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.task = task
         self.ends = [client]
         self.has_spoken = False
         self.loses_next_answer = False
