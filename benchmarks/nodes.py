@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of the size that clusters have, and an embedded server full of them."""
+"""Nodes and pods of the size that clusters have, and an embedded server full of them."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from controller_runtime.api.resources import NODES
+from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.client.client import Client
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.hollow_node import hollow_node
+from controllers.hollow_pods import hollow_pod
 
 FILLERS = 8
 
@@ -32,13 +33,33 @@ def big_node(index: int, size: int = 7000) -> dict[str, Any]:
     return node
 
 
+def big_pod(index: int, nodes: int, size: int = 2000) -> dict[str, Any]:
+    """A pod on one of `nodes` hollow nodes whose JSON is about `size` bytes, mostly environment."""
+    pod = hollow_pod(index, nodes)
+    (container,) = pod["spec"]["containers"]
+    container["env"] = []
+    while len(json.dumps(pod)) < size:
+        number = len(container["env"])
+        container["env"].append({"name": f"VARIABLE_{number}", "value": f"{index * 1000 + number:064x}"})
+    return pod
+
+
 def fill(host: Host, client: Client, count: int, size: int = 7000) -> None:
     """Create `count` nodes of about `size` bytes, over several connections."""
+    _fill(host, count, lambda index: client.create(NODES, big_node(index, size)))
+
+
+def fill_with_pods(host: Host, client: Client, count: int, nodes: int, size: int = 2000) -> None:
+    """Create `count` pods of about `size` bytes, in turn on `nodes` nodes."""
+    _fill(host, count, lambda index: client.create(PODS, big_pod(index, nodes, size)))
+
+
+def _fill(host: Host, count: int, create: Callable[[int], object]) -> None:
     stop = Stop(host, "fill")
 
     def some(first: int) -> None:
         for index in range(first, count, FILLERS):
-            client.create(NODES, big_node(index, size))
+            create(index)
 
     threads = [spawn(host, stop, f"fill-{first}", lambda first=first: some(first)) for first in range(FILLERS)]  # type: ignore[misc]
     for thread in threads:

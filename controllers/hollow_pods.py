@@ -151,7 +151,8 @@ class HollowPods(Reconciler):
             "conditions": [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in pod.false],
         }
         if pod.status.phase != "Running":
-            containers = [container.running(now) for container in pod.spec.containers]
+            whole = self._client.get(PODS, request, PodView)  # caches may leave the containers out
+            containers = [container.running(now) for container in whole.spec.containers]
             status |= {"startTime": now, "containerStatuses": containers}
         patch = {"metadata": {"uid": pod.metadata.uid}, "status": status}
         self._client.patch(PODS, request, patch, type=PatchType.STRATEGIC, subresource="status")

@@ -17,6 +17,7 @@ from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.hollow_control import add_hollow_nodes
+from controllers.lean import keep_little
 from controllers.reach import reach
 from controllers.signals import handled_signals
 
@@ -58,6 +59,7 @@ def run_hollow_nodes(options: HollowRunOptions) -> None:
             kubeconfig = server.kubeconfig
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
         manager = Manager.from_kubeconfig(kubeconfig, options.context)
+        keep_little(manager)
         reach(manager, stop)
         add_hollow_nodes(manager, options.count, stack, workers=options.workers, path=options.control)
         signals.report = lambda: report(manager)

@@ -77,12 +77,23 @@ class Informers:
         self._host = host
         self._transport = transport
         self._streaming = streaming
-        self._transforms = dict(transforms)
         # Guards everything below.
         self._lock = host.lock("informers")
+        self._transforms = dict(transforms)
         self._held: dict[_Key, _Held] = {}
         self._released: list[_Held] = []  # and perhaps not ended yet
         self._stop: Stop | None = None  # of the program, once started
+
+    def transform(self, resource: Resource[Any], transform: Transform) -> None:
+        """Make this of the objects of a collection before they are kept, in place of what was said before.
+
+        Raises:
+            UsageError: The collection has been asked for already.
+        """
+        with self._lock:
+            if any(key.resource == resource for key in self._held):
+                raise UsageError(f"{resource} are cached already, as they are: transform them before")
+            self._transforms[resource] = transform
 
     def __iter__(self) -> Iterator[Informer]:
         with self._lock:

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The taint eviction from its start to the last pod of a zone that dies: KUBECONFIG NODES PODS."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from benchmarks.harness import metered, report
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.manager.manager import Manager
+from controllers.hollow_node import ZONES, node_name
+from controllers.lean import keep_little
+from controllers.taint_eviction import TaintEviction, taint_eviction
+
+LOOK = 0.05
+"""Seconds between two looks at how far it is."""
+TAINT = {"key": "benchmark", "effect": "NoExecute"}
+
+
+def main() -> None:
+    """Let it see all pods; then taint the nodes of a zone, wait for their pods, and print the figures."""
+    manager, nodes, pods = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+    keep_little(manager)
+    controller, stop = taint_eviction(manager), Stop(manager.host)
+    reconciler = controller.reconciler
+    assert isinstance(reconciler, TaintEviction)
+    manager.add(controller)
+    seen, death = dict[str, float](), dict[str, float]()
+    dying = [index for index in range(nodes) if index % len(ZONES) == 0]
+    doomed = sum(index % nodes % len(ZONES) == 0 for index in range(pods))
+    with metered(seen):
+        thread = spawn(manager.host, stop, "manager", lambda: manager.run(stop))
+        while controller.reconciles < pods:
+            stop.wait(LOOK)
+    with metered(death):
+        for index in dying:
+            manager.client.patch(NODES, Request(node_name(index)), {"spec": {"taints": [TAINT]}})
+        while reconciler.countdowns.deletions().count < doomed:
+            stop.wait(LOOK)
+    stop.set()
+    thread.join_until(None)
+    report(
+        {f"sync_{name}": value for name, value in seen.items()}
+        | {f"death_{name}": value for name, value in death.items()}
+        | {"evicted": doomed, "cpu_us_each": death["cpu_s"] / doomed * 1e6}
+    )
+
+
+if __name__ == "__main__":
+    main()
