@@ -23,6 +23,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers import catalog
 from controllers.hollow_control import add_hollow_nodes
+from controllers.lean import keep_little
 from controllers.lookout import Lookout
 from controllers.node_lifecycle import NAME as NODE_LIFECYCLE
 from controllers.node_lifecycle_config import LifecycleConfig
@@ -147,6 +148,7 @@ def run(options: RunOptions) -> None:
             kubeconfig, title = server.kubeconfig, "embedded API server"
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
         manager = Manager.from_kubeconfig(kubeconfig, todo.context, grace=GRACE, leader_election=todo.leader_election)
+        keep_little(manager)
         reach(manager, stop)
         compose(manager, host, stop, options, todo, title, stack)
         endpoints.serve(manager)
