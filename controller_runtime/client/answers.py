@@ -11,7 +11,6 @@ from controller_runtime.api.wire import HTTPResponse
 from controller_runtime.core.errors import UNREADABLE, APIError, DecodeError, error_from_status
 
 _SHOWN = 200  # characters of a plain text answer that go into a message
-_LONGEST_WAIT = 300.0  # seconds that an answer can make us wait: what says more is a page for people
 
 
 def check(response: HTTPResponse) -> HTTPResponse:
@@ -41,10 +40,7 @@ def error_of(response: HTTPResponse) -> APIError:
     """The error that a failed answer stands for: by its `Status`, else by its code and its text."""
     asked = response.headers.get("retry-after", "")
     retry_after = float(asked) if asked.isascii() and asked.isdecimal() else None  # servers send seconds, never a date
-    error = error_from_status(response.status, _status_of(response), retry_after)
-    if error.retry_after is not None:
-        error.retry_after = min(error.retry_after, _LONGEST_WAIT)
-    return error
+    return error_from_status(response.status, _status_of(response), retry_after)
 
 
 def _status_of(response: HTTPResponse) -> dict[str, Any]:

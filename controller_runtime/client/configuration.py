@@ -24,7 +24,7 @@ from kubernetes.config.incluster_config import (
 )
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
-from controller_runtime.client.credentials import Source, TokenFile
+from controller_runtime.client.credentials import Constant, Credential, Source, TokenFile
 from controller_runtime.client.exec_plugin import ExecPlugin
 from controller_runtime.core.errors import UsageError
 
@@ -84,16 +84,17 @@ def is_in_cluster() -> bool:
 
 
 def _loaded(name: str, context: str | None) -> Configuration:
-    merged = KubeConfigMerger(name).config  # type: ignore[no-untyped-call]
-    if merged is None:
+    files = KubeConfigMerger(name)  # type: ignore[no-untyped-call]
+    if files.config is None:
         raise ConfigException("no configuration found")
-    loader = _Loader(merged, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
+    loader = _Loader(  # type: ignore[no-untyped-call]
+        files.config, active_context=context, config_base_path=None, config_persister=files.save_changes
+    )
     configuration = Configuration()
     loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
-    if loader.source is not None:
-        configuration.refresh_api_key_hook = loader.source  # type: ignore[assignment]
-    elif "expiry" not in vars(loader):  # a constant needs no asking
-        configuration.refresh_api_key_hook = None
+    configuration.refresh_api_key_hook = loader.credentials(configuration)  # type: ignore[assignment]
+    if authority := loader.embedded_authority():
+        configuration.ca_cert_data, configuration.ssl_ca_cert = authority, None
     if "proxy" in vars(loader):  # what is said of this cluster counts, whatever the environment says of others
         configuration.no_proxy = None
     return configuration
@@ -130,6 +131,33 @@ class _Loader(KubeConfigLoader):
             hint=" ".join(str(said.get("installHint") or "").split()),
         )
         return True
+
+    def credentials(self, configuration: Configuration) -> object:
+        """A source of ours, or a hook for what only the official loader knows how to renew."""
+        user: Any = self._user
+        if self.source is not None:
+            return self.source
+        if user is not None and "auth-provider" in user:
+            return self._renew
+        return Constant(Credential(configuration.api_key.get("BearerToken"), self.embedded_certificate()))
+
+    def _renew(self, configuration: Configuration) -> None:
+        self._load_authentication()  # type: ignore[no-untyped-call]
+        configuration.api_key["BearerToken"] = self.token
+
+    def embedded_authority(self) -> str | None:
+        """What the kubeconfig holds itself; the official loader writes it to a file, which tidy systems remove."""
+        return _decoded(self._cluster, "certificate-authority-data")
+
+    def embedded_certificate(self) -> tuple[str, str] | None:
+        """Client certificate and key, if the kubeconfig holds both itself."""
+        pair = (_decoded(self._user, "client-certificate-data"), _decoded(self._user, "client-key-data"))
+        return (pair[0], pair[1]) if pair[0] and pair[1] else None
+
+
+def _decoded(node: Any, name: str) -> str | None:
+    data = node.safe_get(name) if node is not None else None
+    return base64.b64decode(data).decode() if data else None
 
 
 def _told_of(node: Any) -> Mapping[str, Any]:

@@ -52,6 +52,25 @@ class Source(Protocol):
 
 
 @attrs.frozen
+class Constant:
+    """A credential that does not change."""
+
+    credential: Credential
+    is_followed: bool = False
+    is_quick: bool = True
+
+    def ask(self) -> Credential:
+        """The credential."""
+        return self.credential
+
+    def give_up(self) -> None:
+        """Nothing waits."""
+
+    def __call__(self, configuration: Configuration) -> None:
+        """As a hook of the official client, to which the configuration says it all."""
+
+
+@attrs.frozen
 class TokenFile:
     """A file that holds a token and is rotated by somebody else, such as a service account's."""
 

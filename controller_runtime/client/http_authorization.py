@@ -130,16 +130,25 @@ class Authorization:
         return True
 
     def _result(self, deadline: float, is_ours: bool) -> Identity:
-        if is_ours and self._source.is_quick:
-            self._ask()
-        elif is_ours:  # it takes the time it takes, and ours is short
-            self._host.spawn("credentials", self._ask).join_until(deadline)
+        if is_ours:
+            self._ask_until(deadline)
         with self._condition:
             if self._asking:
                 raise ConnectionLost("the credentials were not refreshed in time")
             if self._failure is not None:
                 raise ConnectionLost(str(self._failure)) from self._failure
             return self._identity
+
+    def _ask_until(self, deadline: float) -> None:
+        if self._source.is_quick:
+            self._ask()
+            return
+        try:  # it takes the time it takes, and ours is short
+            thread = self._host.spawn("credentials", self._ask)
+        except RuntimeError:  # the system has no threads left; this one has to do
+            self._ask()
+        else:
+            thread.join_until(deadline)
 
     def _ask(self) -> None:
         identity = failure = None

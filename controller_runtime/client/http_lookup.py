@@ -11,7 +11,7 @@ import socket
 from typing import Any
 
 from controller_runtime.client.http_wire import Wire
-from controller_runtime.core.host import Host
+from controller_runtime.core.host import Host, Thread
 
 Address = tuple[int, int, int, str, tuple[Any, ...]]
 """What `getaddrinfo` gives: family, kind, protocol, canonical name, address."""
@@ -47,7 +47,7 @@ class Lookup:
             question = self._pending.get(address)
             is_ours = question is None
             question = question or self._pending.setdefault(address, _Question())
-        thread = self._host.spawn("look-up", lambda: self._ask(address, question)) if is_ours else None
+        thread = self._spawn(address, question) if is_ours else None
         with self._condition:
             while not question.is_answered and not wire.is_shut and self._host.monotonic() < wire.deadline:
                 self._condition.wait_until(wire.deadline)
@@ -58,6 +58,13 @@ class Lookup:
         if not question.is_answered:
             raise TimeoutError(f"the look-up of {address[0]} timed out")
         return question.found
+
+    def _spawn(self, address: tuple[str, int], question: _Question) -> Thread | None:
+        try:
+            return self._host.spawn("look-up", lambda: self._ask(address, question))
+        except RuntimeError:  # the system has no threads left; this one has to do
+            self._ask(address, question)
+            return None
 
     def _ask(self, address: tuple[str, int], question: _Question) -> None:
         found: list[Address] = []

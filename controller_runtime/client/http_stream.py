@@ -12,6 +12,8 @@ from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
 
 _CHUNK = 64 * 1024
+# Bytes of one line, of which an object takes 3 MiB at most; what never ends would fill the memory before it is silent.
+_LONGEST_LINE = 64 * 1024 * 1024
 
 
 class HTTPStream(Stream):
@@ -28,7 +30,9 @@ class HTTPStream(Stream):
         self._wire = connection
         self._answer = answer
         self._what = what
-        self._rest: list[bytes] = []  # of a line that is not complete yet; the reader's own
+        # Of a line that is not complete yet; the reader's own.
+        self._rest: list[bytes] = []
+        self._rest_size = 0
         # Guards the two below, which decide who gives the descriptor back: never while somebody reads from it.
         self._lock = host.lock("http stream")
         self._reading = False
@@ -57,9 +61,12 @@ class HTTPStream(Stream):
             head, newline, tail = data.rpartition(b"\n")
             if not newline:
                 self._rest.append(tail)
+                self._rest_size += len(tail)
+                if self._rest_size > _LONGEST_LINE:
+                    raise ConnectionError("a line without end")
                 continue
             lines = [line for line in b"".join((*self._rest, head)).split(b"\n") if line]
-            self._rest = [tail] if tail else []
+            self._rest, self._rest_size = [tail] if tail else [], len(tail)
             if lines:
                 return lines
         if self._closed:

@@ -146,6 +146,10 @@ UNREADABLE: tuple[type[Exception], ...] = (ValueError, RecursionError)
 that is not UTF-8 (a ValueError that is none of msgspec's), and nesting too deep."""
 
 
+LONGEST_RETRY_AFTER = 300.0
+"""Seconds that a server can make anybody wait; what asks for more is meant for people."""
+
+
 def error_from_status(code: int, status: Mapping[str, Any], retry_after: float | None = None) -> APIError:
     """The error for a failed answer: by `status["reason"]`, else by the HTTP code.
 
@@ -155,9 +159,13 @@ def error_from_status(code: int, status: Mapping[str, Any], retry_after: float |
         retry_after: Seconds of the `Retry-After` header; `details.retryAfterSeconds` otherwise.
     """
     reason = str(status.get("reason") or "")
-    details = status.get("details") or {}
-    if retry_after is None and details.get("retryAfterSeconds"):
-        retry_after = float(details["retryAfterSeconds"])
+    details = status.get("details")
+    details = details if isinstance(details, Mapping) else {}
+    asked = details.get("retryAfterSeconds")
+    if retry_after is None and asked and isinstance(asked, int | float):
+        retry_after = asked
+    if retry_after is not None:
+        retry_after = float(min(retry_after, LONGEST_RETRY_AFTER))
     cls = APIError.by_reason.get(reason) or APIError.by_code.get(code) or (ServerError if code >= 500 else APIError)
     message = str(status.get("message") or f"the server answered {code}")
     return cls(message, code=code, reason=reason, details=details, retry_after=retry_after)

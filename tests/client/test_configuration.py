@@ -128,7 +128,7 @@ def test_an_embedded_authority_is_trusted(tmp_path: Path) -> None:
 
     configuration = from_kubeconfig(written(tmp_path, config(**{"certificate-authority-data": data})))
 
-    assert Path(str(configuration.ssl_ca_cert)).read_bytes() == authority
+    assert str(configuration.ca_cert_data).encode() == authority
     HTTPTransport(HOST, configuration).close()
 
 
@@ -263,3 +263,32 @@ def test_a_pod_follows_the_token_that_is_mounted_into_it(
 
     assert endpoint_of(configuration, "us").address == address
     assert (first.header, credential_of(configuration).header) == ("Bearer one", "Bearer two")
+
+
+def test_what_a_kubeconfig_holds_itself_outlives_the_files_that_the_official_loader_makes_of_it(tmp_path: Path) -> None:
+    certificates = make_certificates(HOST.now())
+    data = base64.b64encode(certificates.authority).decode()
+    content = {
+        **config(**{"certificate-authority-data": data}),
+        "users": [{"name": "u", "user": {"client-certificate-data": data, "client-key-data": data}}],
+    }
+    configuration = from_kubeconfig(written(tmp_path, content))
+
+    Path(str(configuration.cert_file)).unlink()  # and that of the key, being the same
+
+    assert credential_of(configuration).certificate == (certificates.authority.decode(),) * 2
+    assert str(configuration.ca_cert_data).encode() == certificates.authority
+
+
+def test_an_auth_provider_renews_what_it_gave(tmp_path: Path) -> None:
+    plugin = tmp_path / "gcloud"
+    expired = {"access_token": "$(cat n)", "token_expiry": "2020-01-01T00:00:00Z"}
+    said = json.dumps({"credential": expired}).replace('"', '\\"')
+    plugin.write_text(f'#!/bin/sh\ncd {tmp_path}; echo x >> n; echo "{said}" | tr -d "\\n"\n')
+    plugin.chmod(0o755)
+    provider = {"name": "gcp", "config": {"cmd-path": str(plugin)}}
+    content = {**config(), "users": [{"name": "u", "user": {"auth-provider": provider}}]}
+    source = source_of(from_kubeconfig(written(tmp_path, content)))
+
+    assert (source.is_followed, source.is_quick) == (True, False)
+    assert [source.ask().header for _ in range(2)] == ["Bearer xx", "Bearer xxx"]

@@ -13,6 +13,7 @@ from raw_server import Connection, RawServer
 
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client import http_stream
 from controller_runtime.client.client import Client
 from controller_runtime.client.http import HTTPTransport
 from controller_runtime.core.errors import APIError, ConnectionLost, DecodeError, ServerError
@@ -250,3 +251,28 @@ def test_one_dead_connection_has_all_kept_ones_closed(connect: Connect) -> None:
         answer = transport.request(PUT, soon())
 
         assert (answer.status, server.accepted) == (200, 4)
+
+
+def test_a_line_without_end_does_not_fill_the_memory(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_stream, "_LONGEST_LINE", 1_000_000)
+
+    def without_end(connection: Connection) -> None:
+        connection.read_request()
+        with contextlib.suppress(OSError):
+            connection.send(CHUNKED)
+            while True:
+                connection.send(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
+
+    with RawServer(HOST, without_end) as server:
+        stream = connect(server.configuration).stream(GET, soon())
+
+        with pytest.raises(ConnectionLost, match="a line without end"):
+            stream.read(soon())
+
+
+def test_a_long_line_is_read_whole(connect: Connect) -> None:
+    line = b"x" * 3_000_000
+    with RawServer(HOST, each(CHUNKED + b"%x\r\n%s\n\r\n0\r\n\r\n" % (len(line) + 1, line))) as server:
+        stream = connect(server.configuration).stream(GET, soon())
+
+        assert [stream.read(soon()), stream.read(soon())] == [[line], None]
