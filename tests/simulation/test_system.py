@@ -72,14 +72,15 @@ def test_a_renewal_that_is_not_bounded_is_found_within_10_seeds_and_shrunk(monke
     assert len(small.script) <= 2 <= len(found.script)
 
 
-def test_a_release_without_a_fresh_look_is_found_within_30_seeds_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_without_a_fresh_look_is_found_within_20_seeds_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """About every sixth seed of this weather does, and every fifteenth of `freezes`: a stop ends what would show it."""
     monkeypatch.setattr(manager, "LeaderElector", ReleasesWithoutLooking)
 
-    found = first_failure(30, "freezes")
+    found = first_failure(20, "standstills")
     small = smallest(found)
 
     assert found.invariant == small.invariant == "one leader at most"
-    assert len(small.script) <= 4 < len(found.script)
+    assert len(small.script) <= 4 <= len(found.script)
 
 
 def test_a_script_repeats_the_very_run_that_wrote_it() -> None:

@@ -132,6 +132,7 @@ PROFILES: Mapping[str, Profile] = {
     "broad": Profile({Kind.CUT: 3, Kind.PAUSE: 3, Kind.JUMP: 1, Kind.CRASH: 2, Kind.STOP: 2}),
     "network": Profile({Kind.CUT: 1}, rates=(0.1, 0.3)),
     "freezes": Profile({Kind.PAUSE: 3, Kind.STOP: 3}, most=20, rates=(0.0, 0.1)),
+    "standstills": Profile({Kind.PAUSE: 1}, rates=(0.0,)),
     "restarts": Profile({Kind.STOP: 3, Kind.CRASH: 1}, most=20, rates=(0.02, 0.1)),
     "calm": Profile({Kind.JUMP: 1}, most=0, rates=(0.0,)),
 }
