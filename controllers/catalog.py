@@ -11,6 +11,8 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UsageError
 from controller_runtime.manager.manager import Manager
 from controllers.apiserver_lease_gc import apiserver_lease_gc
+from controllers.lease_candidate_election import lease_candidate_election
+from controllers.lease_candidate_gc import lease_candidate_gc
 from controllers.node_lifecycle import node_lifecycle
 from controllers.node_ttl import node_ttl
 from controllers.taint_eviction import taint_eviction
@@ -23,11 +25,16 @@ CATALOG: Mapping[str, Constructor] = {
     "apiserver-lease-gc": apiserver_lease_gc,
     "node-lifecycle": node_lifecycle,
     "taint-eviction": taint_eviction,
+    "lease-candidate-election": lease_candidate_election,
+    "lease-candidate-gc": lease_candidate_gc,
 }
 """Every controller that `controllers run` can run; adding one is a line here."""
 
 NAMED_ONLY: frozenset[str] = frozenset({"node-lifecycle", "taint-eviction"})
 """Controllers too forceful to be part of `*` off the embedded server: they must be named."""
+
+HOSTED: frozenset[str] = frozenset({"lease-candidate-election", "lease-candidate-gc"})
+"""Controllers that API servers host: no part of `*`, but there to be named."""
 
 
 def choose(asked: str, *, embedded: bool) -> list[str]:
@@ -43,7 +50,7 @@ def choose(asked: str, *, embedded: bool) -> list[str]:
     names: dict[str, None] = {}
     for name in (part.strip() for part in asked.split(",")):
         if name == "*":
-            names |= dict.fromkeys(n for n in CATALOG if embedded or n not in NAMED_ONLY)
+            names |= dict.fromkeys(n for n in CATALOG if n not in HOSTED and (embedded or n not in NAMED_ONLY))
         elif name in CATALOG:
             names[name] = None
         elif name:

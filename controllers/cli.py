@@ -15,6 +15,7 @@ from controller_runtime.core.log import configure, get_logger
 from controller_runtime.manager.endpoints import NOWHERE
 from controllers import stderr
 from controllers.cli_agent import agent
+from controllers.cli_apiserver import apiserver
 from controllers.cli_hollow import hollow_nodes
 from controllers.cli_lifecycle import given, lifecycle_flags
 
@@ -67,6 +68,11 @@ def cli() -> None:
 )
 @click.option("--leader-elect", is_flag=True, help="Run the controllers only while this replica leads.")
 @click.option(
+    "--coordinated", is_flag=True, help="Stand as a candidate, and lead when lease-candidate-election says so."
+)
+@click.option("--binary-version", metavar="VERSION", help="Of the candidate; this package's by default.")
+@click.option("--emulation-version", metavar="VERSION", help="Likewise; the binary version by default.")
+@click.option(
     "--leader-election-id", metavar="ID", help="Name of the lease that the replicas share; controllers by default."
 )
 @click.option("--leader-election-namespace", metavar="NS", help="Where that lease is; kube-system by default.")
@@ -113,6 +119,7 @@ def run_command(log_format: str, verbose: bool, **options: Any) -> None:
 
 cli.add_command(hollow_nodes)
 cli.add_command(agent)
+cli.add_command(apiserver)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from controller_runtime.api.objects import Request
@@ -23,7 +24,7 @@ class Memory:
         # Guards the two below.
         self._lock = host.lock("election memory")
         self._seen: dict[Request, tuple[object, float]] = {}
-        self._told: dict[Request, frozenset[Problem]] = {}
+        self._found: dict[Request, dict[Problem, float]] = {}  # and since when; infinity: told
 
     def unchanged_for(self, lease: Request, renewal: object) -> float:
         """Seconds for which its last renewal has been this one, as far as we know."""
@@ -36,12 +37,14 @@ class Memory:
         return now - since
 
     def news(self, lease: Request, problems: Iterable[Problem]) -> list[Problem]:
-        """Those of `problems` that it had not before; the others are forgotten, so that they are news again."""
-        found = dict.fromkeys(problems)
+        """Those of `problems` that are to be told now: once each, until it is gone and comes again."""
+        now = self._host.monotonic()
         with self._lock:
-            told = self._told.get(lease, frozenset())
-            self._told[lease] = frozenset(found)
-        return [problem for problem in found if problem not in told]
+            before = self._found.get(lease, {})
+            found = {problem: before.get(problem, now) for problem in problems}
+            due = [problem for problem, since in found.items() if now - since >= problem.patience]
+            self._found[lease] = {**found, **dict.fromkeys(due, math.inf)}
+        return due
 
     def knows(self, lease: Request) -> bool:
         """Whether it is watched."""
@@ -52,4 +55,4 @@ class Memory:
         """It is gone, or no election's."""
         with self._lock:
             self._seen.pop(lease, None)
-            self._told.pop(lease, None)
+            self._found.pop(lease, None)

@@ -87,12 +87,14 @@ class Problem:
         message: For people.
         candidate: Whose it is; empty if it is the lease's.
         is_wrong: Whether somebody should mend it.
+        patience: Seconds that it has to last before it is told.
     """
 
     reason: str
     message: str
     candidate: str = ""
     is_wrong: bool = True
+    patience: float = 0.0
 
 
 @attrs.frozen
@@ -254,4 +256,5 @@ def _oddities(
             text = f"strategy {strategy} is not known here: somebody else has to elect the holder"
             yield Problem("ForeignStrategy", text, is_wrong="/" not in strategy)
     if lease is not None and not lease.is_free(now) and lease.holder not in {c.name for c in candidates}:
-        yield Problem("HolderIsNoCandidate", f"the lease is held by {lease.holder}, which is no candidate for it")
+        text = f"the lease is held by {lease.holder}, which is no candidate for it"
+        yield Problem("HolderIsNoCandidate", text, patience=AGAIN)  # who stops withdraws before it lets go

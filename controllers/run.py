@@ -16,14 +16,15 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
-from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.endpoints import NOWHERE, Endpoints
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
-from controllers import catalog
+from controllers import catalog, hosting
 from controllers.hollow_control import add_hollow_nodes
 from controllers.lean import keep_little
+from controllers.lease_candidate_election import NAME as ELECTION
 from controllers.lookout import Lookout
 from controllers.node_lifecycle import NAME as NODE_LIFECYCLE
 from controllers.node_lifecycle_config import LifecycleConfig
@@ -47,6 +48,9 @@ class RunOptions:
     toleration_seconds: int | None = None
     allow_fake_nodes: bool = False
     leader_elect: bool = False
+    coordinated: bool = False
+    binary_version: str | None = None
+    emulation_version: str | None = None
     leader_election_id: str | None = None
     leader_election_namespace: str | None = None
     workers: int | None = None
@@ -91,7 +95,7 @@ def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
     if options.toleration_seconds is not None and not options.pods:
         raise UsageError("--toleration-seconds needs --pods: it says how long they stay on a node that is lost")
     names = catalog.choose("*" if options.controllers is None else options.controllers, embedded=embedded)
-    leader_election, lifecycle = _leader_election(options), _lifecycle(options, names)
+    leader_election, lifecycle = _leader_election(options, names), _lifecycle(options, names)
     return Plan(embedded, options.kubeconfig, options.context, names, leader_election, lifecycle)
 
 
@@ -110,20 +114,37 @@ def _lifecycle(options: RunOptions, names: list[str]) -> LifecycleConfig:
         raise UsageError(str(error)) from error
 
 
-def _leader_election(options: RunOptions) -> LeaderElectionConfig | None:
+def _leader_election(options: RunOptions, names: list[str]) -> LeaderElectionConfig | None:
     """How replicas of this command elect their leader.
 
     Raises:
-        UsageError: The lease is named, but not asked for.
+        UsageError: Something of it is said, but not asked for; or who elects would wait to be elected.
     """
+    if options.coordinated and not options.leader_elect:
+        raise UsageError("--coordinated needs --leader-elect: add it")
+    if (options.binary_version or options.emulation_version) and not options.coordinated:
+        raise UsageError("--binary-version and --emulation-version need --coordinated: they are a candidate's")
+    if options.coordinated and ELECTION in names:
+        raise UsageError(
+            f"{ELECTION} cannot be led by an election of its own: run it with --leader-elect alone"
+        )
     if options.leader_elect:
         return LeaderElectionConfig(
             name=options.leader_election_id or "controllers",
             namespace=options.leader_election_namespace or "kube-system",
+            coordinated=_candidacy(options) if options.coordinated else None,
         )
     if options.leader_election_id or options.leader_election_namespace:
         raise UsageError("--leader-election-id and --leader-election-namespace need --leader-elect: add it")
     return None
+
+
+def _candidacy(options: RunOptions) -> Candidacy:
+    versions = {"binary_version": options.binary_version, "emulation_version": options.emulation_version}
+    try:
+        return Candidacy(**{name: version for name, version in versions.items() if version is not None})
+    except ValueError as error:
+        raise UsageError(f"no candidate: {error}") from error
 
 
 def run(options: RunOptions) -> None:
@@ -144,7 +165,9 @@ def run(options: RunOptions) -> None:
         signals = stack.enter_context(handled_signals(host, stop))
         kubeconfig, title = todo.kubeconfig, f"cluster of {todo.kubeconfig or 'this pod'}"
         if todo.embedded:
-            server = stack.enter_context(APIServerProcess(host))
+            here = ",".join(name for name in hosting.HOSTED if name not in todo.names)
+            program = ("controllers", "apiserver", "--hosted", here)
+            server = stack.enter_context(APIServerProcess(host, program=program))
             kubeconfig, title = server.kubeconfig, "embedded API server"
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
         manager = Manager.from_kubeconfig(kubeconfig, todo.context, grace=GRACE, leader_election=todo.leader_election)

@@ -14,7 +14,7 @@ from controller_runtime.core import errors
 
 PUBLIC = {
     # run
-    "Manager", "LeaderElectionConfig", "Host", "Clock", "SystemHost", "Stop", "__version__",
+    "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "__version__",
     # write a controller
     "Controller", "Reconciler", "Request", "Result", "TerminalError", "Channel", "reconcile_deadline",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
@@ -24,7 +24,7 @@ PUBLIC = {
     "changed", "all_of", "any_of", "negate", "matches",
     # read and write
     "Lister", "OwnWrites", "edited", "without",
-    "Client", "PatchType", "FieldValidation", "Resource", "NODES", "PODS", "LEASES", "NAMESPACES", "EVENTS",
+    "Client", "PatchType", "FieldValidation", "Resource", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
     "EventRecorder", "EventAPI",

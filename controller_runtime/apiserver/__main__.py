@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from socket import gethostname
 
@@ -18,6 +18,7 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell_identity import kept_identity, new_identity
 from controller_runtime.apiserver.shell_process import ProcessOptions, run
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host
 from controller_runtime.core.system import SystemHost
 
 
@@ -47,6 +48,22 @@ def command(
     exit_with_parent: bool,
 ) -> None:
     """Serve until stopped; see the command's help."""
+    serve(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent)
+
+
+Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
+"""Does something in the server's process while it serves; is told the token that the server takes."""
+
+
+def serve(
+    port: int,
+    kubeconfig_out: Path | None,
+    data_dir: Path | None,
+    audit_log_path: Path | None,
+    exit_with_parent: bool,
+    beside: Beside | None = None,
+) -> None:
+    """Serve until stopped, as the command is asked to; with what is to be done `beside`."""
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
@@ -57,6 +74,8 @@ def command(
         handler: Handler = server
         if audit_log_path is not None:
             handler = stack.enter_context(AuditedHandler(host, server, audit_log_path))
+        if beside is not None:
+            stack.enter_context(beside(host, server, identity.token))
         run(handler, identity, options, click.echo, lease)
 
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,7 +22,7 @@ _ERRORS = "errors"  # the name of the file, beside the kubeconfig
 
 
 class APIServerProcess:
-    """Starts `python -m controller_runtime.apiserver`, and stops it.
+    """Starts `python -m controller_runtime.apiserver`, or a program that takes the same options, and stops it.
 
     The server ends when this process does, however that ends: it watches the pipe on
     its standard input. It runs in a session of its own, so Ctrl-C in the terminal
@@ -31,14 +32,22 @@ class APIServerProcess:
         clock: Bounds the wait for the server.
         arguments: Further arguments of the command, such as `--data-dir DIR`.
         start_timeout: Seconds the server may take to be ready.
+        program: What `python -m` runs, and its first arguments.
 
     Threads: one owner.
     """
 
-    def __init__(self, clock: Clock, *arguments: str, start_timeout: float = 20.0) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *arguments: str,
+        start_timeout: float = 20.0,
+        program: Sequence[str] = ("controller_runtime.apiserver",),
+    ) -> None:
         self._clock = clock
         self._arguments = arguments
         self._start_timeout = start_timeout
+        self._program = program
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -63,7 +72,7 @@ class APIServerProcess:
             ControllerRuntimeError: It ended or was not ready in time; the message has its last words.
         """
         self._folder = Path(tempfile.mkdtemp(prefix="controller-runtime-"))
-        command = [sys.executable, "-m", "controller_runtime.apiserver", "--exit-with-parent"]
+        command = [sys.executable, "-m", *self._program, "--exit-with-parent"]
         command += ["--kubeconfig-out", str(self.kubeconfig), *self._arguments]
         with (self._folder / _ERRORS).open("wb") as errors:  # a pipe that nobody reads would stop it once it is full
             self._process = subprocess.Popen(

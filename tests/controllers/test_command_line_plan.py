@@ -58,6 +58,20 @@ def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
             id="fake nodes on a cluster",
         ),
         pytest.param({"leader_election_id": "x"}, "need --leader-elect", id="a lease nobody asked for"),
+        pytest.param({"coordinated": True}, "--coordinated needs --leader-elect", id="no election to coordinate"),
+        pytest.param(
+            {"leader_elect": True, "binary_version": "1.0"}, "need --coordinated", id="a version of no candidate"
+        ),
+        pytest.param(
+            {"leader_elect": True, "coordinated": True, "binary_version": "new"},
+            "no candidate: binary_version",
+            id="no version",
+        ),
+        pytest.param(
+            {"leader_elect": True, "coordinated": True, "controllers": "lease-candidate-election"},
+            "cannot be led by an election of its own",
+            id="who elects waits to be elected",
+        ),
         pytest.param({"controllers": "node-tlt"}, "did you mean 'node-ttl'", id="misspelt name"),
         pytest.param({"controllers": "xyz"}, "there are: node-ttl", id="unknown name"),
         pytest.param({"controllers": " , "}, "names nothing", id="no name"),
@@ -80,3 +94,15 @@ def test_replicas_share_a_lease_only_if_asked_to() -> None:
 def test_names_are_taken_once_and_in_the_order_given() -> None:
     assert decide(controllers="node-ttl, *,node-ttl").names[0] == "node-ttl"
     assert decide(controllers="node-ttl, node-ttl").names == ["node-ttl"]
+
+
+def test_a_candidate_says_what_it_is() -> None:
+    decided = decide(leader_elect=True, coordinated=True, binary_version="1.36.2", emulation_version="v1.35")
+
+    assert decided.leader_election.coordinated.binary_version == "1.36.2"
+    assert decided.leader_election.coordinated.emulation_version == "1.35.0"
+
+
+def test_what_the_server_hosts_is_no_part_of_everything_but_can_be_named() -> None:
+    assert "lease-candidate-election" not in decide().names
+    assert decide(controllers="lease-candidate-election").names == ["lease-candidate-election"]

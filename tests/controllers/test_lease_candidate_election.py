@@ -363,11 +363,24 @@ def test_a_holder_that_is_no_candidate_is_told_of_and_asked_to_give_way(
     assert ("HolderIsNoCandidate", "Lease", "lease") in world.events()
 
 
+def test_a_holder_that_withdraws_before_it_lets_go_is_nothing_to_tell(world: World) -> None:
+    world.candidate("a")
+    world.hold("a")
+    world.candidate("b", "1.35.0")
+    world.client.delete(LEASE_CANDIDATES, Request("a", "default"))
+    world.sim.advance(1.0)
+    world.hold("", strategy=None, preferredHolder=None)
+
+    assert world.holder() == "b"
+    assert world.events() == []
+
+
 def test_what_was_mended_and_goes_wrong_again_is_news_again(world: World, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         for _ in range(2):
             world.hold("stranger")
             world.candidate("a")
+            world.sim.advance(11.0)
             world.hold("a")
             world.client.delete(LEASE_CANDIDATES, Request("a", "default"))
             world.sim.settle()
@@ -423,7 +436,7 @@ def test_leases_that_are_no_elections_are_not_remembered(world: World) -> None:
     world.sim.settle()
 
     assert not memory._seen
-    assert not memory._told
+    assert not memory._found
 
 
 def test_a_lease_is_watched_on_though_its_candidates_are_gone(world: World) -> None:
