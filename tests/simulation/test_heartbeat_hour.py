@@ -62,7 +62,7 @@ class CountingTransport:
 
 
 @pytest.mark.parametrize(
-    "count", [50, pytest.param(5000, marks=[pytest.mark.long, pytest.mark.timeout(3000)])], ids=lambda count: str(count)
+    "count", [20, pytest.param(5000, marks=[pytest.mark.long, pytest.mark.timeout(3000)])], ids=lambda count: str(count)
 )
 def test_in_an_hour_every_lease_is_renewed_every_10_seconds_and_nothing_else_is_asked(count: int) -> None:
     with Simulation(0, switch_chance=0.05) as sim:
@@ -71,7 +71,8 @@ def test_in_an_hour_every_lease_is_renewed_every_10_seconds_and_nothing_else_is_
         transport = CountingTransport(host, InProcessTransport(host, server))
         with EmbeddedCluster(host, server=server, transport=transport) as cluster:
             manager = cluster.manager
-            manager.add(HollowNodes(host, manager.client, count, nodes=manager.informer(NODES), workers=2))
+            # An answer takes no time here, so one worker is enough; each more is woken for nothing.
+            manager.add(HollowNodes(host, manager.client, count, nodes=manager.informer(NODES), workers=1))
             cluster.start()
             sim.advance(15.0)
             transport.beats.clear()
