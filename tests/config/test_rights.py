@@ -17,8 +17,9 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease, a_node, a_pod
 from controllers.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
 from controllers.hollow_nodes import HollowNodes, Selection
-from controllers.hollow_pods import HollowPods
+from controllers.hollow_pods import HollowPods, PodMaker
 from controllers.node_lease import NAMESPACE, node_lease
+from controllers.taint_eviction import taint_eviction
 
 RIGHTS = Path(__file__).resolve().parents[2] / "config" / "rights"
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -79,13 +80,15 @@ def run_hollow_nodes(sim: Simulation, cluster: EmbeddedCluster) -> None:
     nodes = HollowNodes(cluster.host, manager.client, 2, nodes=manager.informer(NODES))
     manager.add(nodes)
     manager.add(HollowPods(manager, nodes.is_running))
+    manager.add(PodMaker(cluster.host, manager.client, 1, 2))
     cluster.start()
     sim.advance(20.0)
     user.create(PODS, a_pod("p", node="hollow-00000"))
     sick = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
     user.patch(NODES, Request("hollow-00001"), sick, type=PatchType.STRATEGIC, subresource="status")
     sim.advance(20.0)
-    user.delete(PODS, Request("p", "default"))
+    for pod in ("p", "hollow-pod-00000"):
+        user.delete(PODS, Request(pod, "default"))
     everybody = Selection(random=2)
     nodes.kill(everybody)
     nodes.revive(everybody)
@@ -94,12 +97,27 @@ def run_hollow_nodes(sim: Simulation, cluster: EmbeddedCluster) -> None:
     assert user.list(PODS) == []
 
 
+def run_taint_eviction(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    user = cluster.user
+    user.create(NODES, a_node("n"))
+    user.create(PODS, a_pod("p", node="n"))
+    cluster.manager.add(taint_eviction(cluster.manager))
+    cluster.start()
+    for key in ("node.kubernetes.io/unreachable", "", "node.kubernetes.io/not-ready", "", "dedicated"):
+        taints = [{"key": key, "effect": "NoExecute"}] if key else None
+        user.patch(NODES, Request("n"), {"spec": {"taints": taints}})
+        sim.advance(10.0)
+    sim.advance(3600.0)
+    assert all("deletionTimestamp" in pod["metadata"] for pod in user.list(PODS, view=dict))
+
+
 @pytest.mark.parametrize(
     ("files", "run"),
     [
         pytest.param(["apiserver-lease-gc"], run_lease_gc, id="apiserver-lease-gc"),
         pytest.param(["node-lease"], run_node_lease, id="node-lease"),
         pytest.param(["node-lease", "hollow-nodes"], run_hollow_nodes, id="hollow-nodes"),
+        pytest.param(["taint-eviction"], run_taint_eviction, id="taint-eviction"),
     ],
 )
 def test_what_is_asked_for_is_granted_and_nothing_else(
