@@ -202,11 +202,12 @@ class LifecycleCluster:
         return [f"{w.method} {w.path.removeprefix('/api/v1/')}" for w in found if "/events" not in w.path]
 
     def _beat(self) -> None:
+        now = self.sim.time + 1e-6  # the simulation counts nanoseconds, and sums of floats do not
         for name, kubelet in self.kubelets.items():
-            if kubelet.renews is not None and kubelet.next_renewal <= self.sim.time:
+            if kubelet.renews is not None and kubelet.next_renewal <= now:
                 self.renew(name, kubelet.skew)
                 kubelet.next_renewal += kubelet.renews
-            if kubelet.posts is not None and kubelet.next_post <= self.sim.time:
+            if kubelet.posts is not None and kubelet.next_post <= now:
                 self.post(name, kubelet.skew, **kubelet.says)
                 kubelet.next_post += kubelet.posts
         self.sim.settle()
