@@ -22,8 +22,8 @@ def manager(host: Host, runs: int) -> list[Row]:
         _row("write to reconcile, in process", runs, {"median_ms": "<= 0.2"}, "manager_latency", str(EVENTS), "0"),
         _row("write to reconcile, one busy thread", runs, {}, "manager_latency", str(EVENTS), "1"),
         _idle(host),
-        _failover(host, "SIGKILL", {"s": "<= 17"}),
-        _failover(host, "SIGTERM", {"s": "<= 2"}),
+        _failover(host, 1, "SIGKILL", {"s": "<= 17"}),
+        _failover(host, runs, "SIGTERM", {"s": "<= 2"}),
     ]
 
 
@@ -42,8 +42,11 @@ def _idle(host: Host) -> Row:
         return budgeted("idle manager, 10 controllers", _OURS, peer, {"cores": "<= 0.002"})
 
 
-def _failover(host: Host, how: str, budgets: dict[str, str]) -> Row:
-    """The lease's usual 15, 10 and 2 seconds."""
-    with APIServerProcess(host) as server:
-        peer = _running("failover", str(server.kubeconfig), how)
-        return budgeted(f"failover, leader ended by {how}", _OURS, peer, budgets)
+def _failover(host: Host, runs: int, how: str, budgets: dict[str, str]) -> Row:
+    """The lease's usual 15, 10 and 2 seconds; by chance the others have just looked, or are about to."""
+
+    def measure() -> Figures:
+        with APIServerProcess(host) as server:
+            return run_peer("benchmarks.peers.failover", str(server.kubeconfig), how)
+
+    return budgeted(f"failover, leader ended by {how}", _OURS, lambda: repeated(runs, measure), budgets)
