@@ -15,6 +15,8 @@ from controllers.node_lease import REQUEST_TIMEOUT, node_lease
 
 COMPONENT = "node-agent"
 """Who reports the events."""
+RENEWED_AFTER = 0.25
+"""Of its duration a lease is renewed."""
 
 
 def add_node_agent(manager: Manager, observer: Observer, settings: Settings) -> NodeReporter:
@@ -37,7 +39,12 @@ def add_node_agent(manager: Manager, observer: Observer, settings: Settings) -> 
         on_repeated_failure=manager.transport.close,
     )
     heartbeat = node_lease(
-        manager.host, manager.client, settings.name, on_repeated_heartbeat_failure=manager.transport.close
+        manager.host,
+        manager.client,
+        settings.name,
+        duration=settings.lease_duration,
+        renew_interval=settings.lease_duration * RENEWED_AFTER,
+        on_repeated_heartbeat_failure=manager.transport.close,
     )
     manager.add(recorder)
     manager.add(reporter)

@@ -32,6 +32,7 @@ from controllers.agent_settings import (
     parse_reserved,
     parse_taints,
 )
+from controllers.node_lease import DURATION
 from controllers.reach import GRACE, reach
 from controllers.signals import handled_signals
 
@@ -60,6 +61,7 @@ class AgentOptions:
     eviction_pressure_transition_period: float = 300.0
     node_status_update_frequency: float | None = None
     node_status_report_frequency: float | None = None
+    node_lease_duration_seconds: int = DURATION
     shutdown_grace_period: float = 0.0
     root_dir: str = "/"
     duration: float | None = None
@@ -91,6 +93,7 @@ def settings_of(options: AgentOptions, hostname: str) -> Settings:
         pressure_hold=options.eviction_pressure_transition_period,
         update_interval=update or 10.0,
         report_interval=report_interval,
+        lease_duration=options.node_lease_duration_seconds,
         shutdown_grace=options.shutdown_grace_period,
         root=options.root_dir,
     )

@@ -12,6 +12,7 @@ import attrs
 from controller_runtime.api.names import label_value_problems, qualified_name_problems, subdomain_problems
 from controller_runtime.core.errors import UsageError
 from controllers.agent_pressure import DEFAULTS, HOLD, Threshold
+from controllers.node_lease import DURATION
 from controllers.quantities import parse_quantity
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -41,6 +42,7 @@ class Settings:
         pressure_hold: Seconds that a shortage counts after it was seen last.
         update_interval: Seconds between two looks at the machine.
         report_interval: Seconds between two posts of an unchanged status; None is a kubelet's own.
+        lease_duration: Seconds that a renewal of its lease counts; it is renewed four times as often.
         shutdown_grace: Seconds that the last word, Ready=False, may take; 0: none is said.
         root: A folder on the file system that pods would use.
 
@@ -62,6 +64,7 @@ class Settings:
     pressure_hold: float = HOLD
     update_interval: float = 10.0
     report_interval: float = 300.0
+    lease_duration: int = DURATION
     shutdown_grace: float = 0.0
     root: str = "/"
 

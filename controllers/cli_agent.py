@@ -76,6 +76,14 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
     help="Between two posts of an unchanged status; 300 by default, or the update frequency if that is given.",
 )
 @click.option(
+    "--node-lease-duration-seconds",
+    type=click.IntRange(min=1),
+    default=40,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a renewal of its lease counts; it is renewed four times as often.",
+)
+@click.option(
     "--shutdown-grace-period",
     type=click.FloatRange(min=0),
     default=0.0,

@@ -52,6 +52,7 @@ def node_lease(
     client: Client,
     node_name: str,
     *,
+    duration: int = DURATION,
     renew_interval: float = RENEW_INTERVAL,
     on_repeated_heartbeat_failure: Callable[[], None] | None = None,
     is_quiet: bool = False,
@@ -62,16 +63,17 @@ def node_lease(
         host: What it runs on.
         client: Writes the lease and reads the Node.
         node_name: Name of the Node, of its lease and of the lease's holder.
+        duration: Seconds that a renewal counts; a kubelet's by default.
         renew_interval: As for `LeaseHeartbeat`; a kubelet's by default.
         on_repeated_heartbeat_failure: As for `LeaseHeartbeat`.
         is_quiet: As for `LeaseHeartbeat`.
     """
-    client = client.within(REQUEST_TIMEOUT)
+    client = client.within(min(REQUEST_TIMEOUT, duration))
     return LeaseHeartbeat(
         host,
         client,
         holder_identity=node_name,
-        lease_duration_seconds=DURATION,
+        lease_duration_seconds=duration,
         renew_interval=renew_interval,
         lease_namespace=NAMESPACE,
         on_repeated_heartbeat_failure=on_repeated_heartbeat_failure,

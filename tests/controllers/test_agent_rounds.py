@@ -254,6 +254,16 @@ def test_a_status_that_hangs_holds_up_no_renewal(sim: Simulation, bench: AgentBe
     bench.end()
 
 
+def test_a_shorter_lease_is_renewed_as_much_more_often(sim: Simulation) -> None:
+    bench = AgentBench(sim, lease_duration=8)
+    bench.start(60.0)
+
+    renewals = [each.at for each in bench.asked() if each.what == "PUT leases"]
+    assert all(2.0 <= b - a <= 2.08 for a, b in pairwise(renewals))
+    assert bench.world.get(LEASES, Request(NAME, NAMESPACE), dict)["spec"]["leaseDurationSeconds"] == 8
+    bench.end()
+
+
 @pytest.mark.scenario("B-30")
 def test_a_reboot_is_told_once(sim: Simulation, bench: AgentBench) -> None:
     """Given another boot id than the stored one, one Rebooted event is written and none after it."""
