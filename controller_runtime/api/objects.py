@@ -33,6 +33,11 @@ class Request(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+Key = tuple[str, str]
+"""What a `Request` equals and is found by, as a plain tuple: those of text the garbage collector leaves alone, while a
+hundred thousand requests would cost each full collection about ten milliseconds."""
+
+
 class OwnerReference(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     """Who an object belongs to."""
 
@@ -114,6 +119,11 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
     def request(self) -> Request:
         """The object's own name, as a request."""
         return Request(self.name, self.namespace)
+
+    @property
+    def key(self) -> Key:
+        """What `request` equals, for dicts that hold many."""
+        return self.name, self.namespace
 
     @property
     def meta(self) -> ObjectMeta:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, Key
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.recovery import Failure, State, classify, recovery
 from controller_runtime.cache.transforms import Transform, transformed
@@ -47,7 +47,7 @@ class Sink(Protocol):
     def kept(self, cached: Cached) -> Cached:
         """The object already there in place of an equal one."""
 
-    def replace(self, objects: dict[Request, Cached], version: str) -> object:
+    def replace(self, objects: dict[Key, Cached], version: str) -> object:
         """This is the whole collection now."""
 
     def apply(self, event: WatchEvent) -> object:
@@ -102,7 +102,7 @@ class Reflector:
         self._version = ""  # that of the last event, whatever it was: the server's order counts
         self._most_recent = False  # until a list succeeds
         self._fruitless = 0
-        self._initial: dict[Request, Cached] = {}  # a streamed list, as far as it has come
+        self._initial: dict[Key, Cached] = {}  # a streamed list, as far as it has come
         self._watching_since: float | None = None
         self._is_doubtful = False  # the watch was taken up, and nothing good came of it
         self.state = self._relist
@@ -130,7 +130,7 @@ class Reflector:
 
     def _list(self, stop: Stop) -> None:
         self.lists += 1
-        objects: dict[Request, Cached] = {}
+        objects: dict[Key, Cached] = {}
         version = ""
         for page in self._source.pages(self._wanted()):
             if stop.is_set():
@@ -140,7 +140,7 @@ class Reflector:
                 if isinstance(found, Undecodable):
                     self._skip(found)
                 else:
-                    objects[found.request] = self._sink.kept(found)
+                    objects[found.key] = self._sink.kept(found)
         self._complete(objects, version)
 
     def _watch(self, stop: Stop) -> None:
@@ -207,14 +207,14 @@ class Reflector:
         """Take in one event of a streamed list, which tells of changes too."""
         match event:
             case WatchEvent(type=EventType.DELETED, cached=Cached() as cached):
-                self._initial.pop(cached.request, None)
+                self._initial.pop(cached.key, None)
             case WatchEvent(cached=Cached() as cached):
-                self._initial[cached.request] = self._sink.kept(cached)
+                self._initial[cached.key] = self._sink.kept(cached)
             case WatchEvent(initial_events_end=True):
                 objects, self._initial = self._initial, {}
                 self._complete(objects, event.version)
 
-    def _complete(self, objects: dict[Request, Cached], version: str) -> None:
+    def _complete(self, objects: dict[Key, Cached], version: str) -> None:
         self._version = version
         self._heard()
         if self.state is State.STREAMING:  # the stream goes on as a watch

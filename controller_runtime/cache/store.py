@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from controller_runtime.api.objects import Cached, ObjectMeta, Request
+from controller_runtime.api.objects import Cached, Key, ObjectMeta, Request
 from controller_runtime.api.versions import compare_versions, newest
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.core.host import Host
@@ -50,32 +50,32 @@ IndexFunction = Callable[[Cached], Iterable[str]]
 
 
 class Index:
-    """Requests by the values of one index function. Threads: its store's lock guards it."""
+    """Names by the values of one index function. Threads: its store's lock guards it."""
 
     def __init__(self, values_of: IndexFunction) -> None:
         self._values_of = values_of
         # A value is here only if some object has it; dicts for sets, because they keep an order.
-        self.requests: dict[str, dict[Request, None]] = {}
+        self.keys: dict[str, dict[Key, None]] = {}
 
     def values(self, cached: Cached | None) -> tuple[str, ...]:
         """What the function says of an object; calls code that is not ours, so never under the lock."""
         return () if cached is None else tuple(self._values_of(cached))
 
-    def move(self, request: Request, old: tuple[str, ...], new: tuple[str, ...]) -> None:
+    def move(self, key: Key, old: tuple[str, ...], new: tuple[str, ...]) -> None:
         """Take the object from its old values to its new ones."""
         for value in old:
-            holders = self.requests.get(value, {})
-            holders.pop(request, None)
+            holders = self.keys.get(value, {})
+            holders.pop(key, None)
             if not holders:  # else values that come and go would pile up
-                self.requests.pop(value, None)
+                self.keys.pop(value, None)
         for value in new:
-            self.requests.setdefault(value, {})[request] = None
+            self.keys.setdefault(value, {})[key] = None
 
-    def over(self, objects: Mapping[Request, Cached]) -> Index:
+    def over(self, objects: Mapping[Key, Cached]) -> Index:
         """A new index by the same function over `objects`."""
         fresh = Index(self._values_of)
-        for request, cached in objects.items():
-            fresh.move(request, (), self.values(cached))
+        for key, cached in objects.items():
+            fresh.move(key, (), self.values(cached))
         return fresh
 
 
@@ -99,7 +99,7 @@ class Store:
         self._host = host
         # Guards everything below; whoever waits for a version waits on it.
         self._condition = host.condition(label)
-        self._objects: dict[Request, Cached] = {}
+        self._objects: dict[Key, Cached] = {}
         self._indices: dict[str, Index] = {}
         self._version = ""
         self._filled = False
@@ -135,8 +135,8 @@ class Store:
             KeyError: There is no such index.
         """
         with self._condition:
-            requests = self._indices[name].requests.get(value, {})
-            return tuple(self._objects[request] for request in requests)
+            keys = self._indices[name].keys.get(value, {})
+            return tuple(self._objects[key] for key in keys)
 
     def index_values(self, name: str) -> tuple[str, ...]:
         """The distinct values in the index `name`.
@@ -145,7 +145,7 @@ class Store:
             KeyError: There is no such index.
         """
         with self._condition:
-            return tuple(self._indices[name].requests)
+            return tuple(self._indices[name].keys)
 
     def wait_for(self, version: str, timeout: float) -> bool:
         """Wait until the store has reached `version`, such as a write returned; True if it has in `timeout` seconds."""
@@ -181,7 +181,7 @@ class Store:
 
     def kept(self, cached: Cached) -> Cached:
         """The object the store holds in place of an equal one, so that a relist need not double the memory."""
-        held = self.get(cached.request)
+        held = self._objects.get(cached.key)  # without the lock: nobody else writes
         return held if held is not None and held.raw == cached.raw else cached
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
@@ -205,8 +205,8 @@ class Store:
         if event.cached is None:
             self._commit(event.version)
             return None
-        request = event.cached.request
-        old = self._objects.get(request)
+        key = event.cached.key
+        old = self._objects.get(key)
         new = None if event.type is EventType.DELETED else event.cached
         if old is not None and compare_versions(event.version, old.resource_version) < 0:
             return None
@@ -216,18 +216,18 @@ class Store:
         moves = [(index, index.values(old), index.values(new)) for index in self._indices.values()]
         with self._condition:
             if new is None:
-                del self._objects[request]
+                del self._objects[key]
             else:
-                self._objects[request] = new
+                self._objects[key] = new
             for index, before, after in moves:
-                index.move(request, before, after)
+                index.move(key, before, after)
             self._version = newest(self._version, event.version)
             self._condition.notify_all()
         if old is not None and new is not None and _same(old, new):
             return None
         return Delta(old, new)
 
-    def replace(self, objects: dict[Request, Cached], version: str) -> list[Delta]:
+    def replace(self, objects: dict[Key, Cached], version: str) -> list[Delta]:
         """Take in a whole list; returns exactly what differs, deletions first.
 
         The dict becomes the store's own.
@@ -238,9 +238,9 @@ class Store:
         went_back = compare_versions(version, self._version) < 0
         initial = not self._filled
         held = self._objects
-        deltas = [Delta(old, None) for request, old in held.items() if request not in objects]
-        for request, new in objects.items():
-            old = held.get(request)
+        deltas = [Delta(old, None) for key, old in held.items() if key not in objects]
+        for key, new in objects.items():
+            old = held.get(key)
             # In a history that was reset, one version can name two states.
             if old is None or not _same(old, new) or (went_back and old.raw != new.raw):
                 deltas.append(Delta(old, new, initial))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controller_runtime.api.objects import Cached, Request, cached_from_bytes
+from controller_runtime.api.objects import Cached, Key, cached_from_bytes
 from controller_runtime.client.decoding import EventType, WatchEvent
 
 
@@ -26,9 +26,9 @@ def cached(name: str, version: int, *, uid: str = "", **labels: str) -> Cached:
     return cached_from_bytes(packed(node(name, version, uid=uid, **labels)))
 
 
-def listed(*objects: Cached) -> dict[Request, Cached]:
+def listed(*objects: Cached) -> dict[Key, Cached]:
     """What a list of these hands to the store."""
-    return {obj.request: obj for obj in objects}
+    return {obj.key: obj for obj in objects}
 
 
 def added(obj: Cached) -> WatchEvent:

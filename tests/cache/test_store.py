@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -266,3 +268,15 @@ def test_waiting_for_a_version_ends_with_a_list_that_has_it(sim: Simulation) -> 
     sim.settle()
 
     assert reached == [True]
+
+
+def test_what_a_store_holds_is_nothing_to_the_garbage_collector(store: Store) -> None:
+    """So a hundred thousand objects do not lengthen its pauses."""
+    store.add_index("name", lambda obj: [obj.name])
+    store.replace(listed(*(cached(f"n{i}", i + 1) for i in range(100))), "100")
+    store.apply(added(cached("late", 101)))
+    gc.collect()
+
+    names = next(iter(store._indices["name"].keys.values()))
+    assert not any(gc.is_tracked(thing) for pair in store._objects.items() for thing in pair)
+    assert not any(gc.is_tracked(name) for name in names)

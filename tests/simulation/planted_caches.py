@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, Key
 from controller_runtime.cache.recovery import State
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Delta, Store
@@ -45,5 +45,5 @@ class BelievesInItsVersion(Reflector):
 class TellsOfNoDeletions(Store):
     """A relist that takes in what is there, and says nothing of what is not any more."""
 
-    def replace(self, objects: dict[Request, Cached], version: str) -> list[Delta]:
+    def replace(self, objects: dict[Key, Cached], version: str) -> list[Delta]:
         return [delta for delta in super().replace(objects, version) if delta.new is not None]
