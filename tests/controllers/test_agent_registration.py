@@ -96,6 +96,23 @@ def test_the_annotation_of_volumes_is_brought_to_date(
     bench.end()
 
 
+def test_a_node_made_just_now_is_not_taken_from_a_cache_that_holds_its_predecessor(sim: Simulation) -> None:
+    bench = AgentBench(sim)
+    an_existing_node(bench)
+    bench.lines_of_the_watch = 2  # the old Node, and the end of the list
+
+    bench.start()
+    bench.world.delete(NODES, Request(NAME))
+    sim.advance(0.2)
+
+    assert [each.what for each in bench.asked() if "nodes" in each.what] == [
+        "POST nodes",
+        "GET nodes",
+        "PATCH nodes/status",
+    ]
+    bench.end()
+
+
 @pytest.mark.scenario("B-05")
 @pytest.mark.parametrize("answer", [pytest.param(FORBIDDEN, id="forbidden"), pytest.param(EXISTS, id="exists")])
 def test_a_node_that_may_not_or_need_not_be_made_is_read(sim: Simulation, answer: Fault) -> None:

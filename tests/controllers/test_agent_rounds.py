@@ -9,15 +9,22 @@ from itertools import pairwise
 import attrs
 import pytest
 from agent_bench import GI, MACHINE, NAME, AgentBench, Asked
-from beating import ERROR
+from beating import ERROR, answered
 
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.faults import LostRequest
+from controller_runtime.core.log import fields_of
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
+from controllers.agent import add_node_agent
 from controllers.agent_reporter import TRIES
 from controllers.agent_run import AgentOptions, settings_of
+from controllers.agent_settings import Settings
 from controllers.node_lease import NAMESPACE
+
+OVERLOADED = answered(429, "TooManyRequests", details={"retryAfterSeconds": 3})
 
 
 @pytest.fixture
@@ -143,6 +150,18 @@ def test_a_server_that_is_silent_is_asked_five_times_a_round_and_hangs_nothing(
 
     assert bench.hooks >= 4
     assert bench.node()["status"]["capacity"]["memory"] == "16Gi"
+    bench.end()
+
+
+def test_a_server_that_asks_for_patience_is_given_it(sim: Simulation) -> None:
+    bench = AgentBench(sim)
+    bench.faults["POST nodes"].append(OVERLOADED)
+    bench.faults["PATCH nodes/status"].append(OVERLOADED)
+
+    bench.start(20.0)
+
+    times = [each.at for each in bench.asked() if each.what in ("POST nodes", "PATCH nodes/status")]
+    assert [round(b - a, 1) for a, b in pairwise(times)] == [3.0, 0.0, 3.0]
     bench.end()
 
 
@@ -294,6 +313,18 @@ def test_an_address_that_is_not_known_keeps_nothing_else_from_being_posted(sim: 
     bench.end()
 
 
+def test_what_is_not_known_is_logged_once(sim: Simulation, bench: AgentBench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.see(local=[], routed=[])
+    sim.advance(60.0)
+    bench.see(local=MACHINE.local, routed=MACHINE.routed)
+    sim.advance(60.0)
+
+    said = [record for record in caplog.records if "part of the status is not known" in record.message]
+    assert len(said) == 1
+    assert "no address by which others could reach n1" in str(fields_of(said[0]))
+    bench.end()
+
+
 @pytest.mark.scenario("B-33")
 def test_whoever_sets_the_update_frequency_alone_sets_both(sim: Simulation) -> None:
     """An update frequency of 20 s with no report frequency: every round posts."""
@@ -343,6 +374,18 @@ def test_with_a_grace_for_shutdown_the_last_word_is_not_ready(sim: Simulation) -
     bench.start(15.0)
     assert bench.condition("Ready")["status"] == "True"
     bench.end()
+
+
+def test_a_program_that_is_cancelled_says_no_last_word(sim: Simulation) -> None:
+    bench = AgentBench(sim)
+    cluster = EmbeddedCluster(bench.host, server=bench.server)
+    reporter = add_node_agent(cluster.manager, bench, Settings(name=NAME, register=False, shutdown_grace=5.0))
+    stop = Stop(bench.host)
+    stop.cancel()
+
+    reporter.run(stop)
+
+    assert cluster.transport.requests == []
 
 
 def test_without_one_node_and_lease_stay_as_they_are(sim: Simulation, bench: AgentBench) -> None:
