@@ -177,7 +177,7 @@ class TaintEviction(Reconciler):
             version = pod.metadata.resource_version
         else:
             self._tell(request, countdown, "Delete", f"Marking for deletion Pod {request}")
-            log.info("pod evicted", pod=request, node=pod.spec.node_name)
+            log.info("pod evicted", node=pod.spec.node_name)
             self.countdowns.count_deletion(self.host.monotonic() - max(countdown.at, now))
         self.countdowns.put(request, attrs.evolve(countdown, written=version))
         return Result()
