@@ -8,7 +8,7 @@ from functools import partial
 
 import attrs
 
-from benchmarks import agent_suite, eviction_suite, manager_suite, server_suite
+from benchmarks import agent_suite, cache_suite, eviction_suite, lifecycle_suite, manager_suite, server_suite
 from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
 from benchmarks.nodes import filled_server
 from controller_runtime.core.host import Host
@@ -118,6 +118,11 @@ def eviction(host: Host, sizes: Sizes) -> list[Row]:
     return eviction_suite.eviction(host)
 
 
+def lifecycle(host: Host, sizes: Sizes) -> list[Row]:
+    """What the node lifecycle controller costs in a large cluster, beside its budgets."""
+    return lifecycle_suite.lifecycle(host)
+
+
 HOLLOW_NODES = 5000
 HOLLOW_SECONDS = 40
 
@@ -146,14 +151,27 @@ def agent(host: Host, sizes: Sizes) -> list[Row]:
     return [agent_suite.agent(host)]
 
 
+def cache(host: Host, sizes: Sizes) -> list[Row]:
+    """What a cached object weighs, and what an event and a collection of garbage cost."""
+    return cache_suite.cache(sizes.runs)
+
+
+def growth(host: Host, sizes: Sizes) -> list[Row]:
+    """Initial sync of 1,000, 10,000 and 100,000 small nodes, by everybody; for `--plot`."""
+    return cache_suite.sizes(host, sizes.runs)
+
+
 SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
+    "growth": growth,
+    "cache": cache,
     "ttl": ttl,
     "queue": queue,
     "manager": manager,
     "lease": lease,
     "hollow": hollow,
     "eviction": eviction,
+    "lifecycle": lifecycle,
     "agent": agent,
     "server": server,
 }

@@ -21,8 +21,9 @@ from controller_runtime.core.errors import NotFound
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 from controllers.node_lease import NAMESPACE
-from controllers.node_lifecycle import node_lifecycle
+from controllers.node_lifecycle import NodeLifecycle, node_lifecycle
 from controllers.node_lifecycle_config import LifecycleConfig
+from controllers.node_lifecycle_monitor import ZoneReport
 
 PREFIX = "node.kubernetes.io/"
 RENEW = 10.0
@@ -194,6 +195,11 @@ class LifecycleCluster:
             for e in found
             if e["reason"] == reason
         ]
+
+    def zones(self) -> list[ZoneReport]:
+        reconciler = self.lifecycle.reconciler
+        assert isinstance(reconciler, NodeLifecycle)
+        return reconciler.monitor.reports()
 
     def writes(self) -> list[str]:
         """What the controller has written: method and path, without events."""

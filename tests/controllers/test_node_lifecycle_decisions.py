@@ -23,7 +23,9 @@ from controllers.node_lifecycle_views import Condition, NodeView
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def node(*conditions: Condition, taints: list[dict[str, Any]] | None = None, **labels: str) -> NodeView:
+def node(
+    *conditions: Condition, taints: list[dict[str, Any]] | None = None, labels: dict[str, str] | None = None
+) -> NodeView:
     raw = {
         "metadata": {"name": "a", "uid": "u", "creationTimestamp": "2026-01-01T11:00:00Z", "labels": labels},
         "spec": {"taints": taints},
@@ -169,11 +171,11 @@ def test_a_swap_is_one_list_with_exactly_one_of_the_two() -> None:
     ],
 )
 def test_the_zone_of_a_node(labels: dict[str, str], key: str) -> None:
-    assert node(**labels).zone == key
+    assert node(labels=labels).zone == key
 
 
 def test_old_labels_are_only_written_where_they_differ() -> None:
-    found = node(**{"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64"})
+    found = node(labels={"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64"})
 
     assert missing_labels(found) == {"beta.kubernetes.io/arch": "arm64"}
 

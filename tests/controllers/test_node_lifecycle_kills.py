@@ -14,7 +14,7 @@ from controller_runtime.client.faults import CutReply, Fault
 from controller_runtime.testing.simulation import Simulation
 
 WRITES = 10
-"""What the script takes without a kill: a taint of each new node, conditions, taints, three pods, no taints; and one spare."""
+"""What it takes without a kill: a taint of each new node, conditions, taints, three pods, no taints; and one spare."""
 
 
 def without_times(node: dict[str, Any]) -> dict[str, Any]:

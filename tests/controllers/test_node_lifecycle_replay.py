@@ -98,13 +98,13 @@ def says(name: str, **conditions: str) -> Act:
     def act(cluster: LifecycleCluster) -> None:
         kubelet = cluster.kubelets[name]
         kubelet.says = {**kubelet.says, **conditions}
-        cluster.post(name, **kubelet.says)
+        cluster.post(name, **kubelet.says)  # type: ignore[arg-type]
 
     return act
 
 
 def adds(name: str, **conditions: str) -> Act:
-    return lambda cluster: cluster.post(name, **conditions)
+    return lambda cluster: cluster.post(name, **conditions)  # type: ignore[arg-type]
 
 
 def edits(name: str, **spec: Any) -> Act:

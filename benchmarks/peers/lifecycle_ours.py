@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node lifecycle controller beside hollow nodes that renew, and when a tenth of them dies.
+
+Arguments: KUBECONFIG NODES PODS SECONDS CONTROL, the last one being the socket of the hollow nodes.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from benchmarks.harness import metered, report
+from controller_runtime.api.codec import decoder_for
+from controller_runtime.api.resources import NODES, PODS
+from controller_runtime.cache.store import Delta
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.manager.manager import Manager
+from controllers.hollow_control import command
+from controllers.hollow_nodes import Selection
+from controllers.node_lifecycle import NodeLifecycle, node_lifecycle
+from controllers.node_lifecycle_config import LifecycleConfig
+from controllers.node_lifecycle_views import NodeView
+
+GRACE = 20.0
+WARM_UP = 25.0
+
+
+def main() -> None:
+    """Run the controller, first in quiet, then through the death of a tenth, and print the figures."""
+    kubeconfig, nodes, pods, seconds = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+    manager, figures, quiet = Manager.from_kubeconfig(kubeconfig), dict[str, float](), dict[str, float]()
+    config = LifecycleConfig.of({"node_monitor_grace_period": GRACE})
+    controller = node_lifecycle(manager, config=config)
+    manager.add(controller)
+    reconciler = controller.reconciler
+    assert isinstance(reconciler, NodeLifecycle)
+    monitor, read = reconciler.monitor, decoder_for(NodeView, NODES)
+    stop, marked, lags = Stop(manager.host), Stop(manager.host), list[float]()
+
+    def observe(delta: Delta) -> None:
+        node = read(delta.object.raw)
+        health = monitor.health(node)
+        if node.ready is not None and node.ready.is_ours and health is not None and not delta.initial:
+            lags.append(manager.host.monotonic() - health.heard - GRACE)
+            if len(lags) == nodes // 10:
+                marked.set()
+
+    manager.informer(NODES).subscribe(observe, name="marks")
+    thread = spawn(manager.host, stop, "manager", lambda: manager.run(stop))
+    stop.wait(WARM_UP)
+    assert len(manager.lister(NODES, dict)) == nodes, "not all nodes are there"
+    assert len(manager.lister(PODS, dict)) == pods, "not all pods are there"
+    with metered(quiet):
+        stop.wait(seconds)
+    figures["quiet_cores"] = quiet["cpu_s"] / quiet["wall_s"]
+    with metered(figures):
+        command("kill", Selection(random=nodes // 10), Path(sys.argv[5]))
+        marked.wait(120)
+    figures["marked"] = len(lags)
+    figures["last_marked_after_grace_s"] = max(lags, default=0.0)
+    stop.set()
+    thread.join_until(None)
+    report(figures)
+
+
+if __name__ == "__main__":
+    main()
