@@ -98,6 +98,18 @@ def test_a_delay_is_at_most_half_the_interval(chance: random.Random, interval: f
     assert after_change.after(9.0, interval, changed=False, chance=chance) == Reported(9.0, 0.0)
 
 
+def test_the_delay_is_drawn_after_a_change_and_at_first_and_not_otherwise() -> None:
+    chance = random.Random(1)
+
+    first = Reported().after(0.0, 300.0, changed=False, chance=chance)
+    changed = first.after(1.0, 300.0, changed=True, chance=chance)
+    unchanged = changed.after(2.0, 300.0, changed=False, chance=chance)
+
+    assert first.delay != changed.delay
+    assert 0.0 not in (first.delay, changed.delay)
+    assert unchanged.delay == 0.0
+
+
 def test_a_heartbeat_is_a_patch_of_the_times_that_moved() -> None:
     after = with_status(conditions=[MEMORY, {**READY, "lastHeartbeatTime": "2"}])
 
