@@ -42,7 +42,6 @@ class HTTPTransport:
 
     Raises:
         UsageError: The configuration cannot be used; the message names the file or address.
-        ConnectionLost: The credentials could not be had.
 
     Threads: any.
     """

@@ -51,10 +51,7 @@ class Identity:
 
 
 class Authorization:
-    """The identity that a configuration gives us.
-
-    Raises:
-        ConnectionLost: The credentials could not be had.
+    """The identity that a configuration gives us; asked for when it is needed first.
 
     Threads: any.
     """
@@ -65,13 +62,10 @@ class Authorization:
         self._source = source_of(configuration)
         # Guards the five below; never held while anybody is asked.
         self._condition = host.condition("authorization")
-        self._asking = True
+        self._asking = False
         self._failure: ConnectionLost | None = None
-        self._identity = Identity(Credential(), ())
+        self._identity: Identity | None = None  # until it was had for the first time
         self._asked_at = self._renewed_at = -float("inf")
-        self._ask()
-        if self._failure is not None:
-            raise self._failure
 
     def identity(self, deadline: float) -> Identity:
         """Who we are now.
@@ -82,15 +76,14 @@ class Authorization:
         now = self._host.monotonic()
         with self._condition:
             if now - self._asked_at < _FRESH:
-                return self._identity
+                return self._known()
         files = self._files()
         with self._condition:
-            has_expired = self._has_expired()
-            if not self._source.is_followed and not has_expired and files == self._identity.files:
+            if self._is_good(files):
                 self._asked_at = now
-                return self._identity
-            if self._asking and not has_expired:
-                return self._identity
+                return self._known()
+            if self._asking and self._is_good(None):
+                return self._known()
             is_ours = self._begin(deadline)
         return self._result(deadline, is_ours)
 
@@ -98,9 +91,9 @@ class Authorization:
         """Who we are instead of `refused`, which the server does not know; None if that is all there is."""
         with self._condition:
             is_ours = False
-            if not self._identity.is_told_from(refused):
+            if not self._known().is_told_from(refused):
                 now = self._host.monotonic()
-                if not self._asking and now - self._renewed_at < _RENEWALS_APART:
+                if not self._source.is_quick and not self._asking and now - self._renewed_at < _RENEWALS_APART:
                     return None
                 self._renewed_at = now
                 is_ours = self._begin(deadline)
@@ -115,9 +108,19 @@ class Authorization:
         """Let go of what the credentials are waited for."""
         self._source.give_up()
 
-    def _has_expired(self) -> bool:
+    def _known(self) -> Identity:
+        if self._identity is None:
+            raise ConnectionLost(str(self._failure)) from self._failure
+        return self._identity
+
+    def _is_good(self, files: tuple[object, ...] | None) -> bool:
+        """Whether what we know can be used; with `files`, whether nobody need ask for anything newer."""
+        if self._identity is None:
+            return False
         expires_at = self._identity.credential.expires_at
-        return expires_at is not None and self._host.now() >= expires_at
+        has_expired = expires_at is not None and self._host.now() >= expires_at
+        is_newest = files is None or (files == self._identity.files and not self._source.is_followed)
+        return is_newest and not has_expired
 
     def _begin(self, deadline: float) -> bool:
         """Wait until nobody asks; whether we are the one who shall then, since nobody has meanwhile."""
@@ -137,7 +140,7 @@ class Authorization:
                 raise ConnectionLost("the credentials were not refreshed in time")
             if self._failure is not None:
                 raise ConnectionLost(str(self._failure)) from self._failure
-            return self._identity
+            return self._known()
 
     def _ask_until(self, deadline: float) -> None:
         if self._source.is_quick:

@@ -66,8 +66,10 @@ class Endpoint:
         Raises:
             OSError: Refused, unreachable, not trusted, not done in time, or shut down meanwhile.
         """
-        _dial(lookup.addresses(self.proxy.address if self.proxy else self.address, wire), wire)
-        if self.proxy:
+        if self.proxy is None:
+            _dial(lookup.addresses(self.address, wire), wire)
+        else:
+            self._reach(wire, self.proxy, lookup)
             self._tunnel(wire, self.proxy)
         if self.encrypted:
             wire.start_tls(self._context(certificate), self.server_name)
@@ -77,6 +79,12 @@ class Endpoint:
             return tls_context(self.configuration, certificate)
         except UsageError as error:  # they were usable once: most likely they are being replaced just now
             raise ConnectionError(str(error)) from error
+
+    def _reach(self, wire: Wire, proxy: Proxy, lookup: Lookup) -> None:
+        try:
+            _dial(lookup.addresses(proxy.address, wire), wire)
+        except OSError as error:  # else it would seem to be the server's
+            raise ConnectionError(f"proxy {_joined(proxy.address)}: {wire.why(error)}") from error
 
     def _tunnel(self, wire: Wire, proxy: Proxy) -> None:
         lines = [f"CONNECT {self} HTTP/1.1", f"host: {self}", *(f"{k}: {v}" for k, v in proxy.headers.items())]

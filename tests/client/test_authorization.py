@@ -51,7 +51,10 @@ def header(authorization: Authorization, seconds: float = 60.0) -> str | None:
 
 @pytest.fixture
 def authorization(sim: Simulation, plugin: Plugin) -> Authorization:
-    return Authorization(plugin._host, plugin.configuration)
+    """One that has asked once."""
+    made = Authorization(plugin._host, plugin.configuration)
+    header(made)
+    return made
 
 
 def test_a_token_is_asked_for_again_after_a_second(
@@ -145,7 +148,9 @@ def source(sim: Simulation) -> Scripted:
 def scripted(source: Scripted) -> Authorization:
     configuration = Configuration(host="http://127.0.0.1:1")
     configuration.refresh_api_key_hook = source
-    return Authorization(source._host, configuration)
+    made = Authorization(source._host, configuration)
+    header(made)
+    return made
 
 
 def test_a_credential_is_used_until_it_expires(sim: Simulation, source: Scripted, scripted: Authorization) -> None:
@@ -282,3 +287,22 @@ def test_a_token_file_is_read_again(sim: Simulation, tmp_path: Path) -> None:
     assert headers == ["Bearer one", "Bearer one", "Bearer two"]
     with pytest.raises(ConnectionLost, match=f"the token file {path} is empty"):
         header(authorization)
+
+
+def test_nothing_is_asked_before_it_is_needed_and_a_first_failure_is_told_to_all(
+    sim: Simulation, source: Scripted
+) -> None:
+    configuration = Configuration(host="http://127.0.0.1:1")
+    configuration.refresh_api_key_hook = source
+    authorization = Authorization(source._host, configuration)
+    source.broken = True
+    assert source.asked == 0
+
+    for _ in range(3):
+        with pytest.raises(ConnectionLost, match="could not be refreshed: the plugin failed"):
+            header(authorization)
+    assert source.asked == 1
+
+    source.broken = False
+    sim.advance(1.1)
+    assert header(authorization) == "Bearer 2"

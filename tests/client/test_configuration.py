@@ -11,6 +11,7 @@ import pytest
 import yaml
 from kubernetes.client import Configuration
 
+from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.tls import make_certificates
 from controller_runtime.client import configuration as pod
 from controller_runtime.client.configuration import from_kubeconfig, in_cluster, is_in_cluster
@@ -140,8 +141,9 @@ def test_credentials_that_cannot_be_had_are_told_when_they_are_needed() -> None:
         raise RuntimeError("the plugin failed")
 
     configuration.refresh_api_key_hook = fail
+    transport = HTTPTransport(HOST, configuration)
     with pytest.raises(ConnectionLost, match="credentials could not be refreshed: the plugin failed"):
-        HTTPTransport(HOST, configuration)
+        transport.request(HTTPRequest("GET", "/x"), HOST.monotonic() + 10.0)
 
 
 def credential_of(configuration: Configuration) -> Credential:
@@ -220,12 +222,14 @@ def test_a_plugin_that_insists_on_a_terminal_is_refused(tmp_path: Path) -> None:
         from_kubeconfig(written(tmp_path, plugged(tmp_path, interactiveMode="Always")))
 
 
-def test_a_plugin_that_fails_is_told_when_the_transport_is_made(tmp_path: Path) -> None:
+def test_a_plugin_that_fails_is_told_when_it_is_needed(tmp_path: Path) -> None:
     content = plugged(tmp_path, installHint="get it\nfrom us")
     (tmp_path / "plugin").unlink()
 
+    transport = HTTPTransport(HOST, from_kubeconfig(written(tmp_path, content)))
+
     with pytest.raises(ConnectionLost, match="plugin' cannot be run: No such file or directory; get it from us"):
-        HTTPTransport(HOST, from_kubeconfig(written(tmp_path, content)))
+        transport.request(HTTPRequest("GET", "/x"), HOST.monotonic() + 10.0)
 
 
 def test_the_proxy_of_a_cluster_is_used_whatever_the_environment_says_of_others(

@@ -334,6 +334,15 @@ def test_a_proxy_that_refuses_is_named(connect: Connect) -> None:
             connect(through).request(GET, soon())
 
 
+def test_a_proxy_that_is_not_there_is_named(connect: Connect) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    through = Configuration(host="http://api.test:8080", proxy=f"http://127.0.0.1:{port}")
+
+    with pytest.raises(ConnectionLost, match=rf"proxy 127\.0\.0\.1:{port}: .*refused"):
+        connect(through).request(GET, soon())
+
+
 def test_no_proxy_is_heeded(connect: Connect) -> None:
     with RawServer(HOST, answers) as server:
         direct = Configuration(

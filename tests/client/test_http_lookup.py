@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,6 +55,9 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
     monkeypatch.setattr(socket, "getaddrinfo", found)
     yield found
     found.let()
+    for thread in threading.enumerate():
+        if thread.name == "look-up":
+            thread.join(10.0)
 
 
 @pytest.fixture
