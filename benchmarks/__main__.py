@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmarks [NAME…] [--nodes N] [--runs N] [--json FILE]`: a table, and JSON."""
+"""`python -m benchmarks [NAME…] [--nodes N] [--runs N] [--json FILE] [--plot DIR]`: a table, JSON, plots."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness import Row
+from benchmarks.plot import plot
 from benchmarks.suites import SUITES, Sizes
 from controller_runtime.core.system import SystemHost
 
@@ -36,12 +37,28 @@ def table(rows: list[Row]) -> Table:
     "--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each; the median counts."
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file as well.")
-def main(names: tuple[str, ...], nodes: int, runs: int, json_file: Path | None) -> None:
+@click.option("--plot", "plot_directory", type=click.Path(path_type=Path), help="Draw cost against size in this one.")
+@click.option(
+    "--from", "source", type=click.Path(exists=True, path_type=Path), help="Measure nothing: show what --json wrote."
+)
+def main(
+    names: tuple[str, ...],
+    nodes: int,
+    runs: int,
+    json_file: Path | None,
+    plot_directory: Path | None,
+    source: Path | None,
+) -> None:
     """Measure what the project claims, beside its peers (lightkube where it is installed)."""
     host, rows = SystemHost(), list[Row]()
-    for name in names or SUITES:
+    if source is not None:
+        rows = [Row(**row) for row in json.loads(source.read_text())]
+    for name in () if source is not None else names or SUITES:
         rows += SUITES[name](host, Sizes(nodes, runs))
     Console().print(table(rows))
+    if plot_directory is not None:
+        for path in plot(rows, plot_directory):
+            Console().print(f"drawn: {path}")
     if json_file is not None:
         json_file.write_text(json.dumps([attrs.asdict(row) for row in rows], indent=2) + "\n")
 

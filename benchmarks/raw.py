@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import resource
 import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
@@ -102,3 +103,8 @@ def memory_of(pid: int) -> float:
     status = Path(f"/proc/{pid}/status").read_text()
     fields: Mapping[str, str] = dict(line.split(":", 1) for line in status.splitlines())
     return int(fields["VmRSS"].split()[0]) / 1024
+
+
+def own_memory() -> int:
+    """Bytes that this process has in memory (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

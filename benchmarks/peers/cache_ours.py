@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store full of nodes: its weight, what it adds to a full collection of garbage, an event's cost: SIZE COUNT."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+
+import msgspec
+
+from benchmarks.harness import report
+from benchmarks.nodes import big_node
+from benchmarks.raw import own_memory
+from controller_runtime.api.objects import Cached
+from controller_runtime.api.resources import NODES
+from controller_runtime.cache.delivery import Delivery
+from controller_runtime.cache.store import Delta, Store
+from controller_runtime.client.decoding import Decoding, WatchEvent
+from controller_runtime.core.system import SystemHost
+
+EVENTS = 20_000
+
+
+def collection_ms() -> float:
+    """The shortest of five full collections."""
+    times = []
+    for _ in range(5):
+        began = time.process_time()
+        gc.collect()
+        times.append(time.process_time() - began)
+    return min(times) * 1e3
+
+
+def line_of(index: int, size: int, version: int) -> bytes:
+    """A watch line of one node."""
+    node = big_node(index, size)
+    node["metadata"] |= {"resourceVersion": str(version), "uid": f"uid-{index}"}
+    whole = {"kind": "Node", "apiVersion": "v1", **node}
+    return msgspec.json.encode({"type": "MODIFIED", "object": whole})
+
+
+def cached_of(decoding: Decoding, line: bytes) -> Cached:
+    """Its object."""
+    event = decoding.event(line)
+    assert isinstance(event, WatchEvent), event
+    assert event.cached is not None, event
+    return event.cached
+
+
+def main() -> None:
+    """Fill it, weigh it, send events through it, and print the figures."""
+    size, count = int(sys.argv[1]), int(sys.argv[2])
+    host, decoding, told = SystemHost(), Decoding(NODES), list[Delta]()
+    lines = [line_of(index, size, 1000) for index in range(100)]
+    changes = [line_of(index, size, 1001 + number) for number in range(4) for index in range(100)]
+    store = Store(host)
+    delivery = Delivery(host, store, "nodes")
+    before_ms, before = collection_ms(), own_memory()
+    objects = {}
+    for number in range(count):
+        cached = cached_of(decoding, lines[number % 100].replace(b'"name":"', b'"name":"%06d-' % (number // 100), 1))
+        objects[cached.key] = cached
+    delivery.replace(objects, "1000")
+    weight = (own_memory() - before) / count
+    json_bytes = sum(len(cached.raw) for cached in objects.values()) / count
+    del objects
+    after_ms = collection_ms()
+    delivery.add(lambda delta: told.append(delta) if delta.old is None else None, lambda: None)
+    began = time.process_time()
+    for number in range(EVENTS):
+        event = decoding.event(changes[number % 400])
+        assert isinstance(event, WatchEvent), event
+        delivery.apply(event)
+    event_us = (time.process_time() - began) / EVENTS * 1e6
+    report(
+        {
+            "json_bytes": json_bytes,
+            "bytes_per_object": weight,
+            "times_its_json": weight / json_bytes,
+            "gc_full_ms_more": after_ms - before_ms,
+            "event_us": event_us,
+        }
+    )
+
+
+if __name__ == "__main__":
+    main()
