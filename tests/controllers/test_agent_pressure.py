@@ -99,6 +99,11 @@ def test_pressure_holds_for_five_minutes_after_it_was_seen(later: float, held: b
     assert pressures(MACHINE, {"DiskPressure": 1000.0}, 1000.0 + later)["DiskPressure"] is held
 
 
+def test_without_a_hold_pressure_is_what_is_seen_now() -> None:
+    assert pressures(MACHINE, {"DiskPressure": 5.0}, 5.0, hold=0.0)["DiskPressure"] is True
+    assert pressures(MACHINE, {"DiskPressure": 5.0}, 5.1, hold=0.0)["DiskPressure"] is False
+
+
 @given(st.integers(0, 10**12), st.integers(0, 10**12))
 def test_pressure_is_seen_exactly_where_less_is_left(available: int, amount: int) -> None:
     machine = attrs.evolve(MACHINE, memory_available=available)
