@@ -17,6 +17,7 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controllers.hollow_control import command
 from controllers.hollow_nodes import Selection
+from controllers.lean import keep_little
 from controllers.node_lifecycle import NodeLifecycle, node_lifecycle
 from controllers.node_lifecycle_config import LifecycleConfig
 from controllers.node_lifecycle_views import NodeView
@@ -29,6 +30,7 @@ def main() -> None:
     """Run the controller, first in quiet, then through the death of a tenth, and print the figures."""
     kubeconfig, nodes, pods, seconds = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
     manager, figures, quiet = Manager.from_kubeconfig(kubeconfig), dict[str, float](), dict[str, float]()
+    keep_little(manager)
     config = LifecycleConfig.of({"node_monitor_grace_period": GRACE})
     controller = node_lifecycle(manager, config=config)
     manager.add(controller)

@@ -19,6 +19,7 @@ from controllers.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
 from controllers.hollow_nodes import HollowNodes, Selection
 from controllers.hollow_pods import HollowPods, PodMaker
 from controllers.node_lease import NAMESPACE, node_lease
+from controllers.node_lifecycle import node_lifecycle
 from controllers.taint_eviction import taint_eviction
 
 RIGHTS = Path(__file__).resolve().parents[2] / "config" / "rights"
@@ -111,6 +112,29 @@ def run_taint_eviction(sim: Simulation, cluster: EmbeddedCluster) -> None:
     assert all("deletionTimestamp" in pod["metadata"] for pod in user.list(PODS, view=dict))
 
 
+def run_node_lifecycle(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    user = cluster.user
+    for name in ("n", "m"):
+        user.create(NODES, a_node(name))
+    user.create(PODS, a_pod("p", node="n"))
+    ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    for resource, request in ((NODES, Request("n")), (NODES, Request("m")), (PODS, Request("p", "default"))):
+        user.patch(resource, request, ready, type=PatchType.STRATEGIC, subresource="status")
+    cluster.manager.add(node_lifecycle(cluster.manager))
+    cluster.start()
+    sim.advance(40.0)
+    user.create(LEASES, a_lease("m", NAMESPACE, holder="m", duration=40, renew_time=microtime(cluster.host.now())))
+    sim.advance(11.0)
+    for seconds in range(20):  # written again before our write: then the node is read from the server
+        user.patch(NODES, Request("m"), {"spec": {"unschedulable": seconds % 2 == 0}})
+        user.patch(NODES, Request("m"), {"metadata": {"labels": {"kubernetes.io/os": str(seconds)}}})
+    sim.advance(60.0)
+    ready["status"]["conditions"][0]["lastHeartbeatTime"] = "2026-01-01T00:00:00Z"
+    user.patch(NODES, Request("n"), ready, type=PatchType.STRATEGIC, subresource="status")
+    sim.advance(3600.0)  # it falls silent once more, and in the end its events are a series
+    assert user.get(NODES, Request("n"), dict)["spec"]["taints"]
+
+
 @pytest.mark.parametrize(
     ("files", "run"),
     [
@@ -118,6 +142,7 @@ def run_taint_eviction(sim: Simulation, cluster: EmbeddedCluster) -> None:
         pytest.param(["node-lease"], run_node_lease, id="node-lease"),
         pytest.param(["node-lease", "hollow-nodes"], run_hollow_nodes, id="hollow-nodes"),
         pytest.param(["taint-eviction"], run_taint_eviction, id="taint-eviction"),
+        pytest.param(["node-lifecycle"], run_node_lifecycle, id="node-lifecycle"),
     ],
 )
 def test_what_is_asked_for_is_granted_and_nothing_else(
