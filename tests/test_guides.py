@@ -35,6 +35,7 @@ from controllers import cli, run, signals
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
 TESTING = (DOCS / "testing.md").read_text(encoding="utf-8")
+INFORMERS = (DOCS / "informers.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
 
 
@@ -55,8 +56,9 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     return rows
 
 
-def test_the_code_of_the_testing_guide_runs(tmp_path: Path) -> None:
-    (tmp_path / "test_guide.py").write_text(code_of(TESTING), encoding="utf-8")
+@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 5), (INFORMERS, 7)], ids=["testing", "informers"])
+def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
+    (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
     plugin = "controller_runtime.testing.pytest_plugin"
     command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "-q", "-c", "/dev/null"]
 
@@ -66,7 +68,7 @@ def test_the_code_of_the_testing_guide_runs(tmp_path: Path) -> None:
 
     assert outcome.returncode == 0, outcome.stdout
     assert re.search(r"\b\d+ passed\b", outcome.stdout)
-    assert TESTING.count("def test_") == 5
+    assert guide.count("def test_") == tests
 
 
 def test_the_code_of_the_client_guide_runs(tmp_path: Path) -> None:
