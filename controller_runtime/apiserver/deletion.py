@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds import NAMESPACE, Kind
 from controller_runtime.apiserver.listing import Page, page_of
-from controller_runtime.apiserver.options import DeleteOptions, ListOptions
+from controller_runtime.apiserver.options import DeleteOptions, ListOptions, Preconditions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.selection import Selection
 from controller_runtime.apiserver.status import StatusError, forbidden, not_found, precondition_failed
@@ -66,7 +66,7 @@ class Deletion:
             if current is None:
                 raise not_found(kind, route.name)
             old = current.decode()
-            _check_preconditions(kind, route.name, old, options)
+            check_preconditions(kind, route.name, old, options.preconditions)
             deleted = self._step(kind, current, old, options)
             if deleted is not None:
                 return deleted
@@ -144,8 +144,13 @@ def _set_finalizers(metadata: dict[str, Any], options: DeleteOptions) -> None:
         del metadata["finalizers"]
 
 
-def _check_preconditions(kind: Kind, name: str, old: Object, options: DeleteOptions) -> None:
-    metadata, wanted = old["metadata"], options.preconditions
+def check_preconditions(kind: Kind, name: str, old: Object, wanted: Preconditions) -> None:
+    """Refuse to go on with an object that is no longer what it must be.
+
+    Raises:
+        StatusError: 409.
+    """
+    metadata = old["metadata"]
     if wanted.uid is not None and wanted.uid != metadata["uid"]:
         raise precondition_failed(kind, name, "UID", wanted.uid, metadata["uid"])
     version = metadata["resourceVersion"]

@@ -113,7 +113,9 @@ def _manager_causes(manager: str) -> list[Cause]:
     ]
 
 
-class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
+class Preconditions(msgspec.Struct, frozen=True, rename="camel"):
+    """What an object must still be, to be deleted or bound; None is anything."""
+
     uid: str | None = None
     resource_version: str | None = None
 
@@ -133,7 +135,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     grace_period_seconds: _Int64 | None = None
-    preconditions: _Preconditions = _Preconditions()
+    preconditions: Preconditions = Preconditions()
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None
     dry_run: list[str] | None = None

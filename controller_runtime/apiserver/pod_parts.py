@@ -10,10 +10,10 @@ import msgspec
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.body import decode
-from controller_runtime.apiserver.deletion import Deletion
+from controller_runtime.apiserver.deletion import Deletion, check_preconditions
 from controller_runtime.apiserver.kinds import DISRUPTION_BUDGET
 from controller_runtime.apiserver.label_match import selects
-from controller_runtime.apiserver.options import DeleteOptions, WriteOptions
+from controller_runtime.apiserver.options import DeleteOptions, Preconditions, WriteOptions
 from controller_runtime.apiserver.parts import BINDING, EVICTION
 from controller_runtime.apiserver.rest import Content
 from controller_runtime.apiserver.routes import Route
@@ -70,7 +70,11 @@ class PodParts:
         if not node:
             raise invalid(BINDING, route.name, [required("target.name")])
 
+        metadata = binding["metadata"]
+        wanted = Preconditions(metadata.get("uid") or None, metadata.get("resourceVersion") or None)
+
         def bound(pod: Object) -> Object:
+            check_preconditions(route.kind, route.name, pod, wanted)
             if "deletionTimestamp" in pod["metadata"]:
                 text = f"pod {route.name} is being deleted, cannot be assigned to a host"
                 raise conflict(route.kind, f"{route.name}/binding", text)
@@ -86,13 +90,24 @@ class PodParts:
         asked = msgspec.json.encode(part(eviction, "deleteOptions"))
         options = DeleteOptions.parse({}, asked)
         pod = self._find(route).decode()
+        wanted = options.preconditions
+        check_preconditions(route.kind, route.name, pod, wanted)
         harmless = part(pod, "status").get("phase") in _HARMLESS or "deletionTimestamp" in pod["metadata"]
         dry_run = dry_run or bool(options.dry_run)
         if not harmless:
             self._spend_budget(route, pod, dry_run)
-        if not dry_run:
-            self._change(route, lambda pod: self._with_condition(pod, _EVICTED), dry_run)
-            self._deletion.delete(route._replace(subresource=""), options)
+        if dry_run:
+            return
+
+        def marked(pod: Object) -> Object:
+            check_preconditions(route.kind, route.name, pod, wanted)
+            return self._with_condition(pod, _EVICTED)
+
+        version = self._change(route, marked, dry_run)
+        if wanted.resource_version is not None:  # it was that until we marked it
+            kept = msgspec.structs.replace(wanted, resource_version=str(version))
+            options = msgspec.structs.replace(options, preconditions=kept)
+        self._deletion.delete(route._replace(subresource=""), options)
 
     def _spend_budget(self, route: Route, pod: Object, dry_run: bool) -> None:
         """Take one disruption off the pod's budget, if it has one."""
@@ -106,17 +121,24 @@ class PodParts:
                 what = "which the eviction subresource does not support"
                 raise internal(f"This pod has more than one PodDisruptionBudget, {what}.")
             (item, budget), *_ = budgets
+            if not _is_ready(pod) and _lets_unready_go(budget):
+                return
             spent = _spent(budget, route.name, timestamp(self._host.now()))
             resource = DISRUPTION_BUDGET.resource
             if dry_run or self._storage.commit(resource, item.key, item, Draft.of(spent)) is not None:
                 return
 
-    def _change(self, route: Route, change: Callable[[Object], Object], dry_run: bool) -> None:
+    def _change(self, route: Route, change: Callable[[Object], Object], dry_run: bool) -> int:
+        """Change the pod, if that changes it; the version that it then has."""
         while True:
             current = self._find(route)
-            changed = change(current.decode())
-            if dry_run or self._storage.commit(route.kind.resource, current.key, current, Draft.of(changed)):
-                return
+            before = current.decode()
+            changed = change(before)
+            if dry_run or changed == before:
+                return current.version
+            done = self._storage.commit(route.kind.resource, current.key, current, Draft.of(changed))
+            if done is not None:
+                return done.version
 
     def _find(self, route: Route) -> Stored:
         found = self._storage.get(route.kind.resource, route.key)
@@ -126,10 +148,28 @@ class PodParts:
 
     def _with_condition(self, pod: Object, condition: Mapping[str, Any]) -> dict[str, Any]:
         status = part(pod, "status")
-        others = [one for one in status.get("conditions", ()) if one["type"] != condition["type"]]
+        conditions = status.get("conditions", ())
+        others = [one for one in conditions if one["type"] != condition["type"]]
+        before: Object = next((one for one in conditions if one["type"] == condition["type"]), {})
+        if condition.items() <= before.items():
+            return {**pod}
         now = timestamp(self._host.now())
         made = {**condition, "lastProbeTime": None, "lastTransitionTime": now}
         return {**pod, "status": {**status, "conditions": [*others, made]}}
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = part(pod, "status").get("conditions", ())
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _lets_unready_go(budget: Object) -> bool:
+    """Whether a pod that is not ready may go whatever the budget still allows."""
+    if part(budget, "spec").get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = part(budget, "status")
+    desired = status.get("desiredHealthy", 0)
+    return bool(0 < desired <= status.get("currentHealthy", 0))
 
 
 def _covers(budget: Object, labels: Mapping[str, str]) -> bool:

@@ -17,9 +17,14 @@ def binding(node: str = "n1", **more: Any) -> Object:
 
 
 def running(ask: Asking, name: str, **labels: str) -> None:
-    """A pod that runs on a node."""
+    """A pod that runs on a node, and is ready."""
     ask.ok("POST", PODS, {**pod(name, nodeName="n1"), "metadata": {"name": name, "labels": labels}})
-    ask.patch(f"{PODS}/{name}/status", {"status": {"phase": "Running"}})
+    is_ready(ask, name, "True")
+
+
+def is_ready(ask: Asking, name: str, status: str) -> None:
+    conditions = [{"type": "Ready", "status": status}]
+    assert ask.patch(f"{PODS}/{name}/status", {"status": {"phase": "Running", "conditions": conditions}})[0] == 200
 
 
 def budget(ask: Asking, name: str, allowed: int, *, observed: int = 1) -> None:
@@ -82,7 +87,7 @@ def test_an_evicted_pod_is_marked_and_ends_in_its_own_time(ask: Asking) -> None:
     left = ask.ok("GET", f"{PODS}/p")
     assert status == 201
     assert left["metadata"]["deletionGracePeriodSeconds"] == 30
-    assert [one["reason"] for one in left["status"]["conditions"]] == ["EvictionByEvictionAPI"]
+    assert left["status"]["conditions"][-1]["reason"] == "EvictionByEvictionAPI"
 
 
 @pytest.mark.parametrize(
@@ -113,6 +118,58 @@ def test_a_pod_that_does_no_work_is_evicted_past_its_budget(ask: Asking) -> None
     assert ask("GET", f"{PODS}/p")[0] == 404
 
 
+@pytest.mark.parametrize(
+    ("policy", "healthy", "code"),
+    [
+        pytest.param(None, 1, 201, id="enough others are healthy"),
+        pytest.param("IfHealthyBudget", 0, 429, id="not enough are"),
+        pytest.param("AlwaysAllow", 0, 201, id="always"),
+    ],
+)
+def test_a_pod_that_is_not_ready_may_go_past_its_budget(
+    policy: str | None, healthy: int, code: int, ask: Asking
+) -> None:
+    running(ask, "p", app="a")
+    is_ready(ask, "p", "False")
+    budget(ask, "b", 0)
+    ask.patch(f"{BUDGETS}/b", {"spec": {"unhealthyPodEvictionPolicy": policy}})
+    ask.patch(f"{BUDGETS}/b/status", {"status": {"currentHealthy": healthy, "observedGeneration": 9}})
+
+    assert ask("POST", f"{PODS}/p/eviction", {})[0] == code
+
+
+def test_an_eviction_of_one_version_finds_that_version(ask: Asking) -> None:
+    running(ask, "p")
+    version = ask.ok("GET", f"{PODS}/p")["metadata"]["resourceVersion"]
+
+    def evict(version: str) -> int:
+        code, _ = ask("POST", f"{PODS}/p/eviction", {"deleteOptions": {"preconditions": {"resourceVersion": version}}})
+        return code
+
+    assert evict("1") == 409
+    assert ask.ok("GET", f"{PODS}/p")["metadata"]["resourceVersion"] == version, "nothing was written"
+    assert evict(version) == 201
+    assert "deletionTimestamp" in ask.ok("GET", f"{PODS}/p")["metadata"]
+
+
+def test_an_eviction_that_is_repeated_changes_nothing(ask: Asking) -> None:
+    running(ask, "p")
+    assert ask("POST", f"{PODS}/p/eviction", {})[0] == 201
+    before = ask.ok("GET", f"{PODS}/p")
+
+    assert ask("POST", f"{PODS}/p/eviction", {})[0] == 201
+
+    assert ask.ok("GET", f"{PODS}/p") == before
+
+
+def test_a_binding_of_another_pod_of_that_name_is_refused(ask: Asking) -> None:
+    made = ask.ok("POST", PODS, pod("p"))["metadata"]
+
+    assert ask("POST", f"{PODS}/p/binding", binding(metadata={"name": "p", "uid": "other"}))[0] == 409
+    assert ask("POST", f"{PODS}/p/binding", binding(metadata={"name": "p", "resourceVersion": "1"}))[0] == 409
+    assert ask("POST", f"{PODS}/p/binding", binding(metadata={"name": "p", "uid": made["uid"]}))[0] == 201
+
+
 def test_a_pod_of_two_budgets_is_not_evicted(ask: Asking) -> None:
     running(ask, "p", app="a")
     budget(ask, "b", 1)
@@ -136,7 +193,7 @@ def test_a_dry_run_evicts_nothing_and_spends_nothing(sent: Object, query: dict[s
 
     left = ask.ok("GET", f"{PODS}/p")
     assert "deletionTimestamp" not in left["metadata"]
-    assert "conditions" not in left["status"]
+    assert [one["type"] for one in left["status"]["conditions"]] == ["Ready"]
     assert ask.ok("GET", f"{BUDGETS}/b")["status"]["disruptionsAllowed"] == 1
 
 
