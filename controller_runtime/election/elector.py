@@ -175,7 +175,7 @@ class LeaderElector:
 
     def _look_and_act(self) -> None:
         # A leader knows what the lease says, for it wrote it; but not to whom it shall give way.
-        if self._term is None or (self._is_coordinated and not self._is_yielding):
+        if self._term is None or (self._is_coordinated and not self._is_yielding and self.is_leader()):
             self._look()
         try:
             self._act()

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinated election under bad weather: candidates that come, go, are upgraded and freeze, and those who elect.
+
+`python tests/simulation/coordinated.py --seeds 500` walks over seeds and exits 1 at the
+first in which something does not hold.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable
+
+import attrs
+
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.election.config import Candidacy, LeaderElectionConfig
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.simulation import Hang, LockHeld, SimulatedHost, Simulation
+from controller_runtime.testing.simulation.faults import (
+    PROFILES,
+    DrawnFaults,
+    Fault,
+    Faults,
+    Kind,
+    ScriptedFaults,
+)
+from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.system.disk import Disk
+from controller_runtime.testing.system.invariants import Violated
+from controller_runtime.testing.system.replica import Replica
+from controllers.lease_candidate_election import lease_candidate_election
+from controllers.lease_candidate_gc import lease_candidate_gc
+
+ELECTORS = ("e0", "e1")
+CANDIDATES = ("c0", "c1", "c2")
+SERVER = "server"
+VERSIONS = ("1.34.0", "1.35.0", "1.36.0")
+STORM = 240.0
+CALM = 260.0
+"""A silent watch is noticed after 150 s."""
+FARTHEST = 720.0
+"""Seconds by which wall clocks are wrong, at most."""
+BOUND = 70.0
+"""Seconds without trouble after which somebody leads, if there is a live candidate and a live elector.
+
+20 until another elector leads, the lease's 15 by its own watch, a step of 5, an answer's 5, another step, 5 for
+the elected, and all of that from an elected that fell silent again: see docs/coordinated-leader-election.md.
+"""
+OWN_LEASE = LeaderElectionConfig(name="leader-election-controller", namespace="kube-system")
+
+
+@attrs.frozen
+class Outcome:
+    """What came of a run; `invariant` is empty if everything held."""
+
+    seed: int
+    invariant: str
+    message: str
+    changes: int
+    writes: int
+
+
+def run(
+    seed: int,
+    *,
+    profile: str = "broad",
+    script: Iterable[Fault] | None = None,
+    die_at_write: int | None = None,
+    seconds: float = STORM + CALM,
+) -> Outcome:
+    """Let the system run through a storm and the calm after it.
+
+    Args:
+        seed: Latencies, drifts, the schedule, versions, and without a script the faults.
+        profile: The weather.
+        script: The faults, in place of drawn ones.
+        die_at_write: The elector is killed as its write of this number begins, which lands or does not.
+        seconds: How long all of it takes.
+    """
+    names = (*ELECTORS, *CANDIDATES, SERVER)
+    faults: Faults = DrawnFaults(seed, PROFILES[profile], names, STORM) if script is None else ScriptedFaults(script)
+    invariant = message = ""
+    sim = Simulation(seed)
+    with_system: list[System] = []
+    try:
+        with sim:
+            with_system.append(System(sim, faults, die_at_write))
+            with_system[0].run(seconds)
+    except Violated as error:
+        invariant, message = error.invariant, f"at {sim.time:.1f} s: {error}"
+    except (Hang, LockHeld) as error:
+        invariant, message = type(error).__name__, str(error)
+    return Outcome(seed, invariant, message, with_system[0].changes, with_system[0].writes)
+
+
+class System:
+    """A server, those who elect, candidates, the network between them, and what befalls them.
+
+    Attributes:
+        changes: How often another began to lead.
+        writes: How many writes of elections began.
+    """
+
+    def __init__(self, sim: Simulation, faults: Faults, die_at_write: int | None) -> None:
+        self._chance = sim.chance("coordinated")
+        self._sim = sim
+        self._die_at_write = die_at_write
+        self._timed = [*faults.timed]
+        self._disk = Disk()
+        self._server = sim.host(SERVER)
+        self._server_starts_at: float | None = 0.0
+        self._fired: list[Fault] = []
+        self._network = Network(sim, faults, self._fired, latency=self._chance.choice((0.001, 0.05)), until=STORM)
+        self._network.on_begin.append(self._count)
+        self._electors = [Replica(sim, self._host(name), self._elector) for name in ELECTORS]
+        self._candidates = [Replica(sim, self._host(name), self._candidate) for name in CANDIDATES]
+        self._versions = {name: self._chance.choice(VERSIONS) for name in CANDIDATES}
+        self._offsets: dict[str, float] = {}
+        self._leader = ""
+        self._quiet_since = self._led_at = 0.0
+        self._victim: Replica | None = None
+        self.changes = self.writes = 0
+        sim.check(self._look)
+
+    def run(self, seconds: float) -> None:
+        """The storm, the calm, and what must have come of it."""
+        while self._sim.time < seconds:
+            self._supervise()
+            due = self._timed[0].when if self._timed else seconds
+            self._sim.advance(max(0.0, min(due, self._sim.time + 1.0) - self._sim.time))
+            while self._timed and self._timed[0].when <= self._sim.time:
+                self._befall(self._timed.pop(0))
+            self._expect_a_leader()
+        leader = next((r for r in self._candidates if r.leads), None)
+        if leader is None:
+            raise Violated("converges", "nobody leads")
+        oldest = min(self._versions[self._name_of(r)] for r in self._candidates if self._lives(r))
+        if self._versions[self._name_of(leader)] != oldest:
+            raise Violated("converges", f"{leader.host.name} leads, but there are candidates of {oldest}")
+
+    def _host(self, name: str) -> SimulatedHost:
+        return self._sim.host(name, drift=self._chance.randrange(-5_000, 5_001))
+
+    def _elector(self, host: SimulatedHost) -> Manager:
+        manager = Manager(host, NetworkTransport(self._network, host), leader_election=OWN_LEASE)
+        manager.add(lease_candidate_election(manager))
+        manager.add(lease_candidate_gc(manager))
+        return manager
+
+    def _candidate(self, host: SimulatedHost) -> Manager:
+        candidacy = Candidacy(binary_version=self._versions[host.name.partition("#")[0]])
+        identity = host.name.replace("#", "-")
+        config = LeaderElectionConfig(name="work", namespace="default", identity=identity, coordinated=candidacy)
+        return Manager(host, NetworkTransport(self._network, host), leader_election=config, grace=2.0)
+
+    def _name_of(self, replica: Replica) -> str:
+        return replica.host.name.partition("#")[0]
+
+    def _look(self) -> None:
+        """At every step: one leader at most."""
+        leaders = [replica.host.name for replica in self._candidates if replica.leads]
+        if len(leaders) > 1:
+            raise Violated("one leader at most", " and ".join(leaders))
+        if leaders and leaders[0] != self._leader:
+            self._leader = leaders[0]
+            self.changes += 1
+
+    def _lives(self, replica: Replica) -> bool:
+        return not replica.host.crashed and not replica.host.paused and replica.elector is not None
+
+    def _expect_a_leader(self) -> None:
+        """If nothing has gone wrong for long, somebody leads. What befalls calls goes on unseen, so it is left out."""
+        if not any(map(self._lives, self._candidates)) or not any(map(self._lives, self._electors)):
+            self._quiet_since = max(self._quiet_since, self._sim.time)
+        if any(replica.leads for replica in self._candidates):
+            self._led_at = self._sim.time
+        is_clear = all(fault.kind in (Kind.PAUSE, Kind.CRASH, Kind.STOP, Kind.JUMP) for fault in self._fired)
+        if is_clear and self._sim.time - max(self._led_at, self._quiet_since) > BOUND:
+            raise Violated("a leader within the bound", f"nobody has led for {BOUND:.0f} s without trouble")
+
+    def _supervise(self) -> None:
+        if self._victim is not None:
+            self._victim.die(3.0)
+            self._victim = None
+        for replica in (*self._electors, *self._candidates):
+            replica.supervise()
+        if self._server_starts_at is not None and self._sim.time >= self._server_starts_at:
+            self._server_starts_at = None
+            if self._server.crashed:
+                self._server = self._sim.restart(self._server)
+            self._server.spawn("boot", self._boot)
+
+    def _boot(self) -> None:
+        self._network.serve(self._server, APIServer(self._server, journal=self._disk))
+
+    def _count(self, host: SimulatedHost, request: HTTPRequest) -> None:
+        """Count what electors write of elections, and kill the one whose write is due."""
+        if not host.name.startswith("e") or request.method in ("GET", "PUT") or "/events" in request.path:
+            return
+        if "/lease" not in request.path or "kube-system" in request.path:
+            return
+        self.writes += 1
+        if self.writes == self._die_at_write:
+            self._quiet_since = self._sim.time
+            self._victim = next(r for r in self._electors if r.host is host)
+            self._sim.pause(host, 1e6)  # nothing of it runs any more; whether the write lands is the network's
+
+    def _befall(self, fault: Fault) -> None:
+        self._network.note(fault)
+        replica = next((r for r in (*self._electors, *self._candidates) if self._name_of(r) == fault.host), None)
+        host = replica.host if replica is not None else self._server
+        is_over_at = self._sim.time + (fault.seconds if replica is None and fault.kind is not Kind.JUMP else 0.0)
+        self._quiet_since = max(self._quiet_since, is_over_at)
+        match fault.kind:
+            case Kind.CUT:
+                for name in [fault.host] if replica is not None else [*ELECTORS, *CANDIDATES]:
+                    self._network.cut(name, fault.seconds)
+            case Kind.PAUSE:
+                self._sim.pause(host, fault.seconds)
+            case Kind.JUMP:
+                self._set_clock(host, fault.host, fault.seconds / 10)
+            case Kind.STOP if replica is not None:
+                self._upgrade(fault.host)
+                replica.stop(fault.seconds)
+            case Kind.CRASH if replica is not None:
+                self._upgrade(fault.host)
+                replica.die(fault.seconds)
+            case _:
+                self._sim.crash(self._server)
+                self._server_starts_at = self._sim.time + fault.seconds
+
+    def _set_clock(self, host: SimulatedHost, name: str, offset: float) -> None:
+        """Let a wall clock be wrong by `offset`, which never adds up to more than `FARTHEST`."""
+        offset = max(-FARTHEST, min(FARTHEST, offset))
+        self._sim.jump(host, offset - self._offsets.get(name, 0.0))
+        self._offsets[name] = offset
+
+    def _upgrade(self, name: str) -> None:
+        """What is started anew is perhaps another version."""
+        if name in self._versions:
+            self._versions[name] = self._chance.choice(VERSIONS)
+
+
+def main(arguments: list[str]) -> int:
+    """Walk over `--seeds N` seeds from `--first N`."""
+    logging.disable(logging.CRITICAL)
+    options = dict(zip(arguments[::2], map(int, arguments[1::2]), strict=True))
+    first, seeds = options.get("--first", 0), options.get("--seeds", 100)
+    weathers = tuple(PROFILES)
+    for seed in range(first, first + seeds):
+        outcome = run(seed, profile=weathers[seed % len(weathers)])
+        if outcome.invariant:
+            sys.stderr.write(f"seed {seed} ({weathers[seed % len(weathers)]}): {outcome.message}\n")
+            return 1
+    sys.stdout.write(f"{seeds} seeds: everything held\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

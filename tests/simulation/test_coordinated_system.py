@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinated election through storms: it holds, also when who elects dies at any write, and wrong ones are found.
+
+More seeds are `tox -e simulation`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import coordinated
+import pytest
+from coordinated import run
+
+from controller_runtime.core.host import Host
+from controller_runtime.election import elector
+from controller_runtime.election.candidate import LeaseCandidate
+from controller_runtime.election.decision import Held, Sighting, Step, decide_coordinated
+from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind
+from controllers.election_step import Lease
+
+WEATHERS = tuple(PROFILES)
+
+
+@pytest.fixture(autouse=True)
+def _quietly(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_leads_at_most_and_one_leads_in_the_end(seed: int) -> None:
+    outcome = run(seed, profile=WEATHERS[seed % len(WEATHERS)])
+
+    assert outcome.message == ""
+
+
+CHURN = (
+    Fault(Kind.CRASH, "c0", 20.0, 5.0),
+    Fault(Kind.CRASH, "c1", 20.0, 45.0),
+    Fault(Kind.STOP, "c2", 70.0, 2.0),
+)
+
+
+@pytest.mark.parametrize("write", range(1, 9))
+def test_who_elects_may_die_at_any_write(write: int) -> None:
+    outcome = run(3, script=CHURN, die_at_write=write, seconds=200.0)
+
+    assert outcome.message == ""
+
+
+BEHIND = tuple(Fault(Kind.JUMP, name, 20.0, -7200.0) for name in coordinated.CANDIDATES)
+STANDSTILLS = tuple(
+    Fault(kind, name, 30.0 + 15 * i + late, seconds)
+    for i, restarted in enumerate(coordinated.CANDIDATES)
+    for name in coordinated.CANDIDATES
+    for kind, late, seconds in [(Kind.STOP, 0.0, 0.5) if name == restarted else (Kind.PAUSE, 1.0, 7.0)]
+)
+"""One is started anew while the others stand still for less than their leadership lasts."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_leaders_whose_clocks_are_behind_are_not_succeeded_while_they_lead(seed: int) -> None:
+    assert run(seed, script=(*BEHIND, *STANDSTILLS), seconds=160.0).message == ""
+
+
+def test_an_election_that_believes_wall_clocks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_the_wall(self: Lease, now: datetime) -> bool:
+        return self.renewed is None or self.renewed + timedelta(seconds=self.duration or 0) < now
+
+    monkeypatch.setattr(Lease, "has_expired", by_the_wall)
+
+    found = (run(seed, script=(*BEHIND, *STANDSTILLS), seconds=100.0).invariant for seed in range(30))
+
+    assert "one leader at most" in found
+
+
+def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stubborn(seen: Sighting, identity: str, held: Held | None, now: float) -> Step:
+        step = decide_coordinated(seen, identity, held, now)
+        return Step.RENEW if step is Step.YIELD else step
+
+    monkeypatch.setattr(elector, "decide_coordinated", stubborn)
+
+    restarts = tuple(Fault(Kind.STOP, name, 30.0 + 15 * i, 1.0) for i, name in enumerate(coordinated.CANDIDATES))
+
+    found = (run(seed, script=restarts, seconds=120.0).invariant for seed in range(20))
+
+    assert "converges" in found
+
+
+def test_a_candidate_that_answers_by_its_own_clock_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = LeaseCandidate._write
+
+    def by_its_own(self: LeaseCandidate, renewed: datetime) -> None:
+        host: Host = self._host
+        write(self, host.now())
+
+    monkeypatch.setattr(LeaseCandidate, "_write", by_its_own)
+    behind = tuple(Fault(Kind.JUMP, name, 5.0, -7200.0) for name in coordinated.CANDIDATES)
+    found = [run(1, script=(*behind, *all_but(name)), seconds=130.0).invariant for name in coordinated.CANDIDATES]
+
+    assert {*found} & {"converges", "a leader within the bound"}
+
+
+@pytest.mark.parametrize("name", coordinated.CANDIDATES)
+def test_the_last_one_leads_though_its_clock_is_wrong(name: str) -> None:
+    behind = tuple(Fault(Kind.JUMP, each, 5.0, -7200.0) for each in coordinated.CANDIDATES)
+
+    assert run(1, script=(*behind, *all_but(name)), seconds=130.0).message == ""
+
+
+def all_but(name: str) -> tuple[Fault, ...]:
+    return tuple(Fault(Kind.CRASH, other, 20.0, 600.0) for other in coordinated.CANDIDATES if other != name)
