@@ -237,20 +237,17 @@ def test_a_server_that_goes_and_comes_back_is_served_again(tmp_path: Path) -> No
         port = taken.getsockname()[1]
     kept = ("--port", str(port), "--data-dir", str(tmp_path / "data"))
     kubeconfig = tmp_path / "kubeconfig"
-    with APIServerProcess(SystemHost(), *kept) as server:
+    with contextlib.ExitStack() as first:
+        server = first.enter_context(APIServerProcess(SystemHost(), *kept))
         shutil.copy(server.kubeconfig, kubeconfig)
-        process = subprocess.Popen(
-            command(f"--kubeconfig={kubeconfig}", "--node-status-update-frequency", "0.2"),
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        read_until(process, "node is registered")
+        with running(f"--kubeconfig={kubeconfig}", "--node-status-update-frequency", "0.2") as process:
+            read_until(process, "node is registered")
 
-    with process:
-        read_until(process, "WARNING .*status cannot be posted")
-        with APIServerProcess(SystemHost(), *kept):
-            read_until(process, "node is heard again")
-            end(process)
+            first.close()
+            read_until(process, "WARNING .*status cannot be posted")
+            with APIServerProcess(SystemHost(), *kept):
+                read_until(process, "node is heard again")
+                end(process)
 
 
 def test_a_kubelets_node_is_not_fought_over_unless_that_is_asked_for(cluster: Cluster) -> None:
