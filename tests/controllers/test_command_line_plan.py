@@ -57,6 +57,10 @@ def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
             "--allow-fake-nodes",
             id="fake nodes on a cluster",
         ),
+        pytest.param({"pods": 1}, "--pods needs --hollow-nodes", id="pods without nodes"),
+        pytest.param(
+            {"hollow_nodes": 1, "toleration_seconds": 5}, "--toleration-seconds needs --pods", id="patience of no pods"
+        ),
         pytest.param({"leader_election_id": "x"}, "need --leader-elect", id="a lease nobody asked for"),
         pytest.param({"coordinated": True}, "--coordinated needs --leader-elect", id="no election to coordinate"),
         pytest.param(
@@ -106,3 +110,10 @@ def test_a_candidate_says_what_it_is() -> None:
 def test_what_the_server_hosts_is_no_part_of_everything_but_can_be_named() -> None:
     assert "lease-candidate-election" not in decide().names
     assert decide(controllers="lease-candidate-election").names == ["lease-candidate-election"]
+
+
+def test_what_deletes_pods_on_a_cluster_must_be_named() -> None:
+    everything = decide(kubeconfig=FILE, controllers="*").names
+
+    assert not {"node-lifecycle", "taint-eviction"} & {*everything}
+    assert decide(kubeconfig=FILE, controllers="taint-eviction").names == ["taint-eviction"]
