@@ -122,8 +122,9 @@ class AgentBench:
         return found[kind]
 
     def events(self) -> list[str]:
-        """Reasons of the events that were written, by their names in no order that matters."""
-        return sorted(event["reason"] for event in self.world.list(EVENTS, view=dict))
+        """The reasons of all events, as often as each was told, sorted."""
+        found = self.world.list(EVENTS, view=dict)
+        return sorted(event["reason"] for event in found for _ in range(event.get("count") or 1))
 
     def _fault(self, number: int, request: HTTPRequest) -> Fault | None:
         if "fieldSelector" in dict(request.query):
