@@ -246,6 +246,7 @@ def test_kept_connections_and_watches_survive_a_restart_of_the_server(
     informer = informers.of(NODES)
     informers.start(stop)
     client.create(NODES, {"metadata": {"name": "a"}})
+    assert informers.wait_for_sync(stop, PATIENCE)
 
     serving.stop()
     serving = LoopbackServer(HOST, server, certificates=certificates, port=port)
