@@ -6,19 +6,18 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.host import Clock
 
-_ERRORS = "errors"  # the name of the file, beside the kubeconfig
+_TOLD = b" kubeconfig="  # the last word of the line by which the server says that it is ready
 
 
 class APIServerProcess:
@@ -48,15 +47,17 @@ class APIServerProcess:
         self._arguments = arguments
         self._start_timeout = start_timeout
         self._program = program
-        self._folder: Path | None = None
+        self._kubeconfig: Path | None = None
+        # Without a name, so that nothing is left of it however this process ends.
+        self._errors: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def kubeconfig(self) -> Path:
-        """The file (mode 0600) with which anybody reaches the server; there while it runs."""
-        if self._folder is None:
+        """The file (mode 0600) with which anybody reaches the server; it is the server's own, and goes with it."""
+        if self._kubeconfig is None:
             raise ControllerRuntimeError("the embedded API server is not running")
-        return self._folder / "kubeconfig"
+        return self._kubeconfig
 
     @property
     def pid(self) -> int:
@@ -71,15 +72,14 @@ class APIServerProcess:
         Raises:
             ControllerRuntimeError: It ended or was not ready in time; the message has its last words.
         """
-        self._folder = Path(tempfile.mkdtemp(prefix="controller-runtime-"))
-        command = [sys.executable, "-m", *self._program, "--exit-with-parent"]
-        command += ["--kubeconfig-out", str(self.kubeconfig), *self._arguments]
-        with (self._folder / _ERRORS).open("wb") as errors:  # a pipe that nobody reads would stop it once it is full
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
-            )
+        command = [sys.executable, "-m", *self._program, "--exit-with-parent", *self._arguments]
+        # A pipe that nobody reads would stop the server once it is full. Closed by `stop`.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True
+        )
         try:
-            self._wait_until_ready(self._process)
+            self._kubeconfig = self._wait_until_ready(self._process, self._errors)
         except BaseException:
             self.stop()
             raise
@@ -98,11 +98,17 @@ class APIServerProcess:
                     with contextlib.suppress(OSError):
                         pipe.close()
             self._process = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        if self._errors is not None:
+            self._errors.close()
+            self._errors = None
+        if self._kubeconfig is not None:  # still there if the server was killed; then its folder is, too
+            self._kubeconfig.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._kubeconfig.parent.rmdir()
+            self._kubeconfig = None
 
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_until_ready(self, process: subprocess.Popen[bytes], errors: IO[bytes]) -> Path:
+        """Wait for the line that says where the kubeconfig is."""
         assert process.stdout is not None
         deadline = self._clock.monotonic() + self._start_timeout
         said = b""
@@ -110,17 +116,13 @@ class APIServerProcess:
             left = deadline - self._clock.monotonic()
             if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
                 raise ControllerRuntimeError(
-                    f"the embedded API server was not ready within {self._start_timeout:.0f} s: {self._last_words()}"
+                    f"the embedded API server was not ready within {self._start_timeout:.0f} s: {_last_words(errors)}"
                 )
             chunk = os.read(process.stdout.fileno(), 65536)
             if not chunk:
-                raise ControllerRuntimeError(f"the embedded API server ended at its start: {self._last_words()}")
+                raise ControllerRuntimeError(f"the embedded API server ended at its start: {_last_words(errors)}")
             said += chunk
-
-    def _last_words(self) -> str:
-        assert self._folder is not None
-        lines = (self._folder / _ERRORS).read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return Path(os.fsdecode(said.partition(b"\n")[0].rpartition(_TOLD)[2]))
 
     def __enter__(self) -> Self:
         self.start()
@@ -130,3 +132,9 @@ class APIServerProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _last_words(errors: IO[bytes]) -> str:
+    size = os.fstat(errors.fileno()).st_size
+    lines = os.pread(errors.fileno(), size, 0).decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"

@@ -3,6 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from controller_runtime.api.wire import HTTPRequest
@@ -34,3 +42,26 @@ def test_a_server_that_does_not_start_has_its_last_words_told() -> None:
 def test_a_server_that_is_too_slow_is_told_and_ended() -> None:
     with pytest.raises(ControllerRuntimeError, match="was not ready within 0 s: it said nothing"):
         APIServerProcess(HOST, start_timeout=0.0).start()
+
+
+STARTS_ONE_AND_IS_KILLED = """
+import os, signal
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing.server_process import APIServerProcess
+
+with APIServerProcess(SystemHost()) as server:
+    print(server.pid, server.kubeconfig, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_nothing_is_left_of_a_server_whose_starter_was_killed() -> None:
+    starter = subprocess.run([sys.executable, "-c", STARTS_ONE_AND_IS_KILLED], stdout=subprocess.PIPE, text=True)
+    pid, kubeconfig = starter.stdout.split()
+    with contextlib.suppress(ProcessLookupError):  # it was fast
+        ending = os.pidfd_open(int(pid))
+        select.select([ending], [], [], 20.0)
+        os.close(ending)
+
+    assert starter.returncode == -signal.SIGKILL
+    assert not Path(kubeconfig).parent.exists()
