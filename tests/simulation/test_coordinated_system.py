@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-import coordinated
+import coordinated_run
 import pytest
-from coordinated import run
+from coordinated_run import run
 
 from controller_runtime.core.host import Host
 from controller_runtime.election import elector
@@ -48,11 +48,11 @@ def test_who_elects_may_die_at_any_write(write: int) -> None:
     assert outcome.message == ""
 
 
-BEHIND = tuple(Fault(Kind.JUMP, name, 20.0, -7200.0) for name in coordinated.CANDIDATES)
+BEHIND = tuple(Fault(Kind.JUMP, name, 20.0, -7200.0) for name in coordinated_run.CANDIDATES)
 STANDSTILLS = tuple(
     Fault(kind, name, 30.0 + 15 * i + late, seconds)
-    for i, restarted in enumerate(coordinated.CANDIDATES)
-    for name in coordinated.CANDIDATES
+    for i, restarted in enumerate(coordinated_run.CANDIDATES)
+    for name in coordinated_run.CANDIDATES
     for kind, late, seconds in [(Kind.STOP, 0.0, 0.5) if name == restarted else (Kind.PAUSE, 1.0, 7.0)]
 )
 """One is started anew while the others stand still for less than their leadership lasts."""
@@ -81,7 +81,7 @@ def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(elector, "decide_coordinated", stubborn)
 
-    restarts = tuple(Fault(Kind.STOP, name, 30.0 + 15 * i, 1.0) for i, name in enumerate(coordinated.CANDIDATES))
+    restarts = tuple(Fault(Kind.STOP, name, 30.0 + 15 * i, 1.0) for i, name in enumerate(coordinated_run.CANDIDATES))
 
     found = (run(seed, script=restarts, seconds=120.0).invariant for seed in range(20))
 
@@ -96,18 +96,18 @@ def test_a_candidate_that_answers_by_its_own_clock_is_found(monkeypatch: pytest.
         write(self, host.now())
 
     monkeypatch.setattr(LeaseCandidate, "_write", by_its_own)
-    behind = tuple(Fault(Kind.JUMP, name, 5.0, -7200.0) for name in coordinated.CANDIDATES)
-    found = [run(1, script=(*behind, *all_but(name)), seconds=130.0).invariant for name in coordinated.CANDIDATES]
+    behind = tuple(Fault(Kind.JUMP, name, 5.0, -7200.0) for name in coordinated_run.CANDIDATES)
+    found = [run(1, script=(*behind, *all_but(name)), seconds=130.0).invariant for name in coordinated_run.CANDIDATES]
 
     assert {*found} & {"converges", "a leader within the bound"}
 
 
-@pytest.mark.parametrize("name", coordinated.CANDIDATES)
+@pytest.mark.parametrize("name", coordinated_run.CANDIDATES)
 def test_the_last_one_leads_though_its_clock_is_wrong(name: str) -> None:
-    behind = tuple(Fault(Kind.JUMP, each, 5.0, -7200.0) for each in coordinated.CANDIDATES)
+    behind = tuple(Fault(Kind.JUMP, each, 5.0, -7200.0) for each in coordinated_run.CANDIDATES)
 
     assert run(1, script=(*behind, *all_but(name)), seconds=130.0).message == ""
 
 
 def all_but(name: str) -> tuple[Fault, ...]:
-    return tuple(Fault(Kind.CRASH, other, 20.0, 600.0) for other in coordinated.CANDIDATES if other != name)
+    return tuple(Fault(Kind.CRASH, other, 20.0, 600.0) for other in coordinated_run.CANDIDATES if other != name)

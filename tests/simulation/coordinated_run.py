@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coordinated election under bad weather: candidates that come, go, are upgraded and freeze, and those who elect.
 
-`python tests/simulation/coordinated.py --seeds 500` walks over seeds and exits 1 at the
+`python tests/simulation/coordinated_run.py --seeds 500` walks over seeds and exits 1 at the
 first in which something does not hold.
 """
 

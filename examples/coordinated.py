@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three versions elect a leader and are upgraded one by one: `python examples/coordinated.py`.
+
+Each is a process; the API server holds the elections. The oldest version leads, so a
+cluster is upgraded from behind. At the end stands who led when: never two.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from controller_runtime import LEASE_CANDIDATES, LEASES, Client, Host, NotFound, Request, Stop, SystemHost
+from controller_runtime.client.configuration import from_kubeconfig
+from controller_runtime.client.http import HTTPTransport
+from controller_runtime.testing import APIServerProcess
+
+LEASE = Request("controllers", "kube-system")
+SERVER = ("controllers", "apiserver")
+PATIENCE = 60.0
+LED = re.compile(r"^(\S+) \S+ +(became leader|released the lease)", re.MULTILINE)
+
+
+class Replica:
+    """One process after another in the same place; each says in its log when it leads."""
+
+    def __init__(self, name: str, folder: Path, kubeconfig: Path) -> None:
+        self.name = name
+        self.version = ""
+        self._folder = folder
+        self._kubeconfig = kubeconfig
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, version: str) -> None:
+        """Run this version."""
+        self.version = version
+        command = [sys.executable, "-m", "controllers", "run", "--kubeconfig", str(self._kubeconfig)]
+        command += ["--controllers=node-ttl", "--leader-elect", "--coordinated", "--binary-version", version]
+        with (self._folder / f"{self.name} {version}").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def stop(self) -> None:
+        """Ask it to stop, and wait for it."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait()
+
+    def restart_if_it_ended(self) -> None:
+        """As a cluster does: who has given way comes back as a candidate."""
+        if self._process is not None and self._process.poll() is not None:
+            self.start(self.version)
+
+
+@attrs.define
+class Timeline:
+    """Prints what happens and when, and who holds the lease."""
+
+    host: Host
+    client: Client
+    replicas: list[Replica]
+    began: float
+    holder: str = ""
+
+    def tell(self, what: str) -> None:
+        """One line."""
+        print(f"{self.host.monotonic() - self.began:6.1f} s  {what}", flush=True)
+
+    def wait_for(self, version: str) -> None:
+        """Watch the lease until a replica of `version` holds it."""
+        asleep, deadline = Stop(self.host), self.host.monotonic() + PATIENCE
+        while not self._look().startswith(version):
+            if self.host.monotonic() > deadline:
+                raise SystemExit(f"nobody of version {version} leads after {PATIENCE:.0f} s")
+            for replica in self.replicas:
+                replica.restart_if_it_ended()
+            asleep.wait(0.2)
+
+    def _look(self) -> str:
+        """The version that leads; told when it is another one."""
+        holder, leads = _holder(self.client)
+        if holder != self.holder and (leads or not holder):
+            self.holder = holder
+            self.tell(f"{leads} leads" if leads else "the lease is free")
+        return leads
+
+
+def _holder(client: Client) -> tuple[str, str]:
+    """Who holds the lease and has begun to lead, and in which version."""
+    try:
+        spec = client.get(LEASES, LEASE, dict[str, Any])["spec"]
+        holder = spec.get("holderIdentity") or ""
+        if not holder or spec["leaseDurationSeconds"] == 5:  # elected, and not begun
+            return holder, ""
+        candidate = client.get(LEASE_CANDIDATES, Request(holder, LEASE.namespace), dict[str, Any])
+    except NotFound:
+        return "", ""
+    return holder, candidate["spec"]["emulationVersion"]
+
+
+def terms(folder: Path) -> list[tuple[datetime, datetime, str]]:
+    """Who led from when to when, as the replicas' own logs say."""
+    found = []
+    for log in sorted(folder.iterdir()):
+        began: datetime | None = None
+        for time, what in LED.findall(log.read_text()):
+            if what == "became leader":
+                began = datetime.fromisoformat(time)
+            elif began is not None:
+                found.append((began, datetime.fromisoformat(time), log.name))
+                began = None
+    return sorted(found)
+
+
+def play(versions: list[str], upgraded: str) -> list[str]:
+    """Run a replica of each version, then upgrade them, oldest first; who led, in order."""
+    host = SystemHost()
+    with APIServerProcess(host, program=SERVER) as server, tempfile.TemporaryDirectory() as folder:
+        transport = HTTPTransport(host, from_kubeconfig(server.kubeconfig))
+        replicas = [Replica(f"replica-{i}", Path(folder), server.kubeconfig) for i in range(len(versions))]
+        timeline = Timeline(host, Client(host, transport), replicas, host.monotonic())
+        try:
+            for replica, version in zip(replicas, versions, strict=True):
+                timeline.tell(f"{replica.name} starts in version {version}")
+                replica.start(version)
+            for version, replica in sorted(zip(versions, replicas, strict=True), key=lambda pair: pair[0]):
+                timeline.wait_for(version)
+                timeline.tell(f"{replica.name} is upgraded from {version} to {upgraded}")
+                replica.stop()
+                replica.start(upgraded)
+            timeline.wait_for(upgraded)
+        finally:
+            for replica in replicas:
+                replica.stop()
+            transport.close()
+        led = terms(Path(folder))
+    for began, ended, who in led:
+        print(f"{began:%H:%M:%S.%f} to {ended:%H:%M:%S.%f}  {who} led")
+    overlaps = [f"{a[2]} and {b[2]}" for a, b in pairwise(led) if b[0] < a[1]]
+    print(f"two at a time: {', '.join(overlaps) or 'never'}")
+    return [*(who for _, _, who in led), *(f"overlap: {pair}" for pair in overlaps)]
+
+
+if __name__ == "__main__":
+    play(["1.36.0", "1.34.0", "1.35.0"], "1.37.0")
