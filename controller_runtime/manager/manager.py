@@ -103,6 +103,7 @@ class Manager:
         *,
         grace: float = 30.0,
         leader_election: LeaderElectionConfig | None = None,
+        transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
     ) -> Self:
         """A manager on this machine, for the cluster that a kubeconfig describes.
 
@@ -110,8 +111,7 @@ class Manager:
             path: The file; None is the pod's own cluster where there is one, else what
                 `$KUBECONFIG` names, or `~/.kube/config`.
             context: Which of its contexts; None is its current one.
-            grace: As for the class.
-            leader_election: As for the class.
+            grace, leader_election, transforms: As for the class.
 
         Raises:
             UsageError: The configuration is missing or cannot be used.
@@ -120,12 +120,11 @@ class Manager:
         from controller_runtime.client import configuration
         from controller_runtime.client.http import HTTPTransport
 
-        if path is None and context is None and configuration.is_in_cluster():
-            reach = configuration.in_cluster()
-        else:
-            reach = configuration.from_kubeconfig(path, context)
+        is_inside = path is None and context is None and configuration.is_in_cluster()
+        reach = configuration.in_cluster() if is_inside else configuration.from_kubeconfig(path, context)
         host = SystemHost()
-        return cls(host, HTTPTransport(host, reach), grace=grace, leader_election=leader_election)
+        transport = HTTPTransport(host, reach)
+        return cls(host, transport, grace=grace, leader_election=leader_election, transforms=transforms)
 
     @overload
     def lister(
