@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,15 @@ import pytest
 import yaml
 
 from controller_runtime.api.objects import Request, microtime
-from controller_runtime.api.resources import LEASES, NODES, PODS
+from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NODES, PODS
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.patches import PatchType
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease, a_node, a_pod
 from controllers.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
 from controllers.hollow_nodes import HollowNodes, Selection
 from controllers.hollow_pods import HollowPods, PodMaker
+from controllers.lease_candidate_election import lease_candidate_election
+from controllers.lease_candidate_gc import lease_candidate_gc
 from controllers.node_lease import NAMESPACE, node_lease
 from controllers.node_lifecycle import node_lifecycle
 from controllers.taint_eviction import taint_eviction
@@ -135,6 +138,41 @@ def run_node_lifecycle(sim: Simulation, cluster: EmbeddedCluster) -> None:
     assert user.get(NODES, Request("n"), dict)["spec"]["taints"]
 
 
+def a_candidate(name: str, lease: str, renewed: datetime) -> dict[str, Any]:
+    spec = {"leaseName": lease, "binaryVersion": "1.0.0", "emulationVersion": "1.0.0", "renewTime": microtime(renewed)}
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {**spec, "strategy": "OldestEmulationVersion"},
+    }
+
+
+def run_election(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    now = cluster.host.now()
+    stale = a_candidate("stale", "other", now - timedelta(seconds=10))
+    for candidate in (stale, a_candidate("fresh", "lease", now)):
+        cluster.user.create(LEASE_CANDIDATES, candidate)
+    inner: Any = cluster.transport._inner
+    request, taken = inner.request, []
+
+    def just_taken(asked: HTTPRequest, deadline: float) -> object:
+        if asked.method == "POST" and asked.path.endswith("/leases") and not taken:
+            taken.append(cluster.user.create(LEASES, a_lease("lease", "default", holder="stranger", duration=60)))
+        return request(asked, deadline)
+
+    inner.request = just_taken
+    cluster.manager.add(lease_candidate_election(cluster.manager))
+    cluster.start()
+    sim.advance(60.0)
+
+
+def run_candidate_gc(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.user.create(LEASE_CANDIDATES, a_candidate("old", "lease", cluster.host.now() - timedelta(hours=1)))
+    cluster.manager.add(lease_candidate_gc(cluster.manager))
+    cluster.start()
+    sim.advance(1.0)
+    assert cluster.user.list(LEASE_CANDIDATES, "default") == []
+
+
 @pytest.mark.parametrize(
     ("files", "run"),
     [
@@ -143,6 +181,8 @@ def run_node_lifecycle(sim: Simulation, cluster: EmbeddedCluster) -> None:
         pytest.param(["node-lease", "hollow-nodes"], run_hollow_nodes, id="hollow-nodes"),
         pytest.param(["taint-eviction"], run_taint_eviction, id="taint-eviction"),
         pytest.param(["node-lifecycle"], run_node_lifecycle, id="node-lifecycle"),
+        pytest.param(["lease-candidate-election"], run_election, id="lease-candidate-election"),
+        pytest.param(["lease-candidate-gc"], run_candidate_gc, id="lease-candidate-gc"),
     ],
 )
 def test_what_is_asked_for_is_granted_and_nothing_else(
