@@ -209,6 +209,9 @@ class _Buffer(io.BufferedReader):
         """As of a socket; the same one for a provisional answer and what follows it."""
         return self
 
+    def flush(self) -> None:
+        """Nothing is written; the base would complain once it is closed, and the collector closes in any order."""
+
     def close(self) -> None:
         """As its base; bytes beyond the answer put the connection out of step."""
         if not self.closed:

@@ -175,7 +175,8 @@ def guarded(tmp_path: Path) -> Iterator[Guarded]:
     authority, shown = Authority(), list[str]()
     (tmp_path / "ca.crt").write_text(authority.issue("authority", is_authority=True)[0])
     (tmp_path / "server.pem").write_text("".join(authority.issue("server", is_server=True)))
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(tmp_path / "ca.crt"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_verify_locations(tmp_path / "ca.crt")
     context.load_cert_chain(tmp_path / "server.pem")
     context.verify_mode = ssl.CERT_REQUIRED
 
