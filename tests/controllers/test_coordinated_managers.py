@@ -219,6 +219,18 @@ def test_who_was_elected_and_could_not_begin_gives_the_lease_back_and_is_elected
     a.stop.set()
 
 
+def test_a_leader_that_reaches_nobody_ends_at_its_deadline(world: World) -> None:
+    """It has to look before it renews, and must not wait for that beyond its deadline, nor look without end."""
+    a = Replica(world, "a").start()
+    world.sim.advance(5.0)
+    a.refuses = lambda request: True
+
+    world.sim.advance(12.1)
+
+    assert isinstance(a.outcome.failure, LeadershipLost)
+    assert world.sim.threads(a.host) == []
+
+
 def test_a_stopped_leader_is_succeeded_at_once(world: World) -> None:
     a = Replica(world, "a").start()
     b = Replica(world, "b").start()
