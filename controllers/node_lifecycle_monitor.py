@@ -98,9 +98,12 @@ class Monitor:
         # What appears while we listen has just been made, whatever the clock of the server says.
         age = self._age(node) if node is not None and delta.initial else 0.0
         with self._lock:
-            now = self._host.monotonic()
+            now, before = self._host.monotonic(), self._all_silent
             nudged = self._forget(name) if node is None else self._remember(node, now, age)
             concerned = [] if delta.initial else self._judge_zones(now)
+            after = self._all_silent
+        if before is not None and after is not before:
+            log.warning("no node is ready, so nobody is evicted" if after else "some nodes are ready again")
         return dict.fromkeys(Request(each) for each in (*nudged, *concerned))
 
     def lease_changed(self, delta: Delta) -> Iterable[Request]:
@@ -182,7 +185,8 @@ class Monitor:
     def _report(self, key: str, zone: Zone) -> ZoneReport:
         state, turns = self._policy.state(zone.ready, zone.not_ready), self._turns.get(key)
         waiting, given = (len(turns.waiting), turns.given) if turns is not None else (0, 0)
-        return ZoneReport(key, state, zone.ready, zone.not_ready, self._rate(key, self._zones), waiting, given)
+        rate = self._rate(key, self._zones, self._are_all_silent(self._zones))
+        return ZoneReport(key, state, zone.ready, zone.not_ready, rate, waiting, given)
 
     def _readable(self, node: Cached | None) -> NodeView | None:
         try:
@@ -249,12 +253,12 @@ class Monitor:
     def _turns_of(self, key: str, now: float) -> Turns:
         turns = self._turns.get(key)
         if turns is None:
-            turns = self._turns[key] = Turns(self._rate(key, self._zones), now)
+            turns = self._turns[key] = Turns(self._rate(key, self._zones, bool(self._all_silent)), now)
         return turns
 
-    def _rate(self, key: str, zones: dict[str, Zone]) -> float:
+    def _rate(self, key: str, zones: dict[str, Zone], all_silent: bool) -> float:
         """Nodes a second that may be evicted in a zone, if the zones were like that."""
-        if self._are_all_silent(zones):
+        if all_silent:
             return 0.0
         zone = zones.get(key, Zone())
         return self._policy.rate_of(self._policy.state(zone.ready, zone.not_ready), zone.size)
@@ -267,12 +271,11 @@ class Monitor:
         before, self._all_silent = self._all_silent, self._are_all_silent(self._zones)
         concerned = []
         for key, turns in self._turns.items():
-            was, rate = turns.rate, self._rate(key, self._zones)
+            was, rate = turns.rate, self._rate(key, self._zones, self._all_silent)
             turns.set_rate(rate, now)
             concerned += turns.waiting if rate != was else []
         if before is None or before is self._all_silent:
             return concerned
-        log.warning("no node is ready: nobody is evicted") if self._all_silent else log.info("some nodes are ready")
         for known in self._nodes.values():
             if not self._all_silent:  # we may have been deaf, and not they mute
                 known.health = attrs.evolve(known.health, since=now)
@@ -292,4 +295,4 @@ class Monitor:
                     zone.ready += 1
                 else:
                     zone.not_ready += 1
-        return not self._rate(key, zones)
+        return not self._rate(key, zones, self._are_all_silent(zones))
