@@ -23,9 +23,9 @@ PUBLIC = {
     # filter them
     "changed", "all_of", "any_of", "negate", "matches",
     # read and write
-    "Lister", "OwnWrites", "edited", "without",
+    "FieldValidation", "Lister", "OwnWrites", "edited", "without",
     "Client",
-    "PatchType", "FieldValidation", "Resource", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
+    "PatchType", "Resource", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
     "EventRecorder", "EventAPI",
