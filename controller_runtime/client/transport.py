@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The boundary: two verbs that leave the process, and what every maker of them promises.
 
-Nothing is re-sent behind the caller's back, nothing waits without a deadline, and
-deadlines are absolute monotonic seconds of the caller's host.
+Nothing that may have been done is re-sent behind the caller's back, nothing waits without
+a deadline, and deadlines are absolute monotonic seconds of the caller's host.
 """
 
 from __future__ import annotations
