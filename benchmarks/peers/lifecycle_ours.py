@@ -44,7 +44,8 @@ def main() -> None:
         node = read(delta.object.raw)
         health = monitor.health(node)
         if node.ready is not None and node.ready.is_ours and health is not None and not delta.initial:
-            lags[node.name] = manager.host.monotonic() - health.heard - Graces().monitor
+            # Once: its taint comes later, in its turn.
+            lags.setdefault(node.name, manager.host.monotonic() - health.heard - Graces().monitor)
             if killed and lags.keys() >= set(killed):
                 marked.set()
 
