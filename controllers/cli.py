@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +16,39 @@ from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import configure, get_logger
 from controller_runtime.manager.endpoints import NOWHERE
 from controllers import stderr
-from controllers.cli_agent import agent
-from controllers.cli_apiserver import apiserver
-from controllers.cli_hollow import hollow_nodes
 from controllers.cli_lifecycle import given, lifecycle_flags
 
 log = get_logger(__name__)
 
 FAILED, BAD_USAGE = 1, 2
 
+_COMMANDS: Mapping[str, str] = {
+    "agent": "controllers.cli_agent:agent",
+    "apiserver": "controllers.cli_apiserver:apiserver",
+    "hollow-nodes": "controllers.cli_hollow:hollow_nodes",
+}
+"""Each command beside `run`, where it is: it is imported when it is called, so that none pays for another."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, no_args_is_help=False)
+
+class _Commands(click.Group):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *_COMMANDS])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=False,
+)
 @click.version_option(package_name="controller-runtime", prog_name="controllers")
 def cli() -> None:
     """Kubernetes controllers in Python, on a cluster or on the embedded API server."""
@@ -115,11 +139,6 @@ def run_command(log_format: str, verbose: bool, **options: Any) -> None:
     configure(style=log_format, level=logging.DEBUG if verbose else logging.INFO)
     live = log_format == "text" and not verbose and sys.stderr.isatty()
     run(RunOptions(live=live, lifecycle=given(options), **options))  # click checks the values above
-
-
-cli.add_command(hollow_nodes)
-cli.add_command(agent)
-cli.add_command(apiserver)
 
 
 def main(arguments: list[str] | None = None) -> None:
