@@ -273,6 +273,15 @@ def test_a_status_that_hangs_holds_up_no_renewal(sim: Simulation, bench: AgentBe
     bench.end()
 
 
+def test_renewals_that_fail_repeatedly_drop_the_connections_too(sim: Simulation, bench: AgentBench) -> None:
+    bench.faults["PUT leases"].extend([ERROR] * TRIES)
+
+    sim.advance(10.5)
+
+    assert bench.hooks == TRIES - 1
+    bench.end()
+
+
 def test_a_shorter_lease_is_renewed_as_much_more_often(sim: Simulation) -> None:
     bench = AgentBench(sim, lease_duration=8)
     bench.start(60.0)
