@@ -125,9 +125,7 @@ def _leader_election(options: RunOptions, names: list[str]) -> LeaderElectionCon
     if (options.binary_version or options.emulation_version) and not options.coordinated:
         raise UsageError("--binary-version and --emulation-version need --coordinated: they are a candidate's")
     if options.coordinated and ELECTION in names:
-        raise UsageError(
-            f"{ELECTION} cannot be led by an election of its own: run it with --leader-elect alone"
-        )
+        raise UsageError(f"{ELECTION} cannot be led by an election of its own: run it with --leader-elect alone")
     if options.leader_elect:
         return LeaderElectionConfig(
             name=options.leader_election_id or "controllers",
