@@ -15,8 +15,8 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
-from controllers.hollow_node import hollow_node
-from controllers.hollow_pods import hollow_pod
+from controllers.hollow.node import hollow_node
+from controllers.hollow.pods import hollow_pod
 
 FILLERS = 8
 

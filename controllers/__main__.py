@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m controllers`."""
 
-from controllers.cli import main
+from controllers.command.cli import main
 
 if __name__ == "__main__":
     main()

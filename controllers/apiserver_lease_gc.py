@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletes the leases of API servers that ended without a word.
 
-Every API server keeps a lease in kube-system (`apiserver/identity_lease.py` is ours). One
+Every API server keeps a lease in kube-system (`apiserver/upkeep/identity_lease.py` is ours). One
 that nobody has renewed for its whole duration, or that lacks what it takes to tell, is
 deleted: when the cache says so, and the server says so too.
 """

@@ -13,14 +13,14 @@ import attrs
 
 from controller_runtime import NODES, Host, Stop, SystemHost
 from controller_runtime.testing import EmbeddedCluster
-from controllers.hollow_node import ZONES, node_name
-from controllers.hollow_nodes import HollowNodes, Selection
-from controllers.hollow_pods import HollowPods, PodMaker
-from controllers.lookout import Lookout, Snapshot
-from controllers.node_lifecycle import node_lifecycle
-from controllers.node_lifecycle_config import LifecycleConfig
-from controllers.taint_eviction import taint_eviction
-from controllers.view import disturbed
+from controllers.command.lookout import Lookout, Snapshot
+from controllers.command.view import disturbed
+from controllers.hollow.node import ZONES, node_name
+from controllers.hollow.nodes import HollowNodes, Selection
+from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.node_lifecycle.config import LifecycleConfig
+from controllers.node_lifecycle.node_lifecycle import node_lifecycle
+from controllers.taint_eviction.taint_eviction import taint_eviction
 
 CONFIG = LifecycleConfig.of(
     {

@@ -36,13 +36,12 @@ MAY_TOUCH_THE_SYSTEM = (
     "controller_runtime/core/system.py",
     "controller_runtime/testing/simulation/*.py",
     "controller_runtime/testing/tcp_proxy.py",
-    "controller_runtime/apiserver/shell*.py",
+    "controller_runtime/apiserver/shell/*.py",
     "controller_runtime/apiserver/__main__.py",
-    "controller_runtime/apiserver/tls.py",
     "controller_runtime/client/http*.py",
     "controller_runtime/manager/serving.py",
     "controllers/__main__.py",
-    "controllers/cli*.py",
+    "controllers/command/cli*.py",
 )
 MAY_MAKE_THREADS = ("controller_runtime/core/system.py", "controller_runtime/testing/simulation/*.py")
 

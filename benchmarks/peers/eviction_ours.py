@@ -11,9 +11,9 @@ from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
-from controllers.hollow_node import ZONES, node_name
+from controllers.hollow.node import ZONES, node_name
 from controllers.lean import keep_little
-from controllers.taint_eviction import TaintEviction, taint_eviction
+from controllers.taint_eviction.taint_eviction import TaintEviction, taint_eviction
 
 LOOK = 0.05
 """Seconds between two looks at how far it is."""

@@ -12,8 +12,8 @@ from benchmarks.harness import report
 from controller_runtime.api.resources import NODES
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
-from controllers.hollow_nodes import HollowNodes
-from controllers.node_lease import RENEW_INTERVAL
+from controllers.heartbeat.node_lease import RENEW_INTERVAL
+from controllers.hollow.nodes import HollowNodes
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.harness import report
 from controller_runtime.manager.manager import Manager
-from controllers.lease_heartbeat import LeaseHeartbeat
+from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 
 
 def main() -> None:

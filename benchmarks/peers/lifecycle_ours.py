@@ -15,13 +15,13 @@ from controller_runtime.api.resources import LEASES, NODES, PODS
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
-from controllers.hollow_control import command
-from controllers.hollow_nodes import Selection
+from controllers.heartbeat.node_lease import NAMESPACE
+from controllers.hollow.control import command
+from controllers.hollow.nodes import Selection
 from controllers.lean import keep_little
-from controllers.node_lease import NAMESPACE
-from controllers.node_lifecycle import NodeLifecycle, node_lifecycle
-from controllers.node_lifecycle_health import Graces
-from controllers.node_lifecycle_views import NodeView
+from controllers.node_lifecycle.health import Graces
+from controllers.node_lifecycle.node_lifecycle import NodeLifecycle, node_lifecycle
+from controllers.node_lifecycle.views import NodeView
 
 WARM_UP = 15.0
 PATIENCE = 180.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell_thread import LoopbackServer
+from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.core.system import SystemHost
 
 

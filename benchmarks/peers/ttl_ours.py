@@ -11,7 +11,7 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
-from controllers.census import Census
+from controllers.command.census import Census
 from controllers.node_ttl import node_ttl
 
 

@@ -13,10 +13,10 @@ import click
 
 from controller_runtime.api.wire import Handler
 from controller_runtime.apiserver.audit import AuditedHandler
-from controller_runtime.apiserver.identity_lease import IdentityLease
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell_identity import kept_identity, new_identity
-from controller_runtime.apiserver.shell_process import ProcessOptions, run
+from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
+from controller_runtime.apiserver.shell.process import ProcessOptions, run
+from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.system import SystemHost

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api.wire import HTTPResponse
-from controller_runtime.apiserver.forms import Form
-from controller_runtime.apiserver.kind import Kind
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.status import StatusError
 
 _JSON: Mapping[str, str] = {"content-type": "application/json"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from controller_runtime.apiserver.kinds import KINDS, Kind
-from controller_runtime.apiserver.stored import key_of
+from controller_runtime.apiserver.kinds.registry import KINDS, Kind
+from controller_runtime.apiserver.storage.stored import key_of
 
 # `/namespaces/x/status` is a part of the namespace x; `/namespaces/x/pods` is the pods in it.
 _PARTS_OF_NAMESPACES = ("status", "finalize")

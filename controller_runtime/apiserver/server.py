@@ -13,12 +13,9 @@ from pathlib import Path
 
 from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, text
-from controller_runtime.apiserver.description import self_description
-from controller_runtime.apiserver.discovery import is_served
-from controller_runtime.apiserver.history import History
-from controller_runtime.apiserver.journal import SQLiteJournal
-from controller_runtime.apiserver.kinds import NAMESPACE
-from controller_runtime.apiserver.protobuf import readable
+from controller_runtime.apiserver.discovery.description import self_description
+from controller_runtime.apiserver.discovery.discovery import is_served
+from controller_runtime.apiserver.kinds.registry import NAMESPACE
 from controller_runtime.apiserver.routes import find_route
 from controller_runtime.apiserver.status import (
     StatusError,
@@ -28,8 +25,11 @@ from controller_runtime.apiserver.status import (
     too_large,
     unauthorized,
 )
-from controller_runtime.apiserver.storage import Journal, Storage
+from controller_runtime.apiserver.storage.history import History
+from controller_runtime.apiserver.storage.journal import SQLiteJournal
+from controller_runtime.apiserver.storage.storage import Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
+from controller_runtime.apiserver.writes.protobuf import readable
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 

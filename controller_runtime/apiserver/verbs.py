@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
-from controller_runtime.apiserver.deletion import Deletion
-from controller_runtime.apiserver.forms import Form, LineForm
-from controller_runtime.apiserver.listing import Page, page_of
-from controller_runtime.apiserver.negotiation import form_for, line_form_for
+from controller_runtime.apiserver.kinds.parts import PARTS
 from controller_runtime.apiserver.options import DeleteOptions, ListOptions, Query, is_watch, query_of
-from controller_runtime.apiserver.parts import PARTS
-from controller_runtime.apiserver.pod_parts import PodParts
-from controller_runtime.apiserver.rest import Content, Objects
+from controller_runtime.apiserver.reads.forms import Form, LineForm
+from controller_runtime.apiserver.reads.listing import Page, page_of
+from controller_runtime.apiserver.reads.negotiation import form_for, line_form_for
+from controller_runtime.apiserver.reads.selection import Selection
+from controller_runtime.apiserver.reads.watch import open_watch
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.selection import Selection
 from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
-from controller_runtime.apiserver.storage import Storage
-from controller_runtime.apiserver.watch import open_watch
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.writes.deletion import Deletion
+from controller_runtime.apiserver.writes.objects import Content, Objects
+from controller_runtime.apiserver.writes.pod_parts import PodParts
 from controller_runtime.core.host import Host
 
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}

@@ -11,11 +11,11 @@ import pytest
 from configurations import CONFIGURATIONS, said
 from hypothesis import assume, given
 
-from controller_runtime.apiserver import apply
-from controller_runtime.apiserver.fieldset import Fields, decode, text_of
-from controller_runtime.apiserver.kinds import LEASE, POD
-from controller_runtime.apiserver.managed import APPLY, Writer, created, entries_of, with_entries
+from controller_runtime.apiserver.kinds.registry import LEASE, POD
 from controller_runtime.apiserver.status import StatusError
+from controller_runtime.apiserver.writes import apply
+from controller_runtime.apiserver.writes.fieldset import Fields, decode, text_of
+from controller_runtime.apiserver.writes.managed import APPLY, Writer, created, entries_of, with_entries
 
 Config = dict[str, Any]
 

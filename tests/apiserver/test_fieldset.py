@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.apiserver.fieldset import contains, decode, encode, key_step, text_of, told_order, value_step
+from controller_runtime.apiserver.writes.fieldset import (
+    contains,
+    decode,
+    encode,
+    key_step,
+    text_of,
+    told_order,
+    value_step,
+)
 
 STEPS = st.one_of(
     st.sampled_from(["f:a", "f:b", "f:metadata.name", "i:0"]),

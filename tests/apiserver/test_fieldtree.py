@@ -9,8 +9,9 @@ import pytest
 from configurations import CONFIGURATIONS, said
 from hypothesis import given
 
-from controller_runtime.apiserver.fieldset import encode
-from controller_runtime.apiserver.fieldtree import (
+from controller_runtime.apiserver.kinds.registry import NODE, POD, Kind
+from controller_runtime.apiserver.writes.fieldset import encode
+from controller_runtime.apiserver.writes.fieldtree import (
     Changes,
     ambiguities,
     compare,
@@ -19,7 +20,6 @@ from controller_runtime.apiserver.fieldtree import (
     with_parents,
     without,
 )
-from controller_runtime.apiserver.kinds import NODE, POD, Kind
 
 Config = dict[str, Any]
 

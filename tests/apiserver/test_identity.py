@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.apiserver.shell_identity import kept_identity, new_identity
+from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
 from controller_runtime.core.errors import UsageError
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

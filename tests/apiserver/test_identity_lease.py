@@ -13,8 +13,8 @@ import pytest
 
 from controller_runtime.api.objects import Request, microtime
 from controller_runtime.api.resources import LEASES
-from controller_runtime.apiserver.identity_lease import IdentityLease, identity_name
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease, identity_name
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.system import SystemHost

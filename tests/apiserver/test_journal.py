@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.apiserver.journal import SQLiteJournal
 from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.storage import Storage
-from controller_runtime.apiserver.stored import Draft
+from controller_runtime.apiserver.storage.journal import SQLiteJournal
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.storage.stored import Draft
 from controller_runtime.core.errors import UsageError
 from controller_runtime.testing.simulation import Simulation
 
@@ -22,9 +22,9 @@ from controller_runtime.testing.simulation import Simulation
 WRITER = """
 import sys
 from pathlib import Path
-from controller_runtime.apiserver.journal import SQLiteJournal
-from controller_runtime.apiserver.storage import Storage
-from controller_runtime.apiserver.stored import Draft
+from controller_runtime.apiserver.storage.journal import SQLiteJournal
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.storage.stored import Draft
 from controller_runtime.core.system import SystemHost
 
 storage = Storage(SystemHost("writer"), journal=SQLiteJournal(Path(sys.argv[1])))

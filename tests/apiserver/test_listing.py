@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from asking import LEASES, NODES, PODS, Asking, lease, node, pod, version
 
-from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.storage.history import History
 from controller_runtime.testing.simulation import Simulation
 
 EVERYWHERE = "/apis/coordination.k8s.io/v1/leases"

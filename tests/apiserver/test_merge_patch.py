@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.apiserver import mergepatch
-from controller_runtime.apiserver.kinds import LEASE
-from controller_runtime.apiserver.patch import (
+from controller_runtime.apiserver.kinds.registry import LEASE
+from controller_runtime.apiserver.status import StatusError
+from controller_runtime.apiserver.writes import mergepatch
+from controller_runtime.apiserver.writes.patch import (
     JSON_PATCH,
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     apply_patch,
 )
-from controller_runtime.apiserver.status import StatusError
 
 names = st.sampled_from("abcd")
 leaves = st.one_of(st.none(), st.booleans(), st.integers(0, 3), st.sampled_from(["", "x"]))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from asking import Asking
 
-from controller_runtime.apiserver.discovery import AGGREGATED
-from controller_runtime.apiserver.openapi import openapi_document
+from controller_runtime.apiserver.discovery.discovery import AGGREGATED
+from controller_runtime.apiserver.discovery.openapi import openapi_document
 
 INDEX = json.loads(openapi_document("/openapi/v3") or b"")["paths"]
 KUBECTL = f"{AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.apiserver.protobuf import MEDIA_TYPE, readable
 from controller_runtime.apiserver.status import StatusError
+from controller_runtime.apiserver.writes.protobuf import MEDIA_TYPE, readable
 
 PROTOBUF = {"content-type": MEDIA_TYPE}
 # What kubectl 1.32 sends for `kubectl create namespace foo`.

@@ -10,9 +10,9 @@ import pytest
 from asking import LEASES, NODES, Asking, lease, version
 
 from controller_runtime.api.wire import BODY_LIMIT
-from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.stored import Draft
+from controller_runtime.apiserver.storage.history import History
+from controller_runtime.apiserver.storage.stored import Draft
 from controller_runtime.core.errors import UsageError
 from controller_runtime.testing.simulation import Simulation
 

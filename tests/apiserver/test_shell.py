@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver import shell
-from controller_runtime.apiserver.shell_thread import LoopbackServer
+from controller_runtime.apiserver.shell import shell
+from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.core.system import SystemHost
 
 HOST = SystemHost()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller_runtime.apiserver import status
-from controller_runtime.apiserver.kinds import LEASE, NODE
+from controller_runtime.apiserver.kinds.registry import LEASE, NODE
 from controller_runtime.apiserver.status import Cause, StatusError
 
 

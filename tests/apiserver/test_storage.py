@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.history import Compacted, History
-from controller_runtime.apiserver.storage import Cursor, Storage
-from controller_runtime.apiserver.stored import Change, Draft, Stored
+from controller_runtime.apiserver.storage.history import Compacted, History
+from controller_runtime.apiserver.storage.storage import Cursor, Storage
+from controller_runtime.apiserver.storage.stored import Change, Draft, Stored
 from controller_runtime.testing.simulation import Simulation
 
 

@@ -10,10 +10,10 @@ import pytest
 from asking import LEASES, NODES, Asking, Object, events, lease, node
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver import kinds
-from controller_runtime.apiserver.columns_pods import pod_status
-from controller_runtime.apiserver.columns_workloads import columns_of
-from controller_runtime.apiserver.kinds import KINDS, Kind
+from controller_runtime.apiserver.kinds import registry as kinds
+from controller_runtime.apiserver.kinds.registry import KINDS, Kind
+from controller_runtime.apiserver.reads.columns_pods import pod_status
+from controller_runtime.apiserver.reads.columns_workloads import columns_of
 from controller_runtime.testing.simulation import Simulation
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.body import admit
-from controller_runtime.apiserver.kinds import LEASE, NAMESPACE, NODE, POD, Kind
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.strategy import (
+from controller_runtime.apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, Kind
+from controller_runtime.apiserver.rules.strategy import (
     check_fields,
     check_name,
     deletion_grace,
@@ -22,6 +20,8 @@ from controller_runtime.apiserver.strategy import (
     prepare_update,
     supported_fields,
 )
+from controller_runtime.apiserver.status import StatusError
+from controller_runtime.apiserver.writes.body import admit
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 POD_SPEC = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}

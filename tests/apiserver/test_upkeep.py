@@ -10,13 +10,13 @@ import pytest
 from asking import LEASES, NODES, Asking, lease, node
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.garbage import GarbageCollector
-from controller_runtime.apiserver.history import History
-from controller_runtime.apiserver.inside import Inside
-from controller_runtime.apiserver.kinds import KINDS
-from controller_runtime.apiserver.ownership import Item
+from controller_runtime.apiserver.kinds.registry import KINDS
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep import PACE, Upkeep
+from controller_runtime.apiserver.storage.history import History
+from controller_runtime.apiserver.upkeep.garbage import GarbageCollector
+from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.ownership import Item
+from controller_runtime.apiserver.upkeep.upkeep import PACE, Upkeep
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.testing.simulation import Simulation
 

@@ -10,10 +10,10 @@ from asking import LEASES, Asking, lease
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.apiserver.body import decode
-from controller_runtime.apiserver.kinds import EVENT, NEW_EVENT
-from controller_runtime.apiserver.ruleset import rules_of
-from controller_runtime.apiserver.yaml_form import to_yaml
+from controller_runtime.apiserver.kinds.registry import EVENT, NEW_EVENT
+from controller_runtime.apiserver.reads.yaml_form import to_yaml
+from controller_runtime.apiserver.rules.ruleset import rules_of
+from controller_runtime.apiserver.writes.body import decode
 
 EVENTS = "/api/v1/namespaces/default/events"
 NEW_EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"

@@ -10,8 +10,8 @@ import pytest
 from asking import LEASES, Asking, events, lease, version
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.storage.history import History
 from controller_runtime.core.host import Host
 from controller_runtime.testing.simulation import Simulation
 

@@ -11,8 +11,8 @@ import pytest
 from controller_runtime.api.objects import Cached, Request
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta

@@ -13,8 +13,8 @@ from scripted import Answer, ScriptedServer, page, watched
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import ObjectMeta, PartialObjectMetadata, Request
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta

@@ -12,10 +12,10 @@ import pytest
 
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES, PODS
-from controller_runtime.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell_thread import LoopbackServer
-from controller_runtime.apiserver.tls import make_certificates
+from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from controller_runtime.apiserver.shell.thread import LoopbackServer
+from controller_runtime.apiserver.shell.tls import make_certificates
 from controller_runtime.client.client import Client
 from controller_runtime.client.configuration import from_kubeconfig
 from controller_runtime.client.counting import CountingTransport

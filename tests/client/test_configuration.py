@@ -12,7 +12,7 @@ import yaml
 from kubernetes.client import Configuration
 
 from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.apiserver.tls import make_certificates
+from controller_runtime.apiserver.shell.tls import make_certificates
 from controller_runtime.client import configuration as pod
 from controller_runtime.client.configuration import from_kubeconfig, in_cluster, is_in_cluster
 from controller_runtime.client.credentials import Credential, source_of

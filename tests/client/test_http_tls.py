@@ -11,8 +11,8 @@ from echo import EchoHandler
 from kubernetes.client import Configuration
 
 from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.apiserver.shell_thread import LoopbackServer
-from controller_runtime.apiserver.tls import Certificates, make_certificates
+from controller_runtime.apiserver.shell.thread import LoopbackServer
+from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
 from controller_runtime.client.http import HTTPTransport
 from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.core.system import SystemHost

@@ -12,9 +12,9 @@ import pytest
 from echo import JSON, EchoHandler, ScriptedWatch
 
 from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.apiserver.kubeconfig import kubeconfig, write_kubeconfig
-from controller_runtime.apiserver.shell_thread import LoopbackServer
-from controller_runtime.apiserver.tls import make_certificates
+from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from controller_runtime.apiserver.shell.thread import LoopbackServer
+from controller_runtime.apiserver.shell.tls import make_certificates
 from controller_runtime.client.configuration import from_kubeconfig
 from controller_runtime.client.faults import FaultyTransport, no_faults
 from controller_runtime.client.http import HTTPTransport

@@ -21,7 +21,7 @@ from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.program import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster, RecordingTransport, Simulation, a_node
-from controllers import catalog, cli, run
+from controllers.command import catalog, cli, run
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "config"

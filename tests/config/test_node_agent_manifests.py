@@ -17,9 +17,9 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, RecordingTransport, Simulation
-from controllers.agent import add_node_agent
-from controllers.agent_machine import Machine
-from controllers.agent_settings import Settings
+from controllers.agent.agent import add_node_agent
+from controllers.agent.machine import Machine
+from controllers.agent.settings import Settings
 
 FOLDER = ROOT / "config" / "node-agent"
 LEASES = "coordination.k8s.io"

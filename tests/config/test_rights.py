@@ -17,13 +17,13 @@ from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.patches import PatchType
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease, a_node, a_pod
 from controllers.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
-from controllers.hollow_nodes import HollowNodes, Selection
-from controllers.hollow_pods import HollowPods, PodMaker
-from controllers.lease_candidate_election import lease_candidate_election
-from controllers.lease_candidate_gc import lease_candidate_gc
-from controllers.node_lease import NAMESPACE, node_lease
-from controllers.node_lifecycle import node_lifecycle
-from controllers.taint_eviction import taint_eviction
+from controllers.election.lease_candidate_election import lease_candidate_election
+from controllers.election.lease_candidate_gc import lease_candidate_gc
+from controllers.heartbeat.node_lease import NAMESPACE, node_lease
+from controllers.hollow.nodes import HollowNodes, Selection
+from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.node_lifecycle.node_lifecycle import node_lifecycle
+from controllers.taint_eviction.taint_eviction import taint_eviction
 
 RIGHTS = Path(__file__).resolve().parents[2] / "config" / "rights"
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

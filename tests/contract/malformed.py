@@ -23,7 +23,7 @@ from malformed_queries import boolean, query
 from sample_objects import collection_of, filled, places, replaced, sample_of
 
 from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.apiserver.kinds import KINDS, Kind
+from controller_runtime.apiserver.kinds.registry import KINDS, Kind
 
 Pairs = tuple[tuple[str, str], ...]
 

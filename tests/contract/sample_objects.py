@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.api.schema import Schema
-from controller_runtime.apiserver.kinds import Kind
+from controller_runtime.apiserver.kinds.registry import Kind
 
 _TIME = "2026-01-01T00:00:00Z"
 _LABELS = {"app": "a"}

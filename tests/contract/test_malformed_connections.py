@@ -16,10 +16,10 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from controller_runtime.apiserver import shell_request
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell_thread import LoopbackServer
-from controller_runtime.apiserver.tls import make_certificates
+from controller_runtime.apiserver.shell import request as shell_request
+from controller_runtime.apiserver.shell.thread import LoopbackServer
+from controller_runtime.apiserver.shell.tls import make_certificates
 from controller_runtime.core.system import SystemHost
 
 HOST = SystemHost()

@@ -16,10 +16,10 @@ from malformed import Case, Malformed
 from sample_objects import collection_of, sample_of
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.history import History
-from controller_runtime.apiserver.kinds import KINDS, Kind
+from controller_runtime.apiserver.kinds.registry import KINDS, Kind
+from controller_runtime.apiserver.reads.watch import ObjectWatch
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.watch import ObjectWatch
+from controller_runtime.apiserver.storage.history import History
 from controller_runtime.testing.simulation import Simulation
 
 ROWS, REQUESTS_OF_A_ROW = 20, 500

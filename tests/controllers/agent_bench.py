@@ -18,9 +18,9 @@ from controller_runtime.client.faults import Fault, FaultyTransport, SilentStrea
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
-from controllers.agent import add_node_agent
-from controllers.agent_machine import Machine
-from controllers.agent_settings import Settings
+from controllers.agent.agent import add_node_agent
+from controllers.agent.machine import Machine
+from controllers.agent.settings import Settings
 
 EVENTS: Resource[dict[str, Any]] = Resource("", "v1", "Event", "events")
 NAME = "n1"

@@ -18,7 +18,7 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.errors import ControllerRuntimeError, NotFound
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.testing.simulation import Simulation
-from controllers.lease_heartbeat import LeaseHeartbeat
+from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 
 TERMS: dict[str, Any] = {
     "holder_identity": "me",

@@ -19,7 +19,7 @@ from controller_runtime.core.errors import NotFound
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
-from controllers.lease_candidate_election import lease_candidate_election
+from controllers.election.lease_candidate_election import lease_candidate_election
 
 BROKEN = Answered(HTTPResponse(500, {"content-type": "text/plain"}, b"broken"))
 OLDEST = "OldestEmulationVersion"

@@ -23,7 +23,7 @@ from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.objects import a_node, a_pod
 from controller_runtime.testing.simulation import Simulation
-from controllers.taint_eviction import taint_eviction
+from controllers.taint_eviction.taint_eviction import taint_eviction
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"

@@ -14,8 +14,8 @@ from controller_runtime.client.faults import Fault, FaultyTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
-from controllers.hollow_nodes import HollowNodes
-from controllers.node_lease import NAMESPACE
+from controllers.heartbeat.node_lease import NAMESPACE
+from controllers.hollow.nodes import HollowNodes
 
 
 class HollowCluster:

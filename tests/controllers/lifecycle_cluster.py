@@ -20,10 +20,10 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.core.errors import NotFound
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
-from controllers.node_lease import NAMESPACE
-from controllers.node_lifecycle import NodeLifecycle, node_lifecycle
-from controllers.node_lifecycle_config import LifecycleConfig
-from controllers.node_lifecycle_monitor import ZoneReport
+from controllers.heartbeat.node_lease import NAMESPACE
+from controllers.node_lifecycle.config import LifecycleConfig
+from controllers.node_lifecycle.monitor import ZoneReport
+from controllers.node_lifecycle.node_lifecycle import NodeLifecycle, node_lifecycle
 
 PREFIX = "node.kubernetes.io/"
 RENEW = 10.0

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.agent_changes import Reported, differs, node_patch, status_differs
+from controllers.agent.changes import Reported, differs, node_patch, status_differs
 
 NODE: dict[str, Any] = {
     "metadata": {"name": "n", "labels": {"a": "b"}},

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from controllers.agent_pressure import HOLD
-from controllers.agent_reporter import AT_FIRST, REGISTRATION, SOON
-from controllers.agent_run import AgentOptions, settings_of
-from controllers.cli_agent import agent
+from controllers.agent.pressure import HOLD
+from controllers.agent.reporter import AT_FIRST, REGISTRATION, SOON
+from controllers.agent.run import AgentOptions, settings_of
+from controllers.command.cli_agent import agent
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "node-agent.md").read_text(encoding="utf-8")
 DEFAULTS = settings_of(AgentOptions(), "host")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from controllers.agent_machine import Machine
-from controllers.agent_observer import MachineObserver
+from controllers.agent.machine import Machine
+from controllers.agent.observer import MachineObserver
 
 LINUX = pytest.mark.skipif(platform.system() != "Linux", reason="the numbers are held against Linux' own")
 

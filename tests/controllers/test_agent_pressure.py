@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_runtime.core.errors import UsageError
-from controllers.agent_conditions import with_pressure
-from controllers.agent_machine import Machine
-from controllers.agent_pressure import DEFAULTS, Signal, Threshold, is_short, last_short, parse_thresholds, pressures
+from controllers.agent.conditions import with_pressure
+from controllers.agent.machine import Machine
+from controllers.agent.pressure import DEFAULTS, Signal, Threshold, is_short, last_short, parse_thresholds, pressures
 
 MEBIBYTE = 1024**2
 

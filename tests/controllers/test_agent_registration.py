@@ -13,8 +13,8 @@ from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.faults import Fault
 from controller_runtime.testing.simulation import Simulation
-from controllers.agent_node import ATTACH_DETACH, kept_by_another
-from controllers.agent_settings import parse_labels, parse_taints
+from controllers.agent.node import ATTACH_DETACH, kept_by_another
+from controllers.agent.settings import parse_labels, parse_taints
 
 FORBIDDEN = answered(403, "Forbidden")
 

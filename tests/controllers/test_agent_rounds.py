@@ -18,11 +18,11 @@ from controller_runtime.core.log import fields_of
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
-from controllers.agent import add_node_agent
-from controllers.agent_reporter import TRIES
-from controllers.agent_run import AgentOptions, settings_of
-from controllers.agent_settings import Settings
-from controllers.node_lease import NAMESPACE
+from controllers.agent.agent import add_node_agent
+from controllers.agent.reporter import TRIES
+from controllers.agent.run import AgentOptions, settings_of
+from controllers.agent.settings import Settings
+from controllers.heartbeat.node_lease import NAMESPACE
 
 OVERLOADED = answered(429, "TooManyRequests", details={"retryAfterSeconds": 3})
 

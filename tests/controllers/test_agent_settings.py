@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.core.errors import UsageError
-from controllers.agent_run import AgentOptions, settings_of
-from controllers.agent_settings import node_name, parse_labels, parse_node_ips, parse_reserved, parse_taints
+from controllers.agent.run import AgentOptions, settings_of
+from controllers.agent.settings import node_name, parse_labels, parse_node_ips, parse_reserved, parse_taints
 
 reserved = partial(parse_reserved, "--kube-reserved")
 

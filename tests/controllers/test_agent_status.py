@@ -11,13 +11,13 @@ import pytest
 from agent_bench import GI, MACHINE, NAME
 
 from controller_runtime.core.errors import UsageError
-from controllers.agent_addresses import addresses
-from controllers.agent_machine import Machine, NotObserved
-from controllers.agent_node import initial_node, reconciled
-from controllers.agent_pressure import parse_thresholds
-from controllers.agent_resources import allocatable, capacity
-from controllers.agent_settings import Settings, parse_node_ips, parse_reserved
-from controllers.agent_status import Situation, compose
+from controllers.agent.addresses import addresses
+from controllers.agent.machine import Machine, NotObserved
+from controllers.agent.node import initial_node, reconciled
+from controllers.agent.pressure import parse_thresholds
+from controllers.agent.resources import allocatable, capacity
+from controllers.agent.settings import Settings, parse_node_ips, parse_reserved
+from controllers.agent.status import Situation, compose
 
 NOW = "2026-01-01T00:00:00Z"
 PLAIN = Settings(name=NAME, thresholds=())

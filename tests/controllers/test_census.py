@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controller_runtime.api.objects import Cached, cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.system import SystemHost
-from controllers.census import Census, PodCensus, PodCount
+from controllers.command.census import Census, PodCensus, PodCount
 
 
 def node(ready: str | None = None, ttl: str | None = None) -> Cached:

@@ -7,9 +7,9 @@ import click
 import pytest
 
 from controller_runtime.core.errors import UsageError
-from controllers.cli_lifecycle import FLAGS, given, seconds
-from controllers.node_lifecycle_config import LifecycleConfig
-from controllers.run import RunOptions, plan
+from controllers.command.cli_lifecycle import FLAGS, given, seconds
+from controllers.command.run import RunOptions, plan
+from controllers.node_lifecycle.config import LifecycleConfig
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ DEAR = {"aiohttp", "cryptography", "rich", "pydantic", "kubernetes", "prometheus
 @pytest.mark.parametrize(
     "module",
     [
-        pytest.param("controllers.cli", id="the command line itself"),
-        pytest.param("controllers.cli_agent", id="the agent"),
+        pytest.param("controllers.command.cli", id="the command line itself"),
+        pytest.param("controllers.command.cli_agent", id="the agent"),
     ],
 )
 def test_a_command_imports_nothing_dear_that_it_does_not_need(module: str) -> None:

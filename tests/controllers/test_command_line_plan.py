@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller_runtime.core.errors import UsageError
-from controllers.run import RunOptions, plan
+from controllers.command.run import RunOptions, plan
 
 FILE = Path("some.kubeconfig")
 

@@ -11,10 +11,10 @@ import pytest
 from controller_runtime.api.resources import PODS
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
-from controllers.hollow_nodes import HollowNodes, Selection
-from controllers.hollow_pods import HollowPods, PodMaker
-from controllers.node_lifecycle import node_lifecycle
-from controllers.taint_eviction import taint_eviction
+from controllers.hollow.nodes import HollowNodes, Selection
+from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.node_lifecycle.node_lifecycle import node_lifecycle
+from controllers.taint_eviction.taint_eviction import taint_eviction
 
 NODES, PODS_EACH = 12, 2
 TOLERATED = 300.0

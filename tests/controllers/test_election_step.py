@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from test_election_strategy import CANDIDATES, NOON, candidate, later
 
 from controller_runtime.api.objects import microtime
-from controllers.election_step import Act, Decision, Lease, Standing, decide, standing
-from controllers.election_strategy import OLDEST, STRATEGIES, Candidate
+from controllers.election.step import Act, Decision, Lease, Standing, decide, standing
+from controllers.election.strategy import OLDEST, STRATEGIES, Candidate
 
 FOREIGN = "example.com/x"
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_runtime.api.semver import SemVer, parse, parse_tolerant
-from controllers.election_strategy import OLDEST, Candidate, Disagreement, oldest_emulation_version, strategy_of
+from controllers.election.strategy import OLDEST, Candidate, Disagreement, oldest_emulation_version, strategy_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_runtime.api.objects import Cached, cached_from_bytes
-from controllers.heartbeat_step import (
+from controllers.heartbeat.step import (
     LONGEST_PAUSE,
     TRIES,
     Answer,

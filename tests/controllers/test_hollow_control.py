@@ -18,8 +18,8 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
-from controllers.hollow_control import HollowControl, command, control_folder
-from controllers.hollow_nodes import HollowNodes, Selection
+from controllers.hollow.control import HollowControl, command, control_folder
+from controllers.hollow.nodes import HollowNodes, Selection
 
 
 @contextlib.contextmanager

@@ -18,8 +18,8 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.core.errors import UsageError
 from controller_runtime.testing.objects import a_node
 from controller_runtime.testing.simulation import Simulation
-from controllers.hollow_nodes import Selection
-from controllers.node_lease import NAMESPACE
+from controllers.heartbeat.node_lease import NAMESPACE
+from controllers.hollow.nodes import Selection
 
 FIRST, SECOND = "hollow-00000", "hollow-00001"
 

@@ -20,7 +20,7 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
 from controller_runtime.testing.simulation import Simulation
-from controllers.hosting import HOSTED, Trusted, choose, hosted
+from controllers.command.hosting import HOSTED, Trusted, choose, hosted
 
 LEASE = Request("lease", "default")
 

@@ -15,8 +15,12 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.objects import a_node, a_pod
 from controller_runtime.testing.simulation import Simulation
-from controllers import hollow_node, hollow_pods, node_lifecycle_views, node_ttl, taint_eviction
+from controllers import node_ttl
+from controllers.hollow import node as hollow_node
+from controllers.hollow import pods as hollow_pods
 from controllers.lean import LEFT_OUT, keep_little
+from controllers.node_lifecycle import views as node_lifecycle_views
+from controllers.taint_eviction import taint_eviction
 
 PATHS = [pytest.param(resource, path, id=f"{resource} {path}") for resource in LEFT_OUT for path in LEFT_OUT[resource]]
 READ_LIVE = {"containers"}

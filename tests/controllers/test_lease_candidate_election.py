@@ -18,8 +18,8 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.log import fields_of
 from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.system.disk import Disk
-from controllers.election_strategy import STRATEGIES
-from controllers.lease_candidate_election import lease_candidate_election
+from controllers.election.lease_candidate_election import lease_candidate_election
+from controllers.election.strategy import STRATEGIES
 
 FOREIGN = "example.com/x"
 

@@ -11,7 +11,7 @@ from electing import BROKEN, World
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import LEASE_CANDIDATES
 from controller_runtime.testing.simulation import Simulation
-from controllers.lease_candidate_gc import lease_candidate_gc
+from controllers.election.lease_candidate_gc import lease_candidate_gc
 
 HALF_AN_HOUR = 1800.0
 

@@ -19,7 +19,7 @@ from controller_runtime.core.stop import spawn
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.objects import a_lease
 from controller_runtime.testing.simulation import Simulation
-from controllers.lease_heartbeat import LeaseHeartbeat, PostProcessFailure
+from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat, PostProcessFailure
 
 UPSTREAM_1_29 = PostProcessFailure.BLOCKS_CREATE_AND_UPDATE
 LEASE = Request("beat", "default")

@@ -8,7 +8,7 @@ import pytest
 from controller_runtime.api.objects import Cached, cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controllers.lookout import EventTail, LeaseWatch
+from controllers.command.lookout import EventTail, LeaseWatch
 
 
 def lease(name: str, renewed: str, *, namespace: str = "kube-node-lease", holder: str = "h") -> Cached:

@@ -17,7 +17,7 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.testing.objects import a_lease, a_node
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.simulation import Simulation
-from controllers.node_lease import NAMESPACE, node_lease
+from controllers.heartbeat.node_lease import NAMESPACE, node_lease
 
 LEASE = Request("n1", NAMESPACE)
 

@@ -17,10 +17,10 @@ from controller_runtime.client.faults import Fault
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing.simulation import Simulation
-from controllers.node_lease import NAMESPACE
-from controllers.node_lifecycle_health import Graces
-from controllers.node_lifecycle_monitor import Monitor
-from controllers.node_lifecycle_zones import ZonePolicy
+from controllers.heartbeat.node_lease import NAMESPACE
+from controllers.node_lifecycle.health import Graces
+from controllers.node_lifecycle.monitor import Monitor
+from controllers.node_lifecycle.zones import ZonePolicy
 
 
 @pytest.fixture

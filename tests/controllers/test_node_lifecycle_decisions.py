@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controllers.node_lifecycle_health import (
+from controllers.node_lifecycle.health import (
     Graces,
     Health,
     first_seen,
@@ -17,8 +17,8 @@ from controllers.node_lifecycle_health import (
     status_seen,
     unknown_conditions,
 )
-from controllers.node_lifecycle_taints import Eviction, eviction, missing_labels, new_taints
-from controllers.node_lifecycle_views import Condition, NodeView
+from controllers.node_lifecycle.taints import Eviction, eviction, missing_labels, new_taints
+from controllers.node_lifecycle.views import Condition, NodeView
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

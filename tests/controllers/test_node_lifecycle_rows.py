@@ -14,8 +14,8 @@ from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.faults import Answered, Fault
 from controller_runtime.client.patches import PatchType
 from controller_runtime.testing.simulation import Simulation
-from controllers.node_lease import NAMESPACE
-from controllers.node_lifecycle_config import LifecycleConfig
+from controllers.heartbeat.node_lease import NAMESPACE
+from controllers.node_lifecycle.config import LifecycleConfig
 
 
 def refused(code: int, reason: str) -> Answered:

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from controllers.node_lifecycle_zones import Turns, ZonePolicy, ZoneState
+from controllers.node_lifecycle.zones import Turns, ZonePolicy, ZoneState
 
 
 @pytest.mark.scenario("NL-06")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.toleration import AT_ONCE, NO_EXECUTE, Taint, Toleration, leaves_at, patience
+from controllers.taint_eviction.toleration import AT_ONCE, NO_EXECUTE, Taint, Toleration, leaves_at, patience
 
 TAINT = Taint("k", NO_EXECUTE, "v")
 OTHER = Taint("other", NO_EXECUTE)

@@ -9,9 +9,9 @@ import logging
 import pytest
 from rich.console import Console
 
-from controllers.census import Count, PodCount
-from controllers.lookout import ControllerStatus, Leases, Snapshot
-from controllers.view import LastLines, picture, summary
+from controllers.command.census import Count, PodCount
+from controllers.command.lookout import ControllerStatus, Leases, Snapshot
+from controllers.command.view import LastLines, picture, summary
 
 
 def shown(before: Snapshot, now: Snapshot, lines: list[str]) -> str:

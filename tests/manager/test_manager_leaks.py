@@ -12,10 +12,10 @@ import pytest
 
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell_identity import new_identity
-from controller_runtime.apiserver.shell_thread import LoopbackServer
+from controller_runtime.apiserver.shell.identity import new_identity
+from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.configuration import from_kubeconfig
 from controller_runtime.client.http import HTTPTransport

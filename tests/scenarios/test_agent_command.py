@@ -25,8 +25,8 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import eventually
 from controller_runtime.testing.server_process import APIServerProcess
-from controllers.agent_observer import MachineObserver
-from controllers.node_lease import NAMESPACE
+from controllers.agent.observer import MachineObserver
+from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.quantities import parse_quantity
 
 NAME = "this-machine"

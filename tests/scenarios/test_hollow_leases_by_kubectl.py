@@ -14,8 +14,8 @@ from controller_runtime.api.resources import LEASES
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import eventually
-from controllers.hollow_nodes import HollowNodes
-from controllers.node_lease import NAMESPACE
+from controllers.heartbeat.node_lease import NAMESPACE
+from controllers.hollow.nodes import HollowNodes
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 

@@ -27,7 +27,7 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import APIServerProcess, TCPProxy
-from controllers.hollow_nodes import HollowNodes
+from controllers.hollow.nodes import HollowNodes
 
 PATIENCE = 60.0
 

@@ -15,10 +15,10 @@ import pytest
 
 from controller_runtime.api.objects import Cached, Request
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell_thread import LoopbackServer
-from controller_runtime.apiserver.tls import Certificates, make_certificates
+from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from controller_runtime.apiserver.shell.thread import LoopbackServer
+from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
 from controller_runtime.cache import reflector
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers

@@ -31,8 +31,8 @@ from controller_runtime.testing.simulation.network_transport import NetworkTrans
 from controller_runtime.testing.system.disk import Disk
 from controller_runtime.testing.system.invariants import Violated
 from controller_runtime.testing.system.replica import Replica
-from controllers.lease_candidate_election import lease_candidate_election
-from controllers.lease_candidate_gc import lease_candidate_gc
+from controllers.election.lease_candidate_election import lease_candidate_election
+from controllers.election.lease_candidate_gc import lease_candidate_gc
 
 ELECTORS = ("e0", "e1")
 CANDIDATES = ("c0", "c1", "c2")

@@ -23,8 +23,8 @@ from controller_runtime.testing.simulation.network_transport import NetworkTrans
 from controller_runtime.testing.system.disk import Disk
 from controller_runtime.testing.system.invariants import Violated
 from controller_runtime.testing.system.run import Outcome
-from controllers.hollow_nodes import RETRY, HollowNodes
-from controllers.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
+from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
+from controllers.hollow.nodes import RETRY, HollowNodes
 
 NODES = 4
 SPREAD = 1.0

@@ -11,8 +11,8 @@ import attrs
 import msgspec
 
 from controller_runtime.api.objects import Cached
-from controllers import heartbeat_step
-from controllers.heartbeat_step import FIRST_PAUSE, Answer, Ask, Heartbeat, Part, Reply, Step, Terms
+from controllers.heartbeat import step as heartbeat_step
+from controllers.heartbeat.step import FIRST_PAUSE, Answer, Ask, Heartbeat, Part, Reply, Step, Terms
 
 
 def wall_clock(now: datetime, last: datetime | None) -> datetime:

@@ -17,7 +17,7 @@ from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.decision import Held, Sighting, Step, decide_coordinated
 from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind
-from controllers.election_step import Lease
+from controllers.election.step import Lease
 
 WEATHERS = tuple(PROFILES)
 

@@ -13,7 +13,7 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.core.host import Host
 from controller_runtime.testing import EmbeddedCluster, Simulation
-from controllers.hollow_nodes import HollowNodes
+from controllers.hollow.nodes import HollowNodes
 
 HOUR = 3600.0
 RENEWALS = range(346, 361)

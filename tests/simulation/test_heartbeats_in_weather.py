@@ -14,7 +14,7 @@ import pytest
 from heartbeat_weather import run
 
 from controller_runtime.testing.simulation.faults import Fault, Kind, Script, script_to_json
-from controllers import lease_heartbeat
+from controllers.heartbeat import lease_heartbeat
 
 SEEDS = 20
 

@@ -14,8 +14,8 @@ from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from controller_runtime.apiserver.stored import Stored
+from controller_runtime.apiserver.storage.stored import Stored
 
 
 class Write(NamedTuple):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from controller_runtime.apiserver.stored import Stored
+from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.testing.system.disk import Disk
 
 

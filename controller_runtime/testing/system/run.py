@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import attrs
 
-from controller_runtime.apiserver.history import History
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.storage.history import History
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the server describes itself: groups, kinds, schemas, version."""

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the server says about itself: its version, and which kinds it serves where.
+
+Two forms tell the same: the classic documents, one for each group version, and the
+aggregated ones, two in all, which newer clients ask for first.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.parts import PARTS
+from controller_runtime.apiserver.kinds.registry import KINDS
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+"""The media type of the aggregated documents."""
+
+VERSION = "v1.36.2"
+"""The version of Kubernetes whose behaviour is followed; clients compare it with their own."""
+
+_BUILD = {
+    "major": "1",
+    "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
+    "gitVersion": f"{VERSION}+embedded",
+    "gitCommit": "",
+    "gitTreeState": "",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "",
+    "platform": "",
+}
+
+
+def discovery_document(path: str) -> dict[str, Any] | None:
+    """The classic document at `path` (without a final slash), or None if it is none of these."""
+    match path.split("/")[1:]:
+        case ["version"]:
+            return dict(_BUILD)
+        case ["api"]:
+            return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+        case ["apis"]:
+            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in _groups()]}
+        case ["api", version]:
+            return _resources("", version)
+        case ["apis", group] if group and _versions(group):
+            return {"kind": "APIGroup", "apiVersion": "v1", **_group(group)}
+        case ["apis", group, version] if group:
+            return _resources(group, version)
+        case _:
+            return None
+
+
+def aggregated_document(path: str) -> dict[str, Any] | None:
+    """The aggregated document at `path`: of the core group, or of all others; else None."""
+    items: list[dict[str, Any]]
+    match path:
+        case "/api":
+            items = [{"metadata": {}, "versions": _aggregated_versions("")}]
+        case "/apis":
+            items = [{"metadata": {"name": group}, "versions": _aggregated_versions(group)} for group in _groups()]
+        case _:
+            return None
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+
+
+def is_served(path: str) -> bool:
+    """Whether `path` lies in a group version that is served, whatever it names there."""
+    match path.split("/")[1:]:
+        case ["api", version, *_]:
+            return bool(_kinds_in("", version))
+        case ["apis", group, version, *_] if group:
+            return bool(_kinds_in(group, version))
+        case _:
+            return False
+
+
+def _groups() -> list[str]:
+    return list(dict.fromkeys(kind.group for kind in KINDS if kind.group))
+
+
+def _versions(group: str) -> list[str]:
+    return list(dict.fromkeys(kind.version for kind in KINDS if kind.group == group))
+
+
+def _kinds_in(group: str, version: str) -> list[Kind]:
+    kinds = [kind for kind in KINDS if (kind.group, kind.version) == (group, version)]
+    return sorted(kinds, key=lambda kind: kind.plural)
+
+
+def _group(group: str) -> dict[str, Any]:
+    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in _versions(group)]
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _resources(group: str, version: str) -> dict[str, Any] | None:
+    kinds = _kinds_in(group, version)
+    if not kinds:
+        return None
+    entries = [entry for kind in kinds for entry in _entries(kind)]
+    document = {"kind": "APIResourceList", "groupVersion": kinds[0].api_version, "resources": entries}
+    # The oldest list of all does not say what it is a version of.
+    return {**document, "apiVersion": "v1"} if group else document
+
+
+def _entries(kind: Kind) -> list[dict[str, Any]]:
+    scope = {"namespaced": kind.namespaced}
+    whole: dict[str, Any] = {
+        "name": kind.plural,
+        "singularName": kind.singular,
+        **scope,
+        "kind": kind.kind,
+        "verbs": list(kind.verbs),
+        **_nicknames(kind),
+    }
+    if kind.is_stored:
+        whole["storageVersionHash"] = _storage_hash(kind.stored)
+    parts = []
+    for name in sorted(kind.subresources):
+        verbs, sent = PARTS[name]
+        part: dict[str, Any] = {"name": f"{kind.plural}/{name}", "singularName": "", **scope}
+        if sent and sent.group != kind.group:
+            part |= {"group": sent.group, "version": sent.version}
+        parts.append({**part, "kind": (sent or kind).kind, "verbs": list(verbs)})
+    return [whole, *parts]
+
+
+def _aggregated_versions(group: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "version": version,
+            "resources": [_aggregated(kind) for kind in _kinds_in(group, version)],
+            "freshness": "Current",
+        }
+        for version in _versions(group)
+    ]
+
+
+def _aggregated(kind: Kind) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "resource": kind.plural,
+        "responseKind": _response_kind(kind, kind),
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "singularResource": kind.singular,
+        "verbs": list(kind.verbs),
+        **_nicknames(kind),
+    }
+    if kind.subresources:
+        entry["subresources"] = [
+            {
+                "subresource": name,
+                "responseKind": _response_kind(PARTS[name].kind or kind, kind),
+                "verbs": list(PARTS[name].verbs),
+            }
+            for name in sorted(kind.subresources)
+        ]
+    return entry
+
+
+def _response_kind(answered: Kind, kind: Kind) -> dict[str, str]:
+    """What a resource is made of; the group and version around it are not said again."""
+    if answered.api_version == kind.api_version:
+        return {"group": "", "version": "", "kind": answered.kind}
+    return {"group": answered.group, "version": answered.version, "kind": answered.kind}
+
+
+def _nicknames(kind: Kind) -> dict[str, list[str]]:
+    names = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
+    return {key: value for key, value in names.items() if value}
+
+
+def _storage_hash(kind: Kind) -> str:
+    """What tells clients that the form in the store has changed; never, here."""
+    digest = hashlib.sha256(f"{kind.group}/{kind.version}/{kind.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of objects that have a path of their own: what may be done there, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from controller_runtime.apiserver.kinds.kind import Kind
+
+BINDING = Kind(group="", version="v1", kind="Binding", plural="bindings", verbs=("create",))
+EVICTION = Kind(group="policy", version="v1", kind="Eviction", plural="evictions", verbs=("create",))
+
+
+class Part(NamedTuple):
+    """One part.
+
+    Attributes:
+        verbs: What may be done with it, sorted.
+        kind: What is sent there, if not the object itself.
+    """
+
+    verbs: tuple[str, ...]
+    kind: Kind | None = None
+
+
+PARTS: Mapping[str, Part] = {
+    "binding": Part(("create",), BINDING),
+    "eviction": Part(("create",), EVICTION),
+    "finalize": Part(("update",)),
+    "status": Part(("get", "patch", "update")),
+}

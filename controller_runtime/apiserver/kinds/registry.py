@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the server serves: one line of data for each kind.
+
+A kind added here is stored, listed, watched, discovered, checked against its recorded
+schema and merged by it. Rules that no schema tells stand in `strategy`, by kind.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from controller_runtime.apiserver.kinds.kind import VERBS, Kind, Kinds
+
+__all__ = ["KINDS", "VERBS", "Kind", "Kinds"]
+
+_STATUS = ("status",)
+_ALL = ("all",)
+_CREATE = ("create",)
+
+NAMESPACE = Kind(
+    group="",
+    version="v1",
+    kind="Namespace",
+    plural="namespaces",
+    namespaced=False,
+    short_names=("ns",),
+    verbs=tuple(verb for verb in VERBS if verb != "deletecollection"),
+    subresources=("status", "finalize"),
+    deletes_with_object=True,
+    name_rule="label",
+    fields={"status.phase": ""},
+    names_known_fields=False,
+)
+NODE = Kind(
+    group="",
+    version="v1",
+    kind="Node",
+    plural="nodes",
+    namespaced=False,
+    short_names=("no",),
+    subresources=_STATUS,
+    fields={"spec.unschedulable": "false"},
+    names_known_fields=False,
+)
+POD = Kind(
+    group="",
+    version="v1",
+    kind="Pod",
+    plural="pods",
+    short_names=("po",),
+    categories=_ALL,
+    subresources=("status", "binding", "eviction"),
+    deletes_with_object=True,
+    fields={
+        "spec.nodeName": "",
+        "spec.restartPolicy": "",
+        "spec.schedulerName": "",
+        "spec.serviceAccountName": "",
+        "spec.hostNetwork": "false",
+        "status.phase": "",
+        "status.podIP": "",
+        "status.podIPs": "",
+        "status.nominatedNodeName": "",
+    },
+    names_known_fields=False,
+)
+LEASE = Kind(
+    group="coordination.k8s.io",
+    version="v1",
+    kind="Lease",
+    plural="leases",
+    create_on_update=True,
+    unconditional_update=False,
+)
+
+LEASE_CANDIDATE = Kind(
+    group="coordination.k8s.io",
+    version="v1beta1",
+    kind="LeaseCandidate",
+    plural="leasecandidates",
+    create_on_update=True,
+    unconditional_update=False,
+    name_rule="key",
+    deprecation="coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+",
+)
+
+_ABOUT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+EVENT = Kind(
+    group="",
+    version="v1",
+    kind="Event",
+    plural="events",
+    short_names=("ev",),
+    create_on_update=True,
+    fields={
+        **{f"involvedObject.{name}": "" for name in _ABOUT},
+        **dict.fromkeys(("reason", "reportingComponent", "source", "type"), ""),
+    },
+    field_paths={"source": "source.component"},
+    names_known_fields=False,
+)
+# The same objects by other names of their fields; `event_rules` has the names.
+NEW_EVENT = Kind(
+    group="events.k8s.io",
+    version="v1",
+    kind="Event",
+    plural="events",
+    short_names=("ev",),
+    create_on_update=True,
+    fields={
+        **{f"regarding.{name}": "" for name in _ABOUT},
+        **dict.fromkeys(("reason", "reportingController", "type"), ""),
+    },
+    field_paths={
+        **{f"regarding.{name}": f"involvedObject.{name}" for name in _ABOUT},
+        "reportingController": "reportingComponent",
+    },
+    names_known_fields=False,
+    stored_as=EVENT,
+)
+
+_core = partial(Kind, group="", version="v1")
+CONFIG_MAP = _core(kind="ConfigMap", plural="configmaps", short_names=("cm",))
+ENDPOINTS = _core(kind="Endpoints", plural="endpoints", short_names=("ep",), create_on_update=True)
+LIMIT_RANGE = _core(kind="LimitRange", plural="limitranges", short_names=("limits",), create_on_update=True)
+CLAIM = _core(
+    kind="PersistentVolumeClaim",
+    plural="persistentvolumeclaims",
+    short_names=("pvc",),
+    subresources=_STATUS,
+    deletes_with_object=True,
+)
+VOLUME = _core(
+    kind="PersistentVolume",
+    plural="persistentvolumes",
+    namespaced=False,
+    short_names=("pv",),
+    subresources=_STATUS,
+    deletes_with_object=True,
+)
+POD_TEMPLATE = _core(kind="PodTemplate", plural="podtemplates", deletes_with_object=True)
+REPLICATION_CONTROLLER = _core(
+    kind="ReplicationController",
+    plural="replicationcontrollers",
+    short_names=("rc",),
+    categories=_ALL,
+    subresources=_STATUS,
+    fields={"status.replicas": "0"},
+)
+QUOTA = _core(
+    kind="ResourceQuota",
+    plural="resourcequotas",
+    short_names=("quota",),
+    subresources=_STATUS,
+    deletes_with_object=True,
+)
+SECRET = _core(kind="Secret", plural="secrets", fields={"type": ""})
+SERVICE_ACCOUNT = _core(kind="ServiceAccount", plural="serviceaccounts", short_names=("sa",), deletes_with_object=True)
+SERVICE = _core(
+    kind="Service",
+    plural="services",
+    short_names=("svc",),
+    categories=_ALL,
+    subresources=_STATUS,
+    create_on_update=True,
+    deletes_with_object=True,
+    name_rule="dns1035",
+    fields={"spec.clusterIP": "", "spec.type": ""},
+)
+
+_apps = partial(Kind, group="apps", version="v1")
+CONTROLLER_REVISION = _apps(kind="ControllerRevision", plural="controllerrevisions")
+DAEMON_SET = _apps(kind="DaemonSet", plural="daemonsets", short_names=("ds",), categories=_ALL, subresources=_STATUS)
+DEPLOYMENT = _apps(
+    kind="Deployment", plural="deployments", short_names=("deploy",), categories=_ALL, subresources=_STATUS
+)
+REPLICA_SET = _apps(
+    kind="ReplicaSet",
+    plural="replicasets",
+    short_names=("rs",),
+    categories=_ALL,
+    subresources=_STATUS,
+    fields={"status.replicas": "0"},
+)
+STATEFUL_SET = _apps(
+    kind="StatefulSet", plural="statefulsets", short_names=("sts",), categories=_ALL, subresources=_STATUS
+)
+
+_review = partial(Kind, version="v1", verbs=("create",))
+SELF_REVIEW = _review(
+    group="authentication.k8s.io", kind="SelfSubjectReview", plural="selfsubjectreviews", namespaced=False
+)
+_may = partial(_review, group="authorization.k8s.io")
+LOCAL_ACCESS_REVIEW = _may(kind="LocalSubjectAccessReview", plural="localsubjectaccessreviews")
+SELF_ACCESS_REVIEW = _may(kind="SelfSubjectAccessReview", plural="selfsubjectaccessreviews", namespaced=False)
+SELF_RULES_REVIEW = _may(kind="SelfSubjectRulesReview", plural="selfsubjectrulesreviews", namespaced=False)
+ACCESS_REVIEW = _may(kind="SubjectAccessReview", plural="subjectaccessreviews", namespaced=False)
+
+_batch = partial(Kind, group="batch", version="v1", categories=_ALL, subresources=_STATUS)
+CRON_JOB = _batch(kind="CronJob", plural="cronjobs", short_names=("cj",))
+JOB = _batch(
+    kind="Job", plural="jobs", fields={"status.successful": "0"}, field_paths={"status.successful": "status.succeeded"}
+)
+
+DISRUPTION_BUDGET = Kind(
+    group="policy",
+    version="v1",
+    kind="PodDisruptionBudget",
+    plural="poddisruptionbudgets",
+    short_names=("pdb",),
+    subresources=_STATUS,
+    unconditional_update=False,
+)
+
+_rbac = partial(Kind, group="rbac.authorization.k8s.io", version="v1", create_on_update=True, name_rule="path")
+CLUSTER_ROLE_BINDING = _rbac(kind="ClusterRoleBinding", plural="clusterrolebindings", namespaced=False)
+CLUSTER_ROLE = _rbac(kind="ClusterRole", plural="clusterroles", namespaced=False)
+ROLE_BINDING = _rbac(kind="RoleBinding", plural="rolebindings")
+ROLE = _rbac(kind="Role", plural="roles")
+
+_CORE = (
+    *(CONFIG_MAP, ENDPOINTS, EVENT, LIMIT_RANGE, NAMESPACE, NODE, CLAIM, VOLUME, POD, POD_TEMPLATE),
+    *(REPLICATION_CONTROLLER, QUOTA, SECRET, SERVICE_ACCOUNT, SERVICE),
+)
+_APPS = (CONTROLLER_REVISION, DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET)
+_REVIEWS = (SELF_REVIEW, LOCAL_ACCESS_REVIEW, SELF_ACCESS_REVIEW, SELF_RULES_REVIEW, ACCESS_REVIEW)
+_RBAC = (CLUSTER_ROLE_BINDING, CLUSTER_ROLE, ROLE_BINDING, ROLE)
+
+# In the order in which a real server discovers them.
+KINDS = Kinds(
+    (
+        *_CORE,
+        *_APPS,
+        NEW_EVENT,
+        *_REVIEWS,
+        *(CRON_JOB, JOB),
+        DISRUPTION_BUDGET,
+        *_RBAC,
+        LEASE,
+        LEASE_CANDIDATE,
+    )
+)

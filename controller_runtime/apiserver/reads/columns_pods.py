@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of pods: one word for what a pod and all its containers are up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from controller_runtime.apiserver.reads.ages import age
+from controller_runtime.apiserver.reads.columns import AGE, NAME, NONE, Column, at, of, value_at
+from controller_runtime.apiserver.rules.rules import Object, part
+
+_ENDED = ("Succeeded", "Failed")
+
+
+def _statuses(pod: Object, field: str) -> Sequence[Object]:
+    found: Sequence[Object] = part(pod, "status").get(field, ())
+    return found
+
+
+def _ready(pod: Object) -> str:
+    states = _statuses(pod, "containerStatuses")
+    ready = sum(1 for one in states if one.get("ready") and "running" in part(one, "state"))
+    return f"{ready}/{len(part(pod, 'spec').get('containers', ()))}"
+
+
+def pod_status(pod: Object) -> str:
+    """What a pod is up to: its phase, or the most telling reason that it or one of its containers gives."""
+    status = part(pod, "status")
+    phase = status.get("phase", "")
+    reason = status.get("reason") or phase
+    conditions = {one["type"]: one for one in status.get("conditions", ())}
+    if part(conditions, "PodScheduled").get("reason") == "SchedulingGated":
+        reason = "SchedulingGated"
+    reason = _initializing(pod) or _running_reason(_statuses(pod, "containerStatuses"), reason, conditions)
+    if "deletionTimestamp" in pod["metadata"]:
+        if status.get("reason") == "NodeLost":
+            return "Unknown"
+        if phase not in _ENDED:
+            return "Terminating"
+    return str(reason)
+
+
+def _initializing(pod: Object) -> str:
+    """What the first init container that is not done is up to; empty if all are."""
+    specs = part(pod, "spec").get("initContainers", ())
+    restartable = {one["name"] for one in specs if one.get("restartPolicy") == "Always"}
+    for index, one in enumerate(_statuses(pod, "initContainerStatuses")):
+        state = part(one, "state")
+        ended, waiting = state.get("terminated"), part(state, "waiting").get("reason", "")
+        if ended is not None and not ended.get("exitCode"):
+            continue
+        if one.get("name") in restartable and one.get("started"):
+            continue
+        if ended is not None:
+            return f"Init:{_end(ended)}"
+        return f"Init:{waiting}" if waiting not in ("", "PodInitializing") else f"Init:{index}/{len(specs)}"
+    return ""
+
+
+def _running_reason(containers: Sequence[Object], reason: str, conditions: Any) -> str:
+    running = False
+    for one in reversed(containers):
+        state = part(one, "state")
+        if waiting := part(state, "waiting").get("reason"):
+            reason = waiting
+        elif (ended := state.get("terminated")) is not None:
+            reason = _end(ended)
+        elif one.get("ready") and "running" in state:
+            running = True
+    # One container has ended well and another goes on.
+    if reason == "Completed" and running:
+        return "Running" if part(conditions, "Ready").get("status") == "True" else "NotReady"
+    return reason
+
+
+def _end(terminated: Object) -> str:
+    if reason := terminated.get("reason"):
+        return str(reason)
+    if signal := terminated.get("signal"):
+        return f"Signal:{signal}"
+    return f"ExitCode:{terminated.get('exitCode', 0)}"
+
+
+def _restarts(pod: Object, now: datetime) -> str:
+    statuses = [*_statuses(pod, "containerStatuses"), *_sidecars(pod)]
+    total = sum(one.get("restartCount", 0) for one in statuses)
+    ends = [value_at(one, "lastState.terminated.finishedAt") for one in statuses]
+    last = max((end for end in ends if end), default=None)
+    return f"{total} ({age(last, now)} ago)" if total and last else str(total)
+
+
+def _sidecars(pod: Object) -> Iterable[Object]:
+    names = {one["name"] for one in part(pod, "spec").get("initContainers", ()) if one.get("restartPolicy") == "Always"}
+    return [one for one in _statuses(pod, "initContainerStatuses") if one.get("name") in names]
+
+
+def _address(pod: Object) -> str:
+    addresses = part(pod, "status").get("podIPs", ())
+    return addresses[0].get("ip", NONE) if addresses else str(part(pod, "status").get("podIP") or NONE)
+
+
+def _gates(pod: Object) -> str:
+    gates = part(pod, "spec").get("readinessGates", ())
+    if not gates:
+        return NONE
+    conditions = {one["type"]: one["status"] for one in _statuses(pod, "conditions")}
+    return f"{sum(conditions.get(gate.get('conditionType')) == 'True' for gate in gates)}/{len(gates)}"
+
+
+PODS = (
+    NAME,
+    Column("Ready", of(_ready), "How many of its containers are ready."),
+    Column("Status", of(pod_status), "What it is up to."),
+    Column("Restarts", _restarts, "How often its containers were restarted, and when last."),
+    AGE,
+    Column("IP", of(_address), "Its address.", is_wide=True),
+    Column("Node", at("spec.nodeName"), "Where it runs.", is_wide=True),
+    Column("Nominated Node", at("status.nominatedNodeName"), "Where room is being made for it.", is_wide=True),
+    Column("Readiness Gates", of(_gates), "How many of the conditions it waits for hold.", is_wide=True),
+)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists: which state is answered, cut into pages that all show the same one.
+
+A version from the future is refused at once: a real server waits up to three seconds
+for it, which would block whoever calls this one, and clients repeat either way.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import bisect
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+import msgspec
+
+from controller_runtime.apiserver.options import ListOptions, version_number
+from controller_runtime.apiserver.reads.selection import Selection
+from controller_runtime.apiserver.status import StatusError, bad_request, expired, too_large_version
+from controller_runtime.apiserver.storage.history import Compacted
+from controller_runtime.apiserver.storage.storage import Snapshot, Storage
+from controller_runtime.apiserver.storage.stored import Stored
+
+_NEWEST = -1
+
+
+class Page(NamedTuple):
+    """One page of a list.
+
+    Attributes:
+        items: In key order.
+        version: Of the state that all pages show.
+        token: Of the next page; empty on the last.
+        remaining: How many objects follow; None where that is not known without looking at each.
+    """
+
+    items: Sequence[Stored]
+    version: int
+    token: str = ""
+    remaining: int | None = None
+
+
+class _Token(msgspec.Struct, frozen=True):
+    """Where the next page begins: after the key `start`, in the state of version `rv` (-1: the newest)."""
+
+    rv: int
+    start: str
+
+    def __str__(self) -> str:
+        return base64.urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
+
+    @classmethod
+    def parse(cls, text: str) -> _Token:
+        try:
+            padded = text + "=" * (-len(text) % 4)
+            return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=cls)
+        except (binascii.Error, ValueError) as error:  # msgspec's errors are ValueErrors
+            raise bad_request(f"invalid continue token: {error}") from None
+
+
+def too_old(asked: int, forgotten: Compacted) -> StatusError:
+    """410: the changes since the version asked for are not all kept."""
+    return expired(f"too old resource version: {asked} ({forgotten.oldest})")
+
+
+def page_of(storage: Storage, collection: str, selection: Selection, options: ListOptions) -> Page:
+    """The page asked for.
+
+    Raises:
+        StatusError: 400 (bad token or version), 410 (the state is forgotten), 504 (it is yet to come).
+    """
+    if options.token:
+        if options.version not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
+        token = _Token.parse(options.token)
+        snapshot = _state(storage, collection, selection, None if token.rv == _NEWEST else token.rv, token.start)
+        following = bisect.bisect_right(snapshot.items, token.start, key=attrgetter("key"))
+        return _cut(snapshot, following, selection, options.limit)
+    asked = version_number(options.version)
+    if asked > storage.version:
+        raise too_large_version(asked, storage.version)
+    snapshot = _state(storage, collection, selection, asked if options.is_exact else None)
+    # At version 0, any state will do, and a real server answers from its cache, which does not cut pages.
+    return _cut(snapshot, 0, selection, 0 if options.version == "0" else options.limit)
+
+
+def _state(storage: Storage, collection: str, selection: Selection, at: int | None, start: str = "") -> Snapshot:
+    if at is not None and at > storage.version:
+        raise too_large_version(at, storage.version)
+    try:
+        return storage.read(collection, selection.prefix, at)
+    except Compacted as forgotten:
+        if start:
+            text = "the continue token has expired; go on with the newest state by the token given, or list again"
+            raise expired(text, str(_Token(_NEWEST, start))) from None
+        raise too_old(at or 0, forgotten) from None
+
+
+def _cut(snapshot: Snapshot, start: int, selection: Selection, limit: int) -> Page:
+    """The page of at most `limit` objects (0: all) from the position `start` on."""
+    items = snapshot.items[start:] if start else snapshot.items
+    if not selection.is_narrowed:
+        if not 0 < limit < len(items):
+            return Page(items, snapshot.version)
+        page, remaining = items[:limit], len(items) - limit
+        return Page(page, snapshot.version, _after(snapshot, page), remaining)
+    page = []
+    for item in items:
+        if selection.matches(item):
+            if limit and len(page) == limit:
+                return Page(page, snapshot.version, _after(snapshot, page))
+            page.append(item)
+    return Page(page, snapshot.version)
+
+
+def _after(snapshot: Snapshot, page: Sequence[Stored]) -> str:
+    return str(_Token(snapshot.version, page[-1].key))

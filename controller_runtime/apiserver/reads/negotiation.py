@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which form a client gets: the first one it accepts that the server produces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.reads.columns_workloads import columns_of
+from controller_runtime.apiserver.reads.forms import Form, LineForm
+from controller_runtime.apiserver.reads.tables import Include, TableForm
+from controller_runtime.apiserver.reads.views import metadata_view, whole_view
+from controller_runtime.apiserver.reads.yaml_form import YAMLForm
+from controller_runtime.apiserver.status import StatusError, bad_request, not_acceptable
+
+JSON = "application/json"
+YAML = "application/yaml"
+_PRODUCED = (JSON, YAML, f"{JSON};stream=watch")
+_ANY = ("*/*", "application/*")
+_PLAIN = ("", "*/*", JSON)  # what most requests say, which need not be taken apart
+_PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
+
+
+def form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime]) -> Form:
+    """The form of a whole answer.
+
+    Args:
+        kind: Whose objects are served.
+        accept: The header; empty accepts everything. Weights are ignored, as a real server does.
+        include: The parameter `includeObject`.
+        now: The time, for ages in tables.
+
+    Raises:
+        StatusError: 406, nothing that is accepted is produced; 400, `includeObject` is none of its words.
+    """
+    if accept in _PLAIN:
+        return whole_view(kind)
+    for media_type, parameters in _clauses(accept):
+        form = _lines(kind, parameters, include, now)
+        if form is None:
+            continue
+        if media_type == JSON or media_type in _ANY:
+            return form
+        if media_type == YAML:
+            return YAMLForm(form)
+    raise _refusal()
+
+
+def line_form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime]) -> LineForm:
+    """The form of a watch; arguments and refusals as for `form_for`."""
+    if accept in _PLAIN:
+        return whole_view(kind)
+    for media_type, parameters in _clauses(accept):
+        form = _lines(kind, parameters, include, now)
+        if form is not None and (media_type == JSON or media_type in _ANY):
+            return form
+    raise _refusal()
+
+
+def accepts(accept: str, media_type: str) -> bool:
+    """Whether a client names a media type, with all its parameters, as one that it accepts."""
+    wanted = media_type.split(";")
+    offered = dict(part.split("=", 1) for part in wanted[1:])
+    return any(name == wanted[0] and parameters == offered for name, parameters in _clauses(accept))
+
+
+def _clauses(accept: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    for clause in (accept or "*/*").split(","):
+        media_type, *parameters = (part.strip() for part in clause.split(";"))
+        pairs = (parameter.partition("=") for parameter in parameters)
+        yield media_type, {name: value for name, _, value in pairs if name not in ("q", "charset")}
+
+
+def _lines(kind: Kind, parameters: Mapping[str, str], include: str, now: Callable[[], datetime]) -> LineForm | None:
+    """The form that the parameters of a media type ask for; None for one that is not known."""
+    wanted = parameters.get("as")
+    if wanted is None:
+        return whole_view(kind)
+    if (parameters.get("g"), parameters.get("v")) != ("meta.k8s.io", "v1"):
+        return None
+    if wanted in _PARTIAL:
+        return metadata_view()
+    return TableForm(columns_of(kind), _included(include), whole_view(kind), now) if wanted == "Table" else None
+
+
+def _included(word: str) -> Include:
+    try:
+        return Include(word or Include.METADATA.value)
+    except ValueError:
+        raise bad_request(f"unrecognized includeObject value: {word!r}") from None
+
+
+def _refusal() -> StatusError:
+    return not_acceptable(_PRODUCED)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which objects of a kind a list, a watch or a collection's deletion is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller_runtime.api.selectors import FieldSelector, LabelSelector
+from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.rules.strategy import check_fields, fields_for_selector
+from controller_runtime.apiserver.status import bad_request
+from controller_runtime.apiserver.storage.stored import Stored
+
+_NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
+
+
+class Selection:
+    """A namespace and two selectors over the objects of one kind.
+
+    Args:
+        kind: Of the objects.
+        namespace: Empty for all.
+        labels: Text of the label selector.
+        fields: Text of the field selector.
+
+    Attributes:
+        prefix: What the keys of all selected objects begin with. One name in one place
+            is a prefix, too, so that watching one object of many costs little.
+        is_narrowed: Whether a selector may leave out objects of the namespace.
+
+    Raises:
+        StatusError: 400, a selector cannot be read, or selects by what cannot be selected.
+
+    Threads: any; nothing changes but what `Stored` remembers.
+    """
+
+    def __init__(self, kind: Kind, namespace: str = "", labels: str = "", fields: str = "") -> None:
+        try:
+            by_labels, by_fields = LabelSelector.parse(labels), FieldSelector.parse(fields)
+        except ValueError as error:
+            raise bad_request(str(error)) from None
+        names = tuple(requirement.field for requirement in by_fields.requirements)
+        check_fields(kind, names)
+        self._kind = kind
+        self._labels = None if by_labels.is_everything else by_labels
+        self._fields = by_fields if names else None
+        # Name and namespace are in the key; nothing else can be asked without decoding.
+        self._by_key = all(name in (_NAME, _NAMESPACE) for name in names)
+        self.prefix = _prefix(kind, namespace, by_fields)
+        self.is_narrowed = self._labels is not None or self._fields is not None
+
+    def matches(self, item: Stored) -> bool:
+        """Whether `item` is selected."""
+        if not item.key.startswith(self.prefix):
+            return False
+        if self._labels is not None and not self._labels.matches(item.labels()):
+            return False
+        return self._fields is None or self._fields.matches(self._fields_of(item))
+
+    def _fields_of(self, item: Stored) -> Mapping[str, str]:
+        if self._by_key:
+            return {_NAME: item.name, _NAMESPACE: item.namespace}
+        if self._kind.stored_as is not None:  # names of its own: nothing to remember with the object
+            return fields_for_selector(self._kind, item.decode())
+        if item.fields is None:
+            item.fields = fields_for_selector(self._kind, item.decode())
+        return item.fields
+
+
+def _prefix(kind: Kind, namespace: str, fields: FieldSelector) -> str:
+    exact = {one.field: one.value for one in fields.requirements if one.equal}
+    namespace = namespace or exact.get(_NAMESPACE, "")
+    if not kind.namespaced:
+        return exact.get(_NAME, "")
+    return f"{namespace}/{exact.get(_NAME, '')}" if namespace else ""

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables: objects as rows of cells, for people, in the form that `kubectl get` asks for."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from controller_runtime.apiserver.reads.columns import Column
+from controller_runtime.apiserver.reads.forms import EventType, Form, JSONForm
+from controller_runtime.apiserver.reads.views import metadata_view
+from controller_runtime.apiserver.storage.stored import Change, Stored
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Include(enum.Enum):
+    """What each row carries beside its cells; the words of the parameter `includeObject`."""
+
+    NONE = "None"
+    METADATA = "Metadata"
+    OBJECT = "Object"
+
+
+class TableForm:
+    """Tables of one kind, for one request: a watch is told the columns once.
+
+    Args:
+        columns: Of the kind.
+        include: What rows carry.
+        whole: How whole objects of the kind are shown.
+        now: The time, for ages.
+
+    Threads: one request's.
+    """
+
+    content_type = JSONForm.content_type
+
+    def __init__(self, columns: Sequence[Column], include: Include, whole: Form, now: Callable[[], datetime]) -> None:
+        self._columns = columns
+        self._include = include
+        self._whole = whole
+        self._now = now
+        self._has_told_columns = False
+
+    def single(self, raw: bytes) -> bytes:
+        """A table of one row."""
+        obj = _decode(raw)
+        return self._table({"resourceVersion": obj["metadata"]["resourceVersion"]}, [(raw, obj)])
+
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
+        """A table of many rows."""
+        metadata: dict[str, Any] = {"resourceVersion": str(version)}
+        if token:
+            metadata["continue"] = token
+        if remaining:
+            metadata["remainingItemCount"] = remaining
+        return self._table(metadata, ((item.raw, item.decode()) for item in items))
+
+    def event(self, type_: EventType, change: Change) -> bytes:
+        """A line with a table of one row."""
+        raw = change.last.raw_at(change.version) if type_ is EventType.DELETED or not change.new else change.new.raw
+        return self._line(type_.value, self.single(raw))
+
+    def initial(self, item: Stored) -> bytes:
+        """An object that was there before, as added."""
+        return self._line(EventType.ADDED.value, self.single(item.raw))
+
+    def bookmark(self, version: int, *, initial_end: bool) -> bytes:
+        """A line with a table of no rows."""
+        metadata: dict[str, Any] = {"resourceVersion": str(version)}
+        if initial_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        return self._line("BOOKMARK", self._table(metadata, ()))
+
+    def _line(self, type_: str, table: bytes) -> bytes:
+        self._has_told_columns = True
+        return b'{"type":"%b","object":%b}\n' % (type_.encode(), table)
+
+    def _table(self, metadata: dict[str, Any], objects: Iterable[tuple[bytes, dict[str, Any]]]) -> bytes:
+        columns = None if self._has_told_columns else [column.definition() for column in self._columns]
+        return _encode(
+            {
+                "kind": "Table",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": metadata,
+                "columnDefinitions": columns,
+                "rows": [self._row(raw, obj) for raw, obj in objects],
+            }
+        )
+
+    def _row(self, raw: bytes, obj: dict[str, Any]) -> dict[str, Any]:
+        now = self._now()
+        return {"cells": [column.cell(obj, now) for column in self._columns], "object": self._carried(raw)}
+
+    def _carried(self, raw: bytes) -> msgspec.Raw | None:
+        match self._include:
+            case Include.NONE:
+                return None
+            case Include.METADATA:
+                return msgspec.Raw(metadata_view().single(raw))
+            case Include.OBJECT:
+                return msgspec.Raw(self._whole.single(raw))

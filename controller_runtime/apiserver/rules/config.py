@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of config maps and secrets: keys that can be file names, and what is immutable once it says so."""
+
+from __future__ import annotations
+
+import base64
+
+from controller_runtime.api.names import config_key_problems
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.rules.rules import Object, Rules, part
+from controller_runtime.apiserver.rules.validation import forbidden, invalid
+from controller_runtime.apiserver.status import Cause
+
+_LIMIT = 1024 * 1024  # bytes of all values together
+_FROZEN = "field is immutable when `immutable` is set"
+
+
+class ConfigMapRules(Rules):
+    """A config map holds texts and bytes; a key stands in one of the two."""
+
+    def causes(self, obj: Object) -> list[Cause]:
+        texts, binaries = part(obj, "data"), part(obj, "binaryData")
+        causes = []
+        for name, data, other in (("data", texts, binaries), ("binaryData", binaries, {})):
+            for key in data:
+                causes += [invalid(f"{name}[{key}]", key, text) for text in config_key_problems(key)]
+                if key in other:
+                    causes.append(invalid(f"{name}[{key}]", key, "duplicate of key present in binaryData"))
+        size = sum(len(text.encode()) for text in texts.values()) + sum(map(_size, binaries.values()))
+        return causes + _size_causes(size, "")
+
+    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        return _frozen_causes(old, new, "data", "binaryData")
+
+
+class SecretRules(Rules):
+    """A secret holds bytes; its `stringData` is only a way to write them, and its type never changes."""
+
+    def on_create(self, obj: Object) -> Object:
+        return {"type": "Opaque", **_without_texts(obj)}
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        return {"type": old["type"], **_without_texts(new)}
+
+    def causes(self, obj: Object) -> list[Cause]:
+        data = part(obj, "data")
+        causes = [invalid(f"data[{key}]", key, text) for key in data for text in config_key_problems(key)]
+        return causes + _size_causes(sum(map(_size, data.values())), "data")
+
+    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        causes = _frozen_causes(old, new, "data")
+        if old["type"] != new["type"]:
+            causes.append(invalid("type", new["type"], "field is immutable"))
+        return causes
+
+
+def _without_texts(obj: Object) -> Object:
+    if not (texts := part(obj, "stringData")):
+        return obj
+    encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    rest = {name: value for name, value in obj.items() if name != "stringData"}
+    return {**rest, "data": {**part(obj, "data"), **encoded}}
+
+
+def _size(encoded: str) -> int:
+    return len(base64.b64decode(encoded))
+
+
+def _size_causes(size: int, field: str) -> list[Cause]:
+    if size <= _LIMIT:
+        return []
+    return [Cause("FieldValueTooLong", f"Too long: may not be more than {_LIMIT} bytes", field)]
+
+
+def _frozen_causes(old: Object, new: Object, *fields: str) -> list[Cause]:
+    if not old.get("immutable"):
+        return []
+    causes = [forbidden(name, _FROZEN) for name in fields if part(old, name) != part(new, name)]
+    return causes if new.get("immutable") else [forbidden("immutable", _FROZEN), *causes]

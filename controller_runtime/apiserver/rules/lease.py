@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of leases."""
+
+from __future__ import annotations
+
+from controller_runtime.api.names import qualified_name_problems
+from controller_runtime.apiserver.rules.rules import Object, Rules, part
+from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported
+from controller_runtime.apiserver.status import Cause
+
+_STRATEGIES = ("OldestEmulationVersion",)
+_STRATEGY = "spec.strategy.strategy"  # sic: a real server names the field twice
+
+
+class LeaseRules(Rules):
+    """Durations that make sense, and a strategy that exists."""
+
+    def causes(self, obj: Object) -> list[Cause]:
+        spec = part(obj, "spec")
+        causes = []
+        if (duration := spec.get("leaseDurationSeconds", 1)) <= 0:
+            causes.append(invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
+        if (transitions := spec.get("leaseTransitions", 0)) < 0:
+            causes.append(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"))
+        strategy = spec.get("strategy")
+        if strategy is not None:
+            causes += strategy_causes(strategy)
+        if spec.get("preferredHolder") and not strategy:
+            causes.append(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
+        return causes
+
+
+def strategy_causes(strategy: str) -> list[Cause]:
+    """A known strategy by its plain name, or anybody's own with a DNS prefix."""
+    if "/" in strategy:
+        return [invalid(_STRATEGY, strategy, text) for text in qualified_name_problems(strategy)]
+    return [] if strategy in _STRATEGIES else [not_supported(_STRATEGY, strategy, _STRATEGIES)]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of namespaces: active until deleted, and held by a finalizer of their own."""
+
+from __future__ import annotations
+
+from controller_runtime.api.names import qualified_name_problems
+from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
+from controller_runtime.apiserver.rules.validation import invalid
+from controller_runtime.apiserver.status import Cause
+
+FINALIZER = "kubernetes"
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class NamespaceRules(Rules):
+    """A namespace carries its name as a label, and its content's finalizer in its spec."""
+
+    adds = (("spec", "finalizers"),)
+
+    def on_create(self, obj: Object) -> Object:
+        finalizers = part(obj, "spec").get("finalizers", [])
+        if FINALIZER not in finalizers:
+            finalizers = [*finalizers, FINALIZER]
+        return _labelled({**obj, "spec": {"finalizers": finalizers}, "status": {"phase": "Active"}})
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        if subresource == "finalize":
+            return _labelled(with_status_of(old, new))
+        isolated = super().on_update(kind, old, new, subresource)
+        return _labelled({**isolated, "spec": part(old, "spec")})
+
+    def causes(self, obj: Object) -> list[Cause]:
+        finalizers = part(obj, "spec").get("finalizers", ())
+        return [
+            invalid(f"spec.finalizers[{index}]", name, text)
+            for index, name in enumerate(finalizers)
+            for text in qualified_name_problems(name)
+        ]
+
+    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        phase = part(new, "status").get("phase", "")
+        if subresource == "status" and "deletionTimestamp" not in old["metadata"] and phase != "Active":
+            return [invalid("status.phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]
+        return []
+
+
+def _labelled(obj: Object) -> Object:
+    metadata = obj["metadata"]
+    labels = {**metadata.get("labels", {}), _NAME_LABEL: metadata["name"]}
+    return {**obj, "metadata": {**metadata, "labels": labels}}

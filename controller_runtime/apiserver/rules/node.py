@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of nodes: what they can do by default, their taints, and addresses that are given once."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Any
+
+from controller_runtime.api.names import label_value_problems, qualified_name_problems
+from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.rules.rules import Object, Rules, part
+from controller_runtime.apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
+from controller_runtime.apiserver.status import Cause
+
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_ONCE = 'node updates may not change {} except from "" to valid'
+
+
+class NodeRules(Rules):
+    """A new node takes no pods until somebody finds it ready."""
+
+    adds = (("spec", "taints"),)
+
+    def on_create(self, obj: Object) -> Object:
+        spec, status = part(obj, "spec"), part(obj, "status")
+        taints = spec.get("taints", [])
+        if not any(_identity(taint) == _identity(_NOT_READY) for taint in taints):
+            spec = {**spec, "taints": [*taints, {**_NOT_READY}]}
+        if status.get("capacity") and not status.get("allocatable"):
+            status = {**status, "allocatable": {**status["capacity"]}}
+        return _with_both_cidrs({**obj, "spec": spec, "status": status})
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        return _with_both_cidrs(super().on_update(kind, old, new, subresource))
+
+    def causes(self, obj: Object) -> list[Cause]:
+        spec = part(obj, "spec")
+        return _taint_causes(spec.get("taints", ())) + _cidr_causes(spec)
+
+    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        before, after = part(old, "spec"), part(new, "spec")
+        causes = _address_causes(part(new, "status").get("addresses", ()))
+        if before.get("podCIDRs", []) not in ([], after.get("podCIDRs", [])):
+            causes.append(forbidden("spec.podCIDRs", _ONCE.format("podCIDR")))
+        if before.get("providerID", "") not in ("", after.get("providerID", "")):
+            causes.append(forbidden("spec.providerID", _ONCE.format("providerID")))
+        # Told twice, as a real server does: with the node and with its change.
+        return causes + _taint_causes(after.get("taints", ()))
+
+
+def _with_both_cidrs(obj: Object) -> Object:
+    """The single range is the first of the list; whoever writes one of the two writes both."""
+    spec = part(obj, "spec")
+    one, many = spec.get("podCIDR"), spec.get("podCIDRs")
+    if one and not many:
+        return {**obj, "spec": {**spec, "podCIDRs": [one]}}
+    if many and not one:
+        return {**obj, "spec": {**spec, "podCIDR": many[0]}}
+    return obj
+
+
+def _identity(taint: Object) -> tuple[object, object]:
+    return taint.get("key"), taint.get("effect")
+
+
+def _taint_causes(taints: Sequence[Object]) -> list[Cause]:
+    causes: list[Cause] = []
+    seen = set()
+    for index, taint in enumerate(taints):
+        field = f"metadata.taints[{index}]"  # sic: a real server looks for taints in the metadata
+        causes += [invalid(f"{field}.key", taint["key"], text) for text in qualified_name_problems(taint["key"])]
+        if text := "; ".join(label_value_problems(taint.get("value", ""))):
+            causes.append(invalid(f"{field}.value", taint["value"], text))
+        if not taint["effect"]:
+            causes.append(required(f"{field}.effect"))
+        elif taint["effect"] not in _EFFECTS:
+            causes.append(not_supported(f"{field}.effect", taint["effect"], _EFFECTS))
+        if _identity(taint) in seen:
+            causes.append(duplicate(field, taint, "taints must be unique by key and effect pair"))
+        seen.add(_identity(taint))
+    return causes
+
+
+def _cidr_causes(spec: Object) -> list[Cause]:
+    ranges = spec.get("podCIDRs", [])
+    if ranges and spec["podCIDR"] != ranges[0]:
+        return [invalid("spec.podCIDR", spec["podCIDR"], "must be equal to podCIDRs[0]")]
+    causes = []
+    families = []
+    for index, text in enumerate(ranges):
+        try:
+            families.append(ipaddress.ip_network(text, strict=False).version)
+        except ValueError:
+            example = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            causes.append(invalid(f"spec.podCIDRs[{index}]", text, example))
+    if len(families) != len(set(families)):
+        causes.append(invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family"))
+    return causes
+
+
+def _address_causes(addresses: Sequence[Any]) -> list[Cause]:
+    first: dict[Any, int] = {}
+    return [
+        duplicate(f"status.addresses[{index}]", address)
+        for index, address in enumerate(addresses)
+        if first.setdefault(tuple(sorted(address.items())), index) != index
+    ]

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The template of a pod, which is its spec wherever it stands: in a pod, a deployment, a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller_runtime.api.names import label_problems
+from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.validation import duplicate, invalid, required
+from controller_runtime.apiserver.status import Cause
+
+DEFAULT_GRACE = 30
+CONTAINERS = ("initContainers", "containers")
+_SPEC_DEFAULTS: Mapping[str, Any] = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": DEFAULT_GRACE,
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+}
+_CONTAINER_DEFAULTS = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
+
+
+def with_defaults(spec: Object) -> dict[str, Any]:
+    """A pod's spec with what is meant where it is silent."""
+    defaulted = {"securityContext": {}, **_SPEC_DEFAULTS, **spec}
+    for name in CONTAINERS:
+        if name in spec:
+            defaulted[name] = [_container(container) for container in spec[name]]
+    return defaulted
+
+
+def _container(container: Object) -> Object:
+    defaults = {**_CONTAINER_DEFAULTS, "imagePullPolicy": _pull_policy(container.get("image", ""))}
+    missing = {name: value for name, value in defaults.items() if name not in container}
+    return {**container, **missing} if missing else container
+
+
+def _pull_policy(image: str) -> str:
+    """An image that may change behind its name is pulled each time: one with the tag latest, or without any."""
+    name, _, digest = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    return "Always" if not digest and tag in ("", "latest") else "IfNotPresent"
+
+
+def container_causes(spec: Object, place: str) -> list[Cause]:
+    """What is wrong with the containers of a spec that stands at `place`; there has to be one."""
+    if not spec.get("containers"):
+        return [required(f"{place}.containers")]
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for group in CONTAINERS:
+        for index, container in enumerate(spec.get(group, ())):
+            field, name = f"{place}.{group}[{index}]", container["name"]
+            if not name:
+                causes.append(required(f"{field}.name"))
+            elif name in seen:
+                causes.append(duplicate(f"{field}.name", name))
+            else:
+                causes += [invalid(f"{field}.name", name, text) for text in label_problems(name)]
+            if not container.get("image"):
+                causes.append(required(f"{field}.image"))
+            seen.add(name)
+    return causes

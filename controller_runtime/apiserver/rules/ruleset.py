@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rules each kind has beyond those of all objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller_runtime.apiserver.kinds import registry as kinds
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.rules import policy as policy_rules
+from controller_runtime.apiserver.rules import workload as workload_rules
+from controller_runtime.apiserver.rules.candidate import LeaseCandidateRules
+from controller_runtime.apiserver.rules.config import ConfigMapRules, SecretRules
+from controller_runtime.apiserver.rules.event import EventRules, NewEventRules
+from controller_runtime.apiserver.rules.lease import LeaseRules
+from controller_runtime.apiserver.rules.namespace import NamespaceRules
+from controller_runtime.apiserver.rules.node import NodeRules
+from controller_runtime.apiserver.rules.pod import PodRules
+from controller_runtime.apiserver.rules.rules import Rules
+
+_NO_RULES = Rules()
+_PENDING = policy_rules.StatusRules({"phase": "Pending"})
+_ROLES, _BINDINGS = policy_rules.RoleRules(), policy_rules.BindingRules()
+_RULES: Mapping[Kind, Rules] = {
+    kinds.CONFIG_MAP: ConfigMapRules(),
+    kinds.EVENT: EventRules(),
+    kinds.NAMESPACE: NamespaceRules(),
+    kinds.NODE: NodeRules(),
+    kinds.CLAIM: _PENDING,
+    kinds.VOLUME: _PENDING,
+    kinds.POD: PodRules(),
+    kinds.REPLICATION_CONTROLLER: workload_rules.CONTROLLER_RULES,
+    kinds.QUOTA: policy_rules.StatusRules({}),
+    kinds.SECRET: SecretRules(),
+    kinds.SERVICE: policy_rules.ServiceRules(),
+    kinds.DAEMON_SET: workload_rules.DAEMON_SET_RULES,
+    kinds.DEPLOYMENT: workload_rules.DEPLOYMENT_RULES,
+    kinds.REPLICA_SET: workload_rules.REPLICA_SET_RULES,
+    kinds.STATEFUL_SET: workload_rules.STATEFUL_SET_RULES,
+    kinds.NEW_EVENT: NewEventRules(),
+    kinds.CRON_JOB: workload_rules.CronJobRules(),
+    kinds.JOB: workload_rules.JobRules(),
+    kinds.DISRUPTION_BUDGET: policy_rules.BudgetRules(),
+    kinds.CLUSTER_ROLE_BINDING: _BINDINGS,
+    kinds.CLUSTER_ROLE: _ROLES,
+    kinds.ROLE_BINDING: _BINDINGS,
+    kinds.ROLE: _ROLES,
+    kinds.LEASE: LeaseRules(),
+    kinds.LEASE_CANDIDATE: LeaseCandidateRules(),
+}
+
+
+def rules_of(kind: Kind) -> Rules:
+    """The rules of a kind."""
+    return _RULES.get(kind, _NO_RULES)

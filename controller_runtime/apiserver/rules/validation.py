@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules every object's metadata has to keep, and the words of their refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from controller_runtime.api import names
+from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.status import Cause
+
+_NAME_RULES = {
+    "subdomain": names.subdomain_problems,
+    "label": names.label_problems,
+    "path": names.path_segment_problems,
+    "key": names.config_key_problems,
+    "dns1035": names.service_name_problems,
+}
+_MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+
+
+def invalid(field: str, value: object, text: str) -> Cause:
+    """The value breaks a rule."""
+    return Cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(value).decode()}: {text}", field)
+
+
+def required(field: str, text: str = "") -> Cause:
+    """The value is missing."""
+    return Cause("FieldValueRequired", f"Required value: {text}" if text else "Required value", field)
+
+
+def forbidden(field: str, text: str) -> Cause:
+    """The value may not be set, or not changed."""
+    return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
+
+
+def duplicate(field: str, value: object, text: str = "") -> Cause:
+    """The value stands there already."""
+    shown = f"Duplicate value: {msgspec.json.encode(value).decode()}"
+    return Cause("FieldValueDuplicate", f"{shown}: {text}" if text else shown, field)
+
+
+def not_supported(field: str, value: str, supported: Sequence[str]) -> Cause:
+    """The value is none of the words allowed."""
+    allowed = ", ".join(f'"{word}"' for word in supported)
+    return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {allowed}', field)
+
+
+def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[Cause]:
+    """What is wrong with an object's metadata; what equals `old`'s was checked when it was written."""
+    before = old or {}
+    causes: list[Cause] = []
+    if old is None:
+        causes += name_causes(kind, metadata)
+    if (labels := metadata.get("labels")) != before.get("labels"):
+        causes += label_causes(labels or {}, "metadata.labels")
+    if (annotations := metadata.get("annotations")) != before.get("annotations"):
+        causes += _annotation_causes(annotations or {})
+    if (owners := metadata.get("ownerReferences")) != before.get("ownerReferences"):
+        causes += _owner_causes(owners or ())
+    if (finalizers := metadata.get("finalizers", ())) != before.get("finalizers", ()):
+        causes += _finalizer_causes(finalizers)
+        if "deletionTimestamp" in before:
+            # Told twice, as a real server does: by the rules of all objects and again by those of the kind.
+            causes += 2 * _new_finalizer_causes(finalizers, before.get("finalizers", ()))
+    return causes
+
+
+def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
+    """What is wrong with the name of a new object, and with what it was generated from."""
+    if not metadata.get("name"):
+        return [required("metadata.name", "name or generateName is required")]
+    problems_of = _NAME_RULES[kind.name_rule]
+    causes = []
+    if generate := metadata.get("generateName"):
+        stem = f"{generate[:-1]}x" if generate.endswith("-") else generate  # something will follow the dash
+        causes += [invalid("metadata.generateName", generate, text) for text in problems_of(stem)]
+    return causes + [invalid("metadata.name", metadata["name"], text) for text in problems_of(metadata["name"])]
+
+
+def label_causes(labels: Mapping[str, str], field: str) -> list[Cause]:
+    """What is wrong with labels, or with what has the form of labels."""
+    causes = []
+    for key, value in labels.items():
+        causes += [invalid(field, key, text) for text in names.qualified_name_problems(key)]
+        causes += [invalid(field, value, text) for text in names.label_value_problems(value)]
+    return causes
+
+
+def _annotation_causes(annotations: Mapping[str, str]) -> list[Cause]:
+    field = "metadata.annotations"
+    causes = []
+    for key in annotations:
+        causes += [invalid(field, key, text) for text in names.qualified_name_problems(key.lower())]
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
+        text = f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
+        causes.append(Cause("FieldValueTooLong", text, field))
+    return causes
+
+
+def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> list[Cause]:
+    field = "metadata.ownerReferences"
+    causes = []
+    controllers: list[str] = []
+    for owner in owners:
+        for name, text in (("apiVersion", "version must not be empty"), ("kind", ""), ("name", ""), ("uid", "")):
+            if not owner.get(name):
+                causes.append(invalid(f"{field}.{name}", "", text or "must not be empty"))
+        if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
+            causes.append(invalid(field, "v1, Kind=Event", "is disallowed from being an owner"))
+        if owner.get("controller"):
+            controllers.append(str(owner.get("name")))
+    if len(controllers) > 1:
+        text = 'Only one reference can have Controller set to true. Found "true" in references for'
+        causes.append(invalid(field, owners, f"{text} {' and '.join(controllers)}"))
+    return causes
+
+
+def _finalizer_causes(finalizers: Sequence[str]) -> list[Cause]:
+    field = "metadata.finalizers"
+    causes = []
+    for name in finalizers:
+        causes += [invalid(field, name, text) for text in names.qualified_name_problems(name)]
+    if _ORPHAN in finalizers and _FOREGROUND in finalizers:
+        text = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+        causes.append(invalid(field, finalizers, text))
+    return causes
+
+
+def _new_finalizer_causes(finalizers: Iterable[str], before: Iterable[str]) -> list[Cause]:
+    added = [name for name in finalizers if name not in before]
+    if not added:
+        return []
+    shown = ", ".join(f'"{name}"' for name in added)
+    text = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+    return [forbidden("metadata.finalizers", text)]

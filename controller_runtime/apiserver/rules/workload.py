@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of the kinds that make pods, as data: defaults, generations, selectors that fit their templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.rules.label_match import selects
+from controller_runtime.apiserver.rules.pod_template import container_causes, with_defaults
+from controller_runtime.apiserver.rules.rules import Object, Rules, part
+from controller_runtime.apiserver.rules.validation import invalid, not_supported, required
+from controller_runtime.apiserver.status import Cause
+
+Defaults = Callable[[Object], dict[str, Any]]
+
+_REPLICAS = {"replicas": 1}
+_HISTORY = {"revisionHistoryLimit": 10}
+_RETENTION = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+
+
+class SpecRules(Rules):
+    """An object whose spec has generations and whose status begins empty.
+
+    Args:
+        defaults: Completes a spec.
+        status: What the status begins with.
+    """
+
+    def __init__(self, defaults: Defaults = dict, status: Object | None = None) -> None:
+        self._defaults = defaults
+        self._status = status or {}
+
+    def on_create(self, obj: Object) -> Object:
+        metadata = {**obj["metadata"], "generation": 1}
+        return {**obj, "metadata": metadata, "spec": self._defaults(part(obj, "spec")), "status": dict(self._status)}
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        made = super().on_update(kind, old, new, subresource)
+        if subresource:
+            return made
+        spec, generation = self._defaults(part(made, "spec")), old["metadata"].get("generation", 1)
+        changed = spec != old.get("spec")
+        return {**made, "metadata": {**made["metadata"], "generation": generation + changed}, "spec": spec}
+
+
+class WorkloadRules(SpecRules):
+    """Keeps pods that its selector finds; the selector never changes."""
+
+    def causes(self, obj: Object) -> list[Cause]:
+        spec = part(obj, "spec")
+        template = part(spec, "template")
+        causes, labels = [], part(template, "metadata").get("labels", {})
+        selector = spec.get("selector")
+        if not selector:
+            causes.append(required("spec.selector"))
+        elif not selects(selector, labels):
+            text = "`selector` does not match template `labels`"
+            causes.append(invalid("spec.template.metadata.labels", labels, text))
+        pod = part(template, "spec")
+        if (policy := pod.get("restartPolicy", "Always")) != "Always":
+            causes.append(not_supported("spec.template.spec.restartPolicy", policy, ("Always",)))
+        return causes + container_causes(pod, "spec.template.spec")
+
+    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        before, after = (part(one, "spec").get("selector") for one in (old, new))
+        return [] if before == after else [invalid("spec.selector", after, "field is immutable")]
+
+
+class JobRules(SpecRules):
+    """Runs pods to their end; it makes its own selector, of its uid."""
+
+    def __init__(self) -> None:
+        super().__init__(job_defaults)
+
+    def on_create(self, obj: Object) -> Object:
+        made = super().on_create(obj)
+        spec, metadata = made["spec"], made["metadata"]
+        if spec.get("manualSelector"):
+            return made
+        uid = metadata["uid"]
+        own = {f"{prefix}controller-uid": uid for prefix in ("batch.kubernetes.io/", "")}
+        own |= {f"{prefix}job-name": metadata["name"] for prefix in ("batch.kubernetes.io/", "")}
+        template = part(spec, "template")
+        about = part(template, "metadata")
+        labelled = {**template, "metadata": {**about, "labels": {**about.get("labels", {}), **own}}}
+        selector = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+        return {**made, "spec": {**spec, "selector": selector, "template": labelled}}
+
+    def causes(self, obj: Object) -> list[Cause]:
+        return _job_causes(part(obj, "spec"), "spec.template.spec")
+
+
+class CronJobRules(SpecRules):
+    """Makes jobs by the clock."""
+
+    def __init__(self) -> None:
+        super().__init__(_cron_job_defaults)
+
+    def causes(self, obj: Object) -> list[Cause]:
+        spec = part(obj, "spec")
+        causes = [] if spec.get("schedule") else [required("spec.schedule")]
+        return causes + _job_causes(part(part(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec.template.spec")
+
+
+def deployment_defaults(spec: Object) -> dict[str, Any]:
+    """Of a deployment's spec."""
+    rolling = {"maxUnavailable": "25%", "maxSurge": "25%"}
+    strategy = _update_strategy(part(spec, "strategy"), rolling)
+    return _templated({**_REPLICAS, **_HISTORY, "progressDeadlineSeconds": 600, **spec, "strategy": strategy})
+
+
+def replica_set_defaults(spec: Object) -> dict[str, Any]:
+    """Of a replica set's spec."""
+    return _templated({**_REPLICAS, **spec})
+
+
+def controller_defaults(spec: Object) -> dict[str, Any]:
+    """Of a replication controller's spec, which selects by what its template carries."""
+    made = _templated({**_REPLICAS, **spec})
+    labels = part(part(made, "template"), "metadata").get("labels")
+    return {"selector": labels, **made} if labels else made
+
+
+def daemon_set_defaults(spec: Object) -> dict[str, Any]:
+    """Of a daemon set's spec."""
+    strategy = _update_strategy(part(spec, "updateStrategy"), {"maxUnavailable": 1, "maxSurge": 0})
+    return _templated({**_HISTORY, **spec, "updateStrategy": strategy})
+
+
+def stateful_set_defaults(spec: Object) -> dict[str, Any]:
+    """Of a stateful set's spec."""
+    strategy = _update_strategy(part(spec, "updateStrategy"), {"partition": 0})
+    retention = {**_RETENTION, **part(spec, "persistentVolumeClaimRetentionPolicy")}
+    made = {**_REPLICAS, **_HISTORY, "podManagementPolicy": "OrderedReady", **spec, "updateStrategy": strategy}
+    return _templated({**made, "persistentVolumeClaimRetentionPolicy": retention})
+
+
+def job_defaults(spec: Object) -> dict[str, Any]:
+    """Of a job's spec."""
+    defaults = {
+        "backoffLimit": 6,
+        "completionMode": "NonIndexed",
+        "manualSelector": False,
+        "podReplacementPolicy": "TerminatingOrFailed",
+        "suspend": False,
+    }
+    if "completions" not in spec and "parallelism" not in spec:
+        defaults |= {"completions": 1, "parallelism": 1}
+    return _templated({**defaults, "parallelism": 1, **spec} if "completions" in spec else {**defaults, **spec})
+
+
+def _cron_job_defaults(spec: Object) -> dict[str, Any]:
+    defaults = {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    }
+    template = part(spec, "jobTemplate")
+    return {**defaults, **spec, "jobTemplate": {**template, "spec": _templated(part(template, "spec"))}}
+
+
+def _update_strategy(given: Object, rolling: Mapping[str, Any]) -> dict[str, Any]:
+    """A strategy of updates: rolling, unless another is named."""
+    type_ = given.get("type") or "RollingUpdate"
+    if type_ != "RollingUpdate":
+        return dict(given)
+    return {**given, "type": type_, "rollingUpdate": {**rolling, **part(given, "rollingUpdate")}}
+
+
+def _templated(spec: Mapping[str, Any]) -> dict[str, Any]:
+    template = part(spec, "template")
+    return {**spec, "template": {**template, "spec": with_defaults(part(template, "spec"))}}
+
+
+def _job_causes(spec: Object, place: str) -> list[Cause]:
+    pod = part(part(spec, "template"), "spec")
+    causes = container_causes(pod, place)
+    if pod.get("restartPolicy", "Always") not in ("OnFailure", "Never"):
+        causes.append(required(f"{place}.restartPolicy", 'valid values: "OnFailure", "Never"'))
+    return causes
+
+
+DEPLOYMENT_RULES = WorkloadRules(deployment_defaults)
+REPLICA_SET_RULES = WorkloadRules(replica_set_defaults, {"replicas": 0})
+STATEFUL_SET_RULES = WorkloadRules(stateful_set_defaults, {"availableReplicas": 0, "replicas": 0})
+DAEMON_SET_RULES = WorkloadRules(
+    daemon_set_defaults,
+    {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0},
+)
+CONTROLLER_RULES = SpecRules(controller_defaults, {"replicas": 0})

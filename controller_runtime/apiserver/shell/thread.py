@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shell on a thread of its own, for programs and tests that want a real socket in their own process."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+from controller_runtime.api.wire import Handler
+from controller_runtime.apiserver.shell.shell import LOOPBACK, serve
+from controller_runtime.apiserver.shell.tls import Certificates
+from controller_runtime.core.host import Host, Thread
+
+
+class LoopbackServer:
+    """Serves a handler on loopback while the `with` block lasts.
+
+    Args:
+        host: Must be the real machine: an event loop waits in the system, not in the host.
+        handler: Answers; called on the server's thread.
+        certificates: What to show; None is plain HTTP.
+        port: The system picks one for 0.
+
+    Threads: one owner.
+    """
+
+    def __init__(
+        self, host: Host, handler: Handler, *, certificates: Certificates | None = None, port: int = 0
+    ) -> None:
+        self._host = host
+        self._handler = handler
+        self._certificates = certificates
+        self._asked_port = port
+        self._thread: Thread | None = None
+        # Guards the four below, which the server's thread sets.
+        self._condition = host.condition("loopback server")
+        self._port = 0
+        self._ended = False
+        self._failure: OSError | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._until = asyncio.Event()
+
+    @property
+    def url(self) -> str:
+        """Where it serves; known once it has started."""
+        return f"{'https' if self._certificates else 'http'}://{LOOPBACK}:{self._port}"
+
+    @property
+    def port(self) -> int:
+        """The port; 0 before it has started."""
+        return self._port
+
+    def start(self) -> None:
+        """Start to serve; returns once connections are accepted.
+
+        Raises:
+            OSError: The port is taken, or not allowed.
+        """
+        self._thread = self._host.spawn("apiserver", self._run)
+        with self._condition:
+            while not self._port and not self._ended:
+                self._condition.wait_until(None)
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """End the watches and the connections, within a second. Idempotent."""
+        with self._condition:
+            loop = None if self._ended else self._loop
+        if loop is not None:
+            loop.call_soon_threadsafe(self._until.set)
+        if self._thread is not None:
+            self._thread.join_until(None)
+
+    def _run(self) -> None:
+        failure: OSError | None = None
+        try:
+            asyncio.run(self._serve())
+        except OSError as error:
+            failure = error
+        finally:
+            with self._condition:
+                self._failure = failure
+                self._ended = True
+                self._condition.notify_all()
+
+    async def _serve(self) -> None:
+        context = self._certificates.server_context() if self._certificates else None
+        await serve(self._handler, self._until, self._is_ready, port=self._asked_port, context=context)
+
+    def _is_ready(self, port: int) -> None:
+        with self._condition:
+            self._loop = asyncio.get_running_loop()
+            self._port = port
+            self._condition.notify_all()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self.stop()

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Garbage collection: what lost its owners goes, and owners that wait for their dependents are let go.
+
+It decides on the storage as it is, and writes by the front door with the uid and version
+it decided on, so that somebody else's write is never lost to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller_runtime.api.objects import OwnerReference
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.ownership import (
+    FOREGROUND,
+    ORPHAN,
+    Dependents,
+    Item,
+    Meta,
+    Standing,
+    lasting,
+    meta_of,
+    owner_item,
+)
+
+USER_AGENT = "garbage-collector"
+
+
+class GarbageCollector:
+    """The owners and dependents of one storage.
+
+    Told of every object as it changes (`see`), it notes which ones to look at (`due`), and
+    looks at one when asked (`look`). A look repeated changes nothing.
+
+    Attributes:
+        due: What to look at.
+
+    Threads: one.
+    """
+
+    def __init__(self, storage: Storage, inside: Inside) -> None:
+        self._storage = storage
+        self._inside = inside
+        self._dependents = Dependents()
+        self.due: dict[Item, None] = {}
+
+    def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
+        """Take note of a change; `old` is None for what is seen for the first time."""
+        before = self._dependents.references(item)
+        if new is None:
+            self._dependents.put(item, ())
+            if old is not None:
+                self._want(*self._dependents.of(meta_of(old).uid))
+            self._want(*self._owners(item, before))
+            return
+        meta = meta_of(new)
+        if self._dependents.put(item, meta.owner_references):
+            self._want(item, *self._owners(item, before))
+        if meta.waits_for:
+            self._want(item, *self._dependents.of(meta.uid))
+
+    def look(self, item: Item) -> bool:
+        """Do what is to be done about one object; False if it has to be looked at again."""
+        found = self._storage.get(item.kind.resource, item.key)
+        if found is None:
+            return True
+        meta = meta_of(found)
+        done = self._judge(item, meta) if meta.owner_references else True
+        return self._let_go(item, meta) and done
+
+    def _owners(self, item: Item, references: Iterable[OwnerReference]) -> Iterable[Item]:
+        return (owner for one in references if (owner := owner_item(one, item)) is not None)
+
+    def _want(self, *items: Item) -> None:
+        self.due.update(dict.fromkeys(items))
+
+    def _judge(self, item: Item, meta: Meta) -> bool:
+        standings = {one: self._standing(one, item) for one in meta.owner_references}
+        holding = lasting(meta.owner_references, standings.__getitem__)
+        if len(holding) == len(meta.owner_references):
+            return True
+        if holding:
+            return self._keep_references(item, meta, holding)
+        if meta.deletion_timestamp:
+            return True
+        first = Standing.LEAVING in standings.values() and self._dependents.of(meta.uid)
+        return self._inside.delete(item, meta, "Foreground" if first else "Background")
+
+    def _standing(self, reference: OwnerReference, dependent: Item) -> Standing:
+        where = owner_item(reference, dependent)
+        if where is None:
+            return Standing.UNKNOWN
+        found = self._storage.get(where.kind.resource, where.key)
+        if found is None or (meta := meta_of(found)).uid != reference.uid:
+            return Standing.ABSENT
+        return Standing.LEAVING if meta.waits_for == FOREGROUND else Standing.PRESENT
+
+    def _let_go(self, owner: Item, meta: Meta) -> bool:
+        """Drop the finalizer of a terminating owner once nothing of its is in the way."""
+        match meta.waits_for:
+            case "":
+                return True
+            case kind if kind == ORPHAN:
+                if self._dependents.of(meta.uid):
+                    return all(self._disown(item, meta.uid) for item in self._dependents.of(meta.uid))
+            case _:
+                if self._dependents.blocking(meta.uid):
+                    return True
+        left = [one for one in meta.finalizers if one != meta.waits_for]
+        return self._inside.patch(owner, meta, {"finalizers": left})
+
+    def _disown(self, item: Item, uid: str) -> bool:
+        found = self._storage.get(item.kind.resource, item.key)
+        if found is None:
+            return True
+        meta = meta_of(found)
+        return self._keep_references(item, meta, tuple(one for one in meta.owner_references if one.uid != uid))
+
+    def _keep_references(self, item: Item, meta: Meta, references: tuple[OwnerReference, ...]) -> bool:
+        return self._inside.patch(item, meta, {"ownerReferences": references})

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a namespace: its content is deleted, and once nothing is left, the namespace is let go."""
+
+from __future__ import annotations
+
+from controller_runtime.apiserver.kinds.registry import NAMESPACE
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.ownership import STORED_KINDS, Item, meta_of
+
+USER_AGENT = "namespace-controller"
+_FINALIZER = "kubernetes"
+_NAMESPACED = tuple(kind for kind in STORED_KINDS if kind.namespaced)
+
+
+class NamespaceCleaner:
+    """The terminating namespaces of one storage; used as `garbage.GarbageCollector` is.
+
+    Attributes:
+        due: What to look at.
+
+    Threads: one.
+    """
+
+    def __init__(self, storage: Storage, inside: Inside) -> None:
+        self._storage = storage
+        self._inside = inside
+        self._terminating: set[str] = set()
+        self.due: dict[Item, None] = {}
+
+    def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
+        """Take note of a change; only the end of a namespace and of what is in one matter here."""
+        if item.kind is not NAMESPACE:
+            namespace = item.key.rpartition("/")[0]
+            if namespace in self._terminating:
+                self.due[Item(NAMESPACE, namespace)] = None
+        elif new is not None and meta_of(new).deletion_timestamp:
+            self._terminating.add(item.key)
+            self.due[item] = None
+        else:
+            self._terminating.discard(item.key)
+
+    def look(self, item: Item) -> bool:
+        """Delete what is in a terminating namespace, or let it go; False if it has to be looked at again."""
+        found = self._storage.get(NAMESPACE.resource, item.key)
+        if found is None or not meta_of(found).deletion_timestamp:
+            return True
+        filled = [kind for kind in _NAMESPACED if self._storage.read(kind.resource, f"{item.key}/").items]
+        if filled:
+            return all(self._inside.empty(kind, item.key) for kind in filled)
+        namespace = found.decode()
+        left = [one for one in namespace.get("spec", {}).get("finalizers", ()) if one != _FINALIZER]
+        return self._inside.finalize({**namespace, "spec": {"finalizers": left}}, item.key)

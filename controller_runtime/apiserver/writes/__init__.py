@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Create, update, patch, apply and delete: from a body to the object to be stored."""

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects as trees of fields: what the schema says can be owned apart from the rest.
+
+Objects, maps, lists with keys and lists that are sets have parts, each with a step of
+its own; a single value, an atomic list and an atomic object are owned whole. Everything
+server-side apply does to an object (comparing, merging, taking away) is a walk over
+these parts. Nothing here modifies what it is given.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from controller_runtime.api.schema import Schema
+from controller_runtime.apiserver.writes.fieldset import (
+    Document,
+    Fields,
+    Path,
+    contains,
+    field_step,
+    key_step,
+    text_of,
+    value_step,
+)
+
+ABSENT: Any = object()
+"""Stands for a value that is not there; null is one that is."""
+
+Parts = list[tuple[str, Schema | None, Any]]
+"""Step, schema and value of each part, in order; a list may hold one step twice."""
+
+
+class Changes(NamedTuple):
+    """The fields in which two objects differ."""
+
+    added: set[Path]
+    modified: set[Path]
+    removed: set[Path]
+
+    @property
+    def taken(self) -> set[Path]:
+        """The fields that have got a value."""
+        return self.added | self.modified
+
+
+def child_of(schema: Schema | None, name: str) -> Schema | None:
+    """The schema of a field of an object, or of a value of a map."""
+    return None if schema is None else schema.properties.get(name) or schema.additional
+
+
+def _parts(schema: Schema | None, value: Any) -> Parts | None:
+    """The parts of a value; None if it is owned whole."""
+    if schema is None:
+        return None
+    if type(value) is dict:
+        if not _has_fields(schema):
+            return None
+        return [(field_step(name), child_of(schema, name), item) for name, item in value.items()]
+    if type(value) is list and schema.list_type in ("map", "set"):
+        return [(step_to(schema, element), schema.items, element) for element in value]
+    return None
+
+
+def _has_fields(schema: Schema | None) -> bool:
+    """Whether the fields of an object, or the values of a map, are owned apart."""
+    if schema is None or schema.map_type == "atomic":
+        return False
+    return bool(schema.properties) or schema.additional is not None
+
+
+def step_to(schema: Schema, element: Any) -> str:
+    """The step to an element of a list that has parts.
+
+    A key the element lacks is its default; without any, the element is told apart by the
+    other keys.
+    """
+    if schema.list_type == "set":
+        return value_step(element)
+    properties = {} if schema.items is None else schema.items.properties
+    keys = {name: element.get(name, properties[name].default) for name in schema.list_keys}
+    return key_step({name: value for name, value in keys.items() if value is not None})
+
+
+def fields_of(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[Path]:
+    """The fields a configuration speaks of: what is owned whole, and each element of maps and lists with parts."""
+    parts = _parts(schema, value)
+    if parts is None:
+        yield path
+        return
+    declared = {} if schema is None else schema.properties
+    for step, child, item in parts:
+        here = (*path, step)
+        if step[2:] not in declared or item == {}:
+            yield here
+        yield from fields_of(child, item, here)
+
+
+def with_parents(schema: Schema, fields: Iterable[Path]) -> Fields:
+    """`fields` and the declared fields on the way to them, which exist for what is in them."""
+    found = set(fields)
+    for path in fields:
+        node: Schema | None = schema
+        for depth, step in enumerate(path, start=1):
+            if node is None:
+                break
+            if not step.startswith("f:"):
+                node = node.items
+                continue
+            if step[2:] in node.properties:
+                found.add(path[:depth])
+            node = child_of(node, step[2:])
+    return frozenset(found)
+
+
+def compare(schema: Schema | None, old: Any, new: Any, path: Path, changes: Changes) -> None:
+    """Add to `changes` how `new` differs from `old` at `path`; either may be ABSENT."""
+    if old == new:
+        return
+    if type(old) is dict and type(new) is dict and _has_fields(schema):
+        _compare_fields(schema, old, new, path, changes)
+        return
+    before, after = _parts(schema, old), _parts(schema, new)
+    if before or after:
+        olds = {step: item for step, _, item in before or ()}
+        news = {step: item for step, _, item in after or ()}
+        schemas = {step: child for step, child, _ in [*(before or ()), *(after or ())]}
+        for step, child in schemas.items():
+            compare(child, olds.get(step, ABSENT), news.get(step, ABSENT), (*path, step), changes)
+    if old is ABSENT:
+        changes.added.add(path)
+    elif new is ABSENT:
+        changes.removed.add(path)
+    elif not before and not after:
+        changes.modified.add(path)
+
+
+def _compare_fields(
+    schema: Schema | None, old: dict[str, Any], new: dict[str, Any], path: Path, changes: Changes
+) -> None:
+    """The same for what nearly every change is below of: no step is spelled for a field that stays."""
+    for name, item in new.items():
+        before = old.get(name, ABSENT)
+        if before != item:
+            compare(child_of(schema, name), before, item, (*path, field_step(name)), changes)
+    for name, item in old.items():
+        if name not in new:
+            compare(child_of(schema, name), item, ABSENT, (*path, field_step(name)), changes)
+
+
+def merged(schema: Schema | None, live: Any, applied: Any) -> Any:
+    """`live` with everything in it that `applied` speaks of; what that leaves alone is shared with `live`."""
+    after = _parts(schema, applied)
+    if live is ABSENT or live is None or after is None:
+        return live if live == applied else applied
+    if type(applied) is dict:
+        changed = {name: merged(child_of(schema, name), live.get(name, ABSENT), new) for name, new in applied.items()}
+        same = all(name in live and live[name] is new for name, new in changed.items())
+        return live if same else {**live, **changed}
+    return _merged_list(_parts(schema, live) or [], after)
+
+
+def _merged_list(live: Parts, applied: Parts) -> list[Any]:
+    """Elements of the configuration in its order; the others before what they stood before."""
+    olds = {step: item for step, _, item in reversed(live)}
+    steps = {step: None for step, _, _ in applied}
+    shared = deque(step for step, _, _ in applied if step in olds)
+    rest, result = live[::-1], []
+    for step, child, item in applied:
+        while rest and (not shared or rest[-1][0] != shared[0]):
+            result += _unless_spoken_of(rest.pop(), steps)
+        if shared and shared[0] == step:
+            shared.popleft()
+            if rest:
+                rest.pop()
+        result.append(merged(child, olds.get(step, ABSENT), item))
+    for part in reversed(rest):
+        result += _unless_spoken_of(part, steps)
+    return result
+
+
+def _unless_spoken_of(part: tuple[str, Schema | None, Any], steps: Mapping[str, None]) -> list[Any]:
+    return [] if part[0] in steps else [part[2]]
+
+
+def without(schema: Schema | None, value: Any, fields: Document) -> Any:
+    """`value` without the fields of a set, and without what is below them."""
+    parts = _parts(schema, value)
+    if parts is None or not fields:
+        return value
+    kept = [
+        (step, without(child, item, fields.get(step, {})))
+        for step, child, item in parts
+        if not contains(fields, (step,))
+    ]
+    return {step[2:]: item for step, item in kept} if type(value) is dict else [item for _, item in kept]
+
+
+def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
+    """What is wrong with a configuration's lists with parts: elements that nothing, or the same, tells apart."""
+    seen = set()
+    for index, (step, child, item) in enumerate(_parts(schema, value) or ()):
+        if step == "k:{}":
+            keys = " ".join(f'"{name}"' for name in (schema.list_keys if schema else ()))
+            yield (
+                f"{text_of(path)}: element {index}: associative list with keys has an element that omits all key "
+                f"fields [{keys}] (and doesn't have default values for any key fields)"
+            )
+        elif step in seen:
+            yield f"{text_of(path)}: duplicate entries for key {text_of((step,))}"
+        seen.add(step)
+        yield from ambiguities(child, item, (*path, step))

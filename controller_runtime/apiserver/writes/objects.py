@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What clients do with objects: read, create, update, patch, apply.
+
+Every write is the same three steps: read, compute outside any lock, commit if nobody
+wrote in between; else again. So a write that names no version is never refused for
+somebody else's, and one that does is refused by the rules of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from controller_runtime.apiserver.kinds.registry import NAMESPACE, Kind
+from controller_runtime.apiserver.options import Query, WriteOptions, version_number
+from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.ruleset import rules_of
+from controller_runtime.apiserver.rules.strategy import as_said, check_name, is_finished, prepare_create, prepare_update
+from controller_runtime.apiserver.status import (
+    CREATE_OPTIONS,
+    PATCH_OPTIONS,
+    UPDATE_OPTIONS,
+    already_exists,
+    conflict,
+    namespace_terminating,
+    not_found,
+    too_large_version,
+    uid_conflict,
+)
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
+from controller_runtime.apiserver.writes import apply
+from controller_runtime.apiserver.writes.body import admit, decode
+from controller_runtime.apiserver.writes.managed import (
+    APPLY,
+    Entry,
+    Writer,
+    created,
+    manager_from,
+    settled,
+    updated,
+    with_entries,
+)
+from controller_runtime.apiserver.writes.patch import apply_patch
+from controller_runtime.apiserver.writes.reviews import review
+from controller_runtime.core.host import Host
+
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words; no 0, 1, 3, which look like letters
+_SUFFIX_LENGTH = 5
+_GENERATED_NAMES_TRIED = 8
+_SERVER = Writer("kube-apiserver")
+
+
+class Written(NamedTuple):
+    """What a write answers: an HTTP status, the object's bytes, and warnings."""
+
+    status: int
+    raw: bytes
+    warnings: Sequence[str] = ()
+
+
+class Content(NamedTuple):
+    """What came with a write: the body, its media type, the query, and the client's User-Agent."""
+
+    body: bytes
+    media_type: str
+    query: Query
+    agent: str = ""
+
+    def writer(self, options: WriteOptions, route: Route) -> Writer:
+        """Who updates: by the name given, or by the client's."""
+        return Writer(options.field_manager or manager_from(self.agent), subresource=route.subresource)
+
+
+class Objects:
+    """The objects of all kinds, under the rules of the API.
+
+    Every method raises `StatusError` for what is refused.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, storage: Storage) -> None:
+        self._host = host
+        self._storage = storage
+
+    def get(self, route: Route, version: str = "") -> Stored:
+        """One object, at least as new as `version`."""
+        if (asked := version_number(version)) > self._storage.version:
+            raise too_large_version(asked, self._storage.version)
+        return self._find(route)
+
+    def create(self, route: Route, content: Content) -> Written:
+        """POST to a collection."""
+        options = WriteOptions.parse(content.query, CREATE_OPTIONS)
+        obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
+        if not route.kind.is_stored:
+            return Written(201, msgspec.json.encode(review(route.kind, obj)), warnings)
+        writer = content.writer(options, route)
+        return Written(201, self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run), warnings)
+
+    def update(self, route: Route, content: Content) -> Written:
+        """PUT of an object or a part of it."""
+        kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
+        obj, warnings = decode(kind, content.body, content.media_type, options.field_validation)
+        check_name(obj, namespace=route.namespace, name=route.name)
+        writer = content.writer(options, route)
+        while True:
+            current = self._storage.get(kind.resource, route.key)
+            if current is None:
+                raw = self._create_by_update(route, obj, writer, options.dry_run)
+                status = 201
+            else:
+                old = current.decode()
+                new = self._updated(route, old, obj, writer)
+                raw = self._write(kind, current, old, new, options.dry_run)
+                status = 200
+            if raw is not None:
+                return Written(status, raw, warnings)
+
+    def patch(self, route: Route, content: Content) -> Written:
+        """PATCH of an object or a part of it."""
+        if content.media_type.partition(";")[0].strip().lower() == apply.MEDIA_TYPE:
+            return self._apply(route, content)
+        kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS)
+        writer = content.writer(options, route)
+        while True:
+            current = self._find(route)
+            old = current.decode()
+            shown = rules_of(kind).shown_form(old)
+            patched = apply_patch(kind, content.media_type, shown, content.body)
+            obj, warnings = admit(kind, patched, options.field_validation, old=shown)
+            raw = self._write(kind, current, old, self._updated(route, old, obj, writer), options.dry_run)
+            if raw is not None:
+                return Written(200, raw, warnings)
+
+    def _apply(self, route: Route, content: Content) -> Written:
+        """PATCH that says what shall be true of an object, and makes one if there is none."""
+        kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
+        config, warnings = apply.read(kind, route.name, route.namespace, content.body, options.field_validation)
+        writer = Writer(options.field_manager, APPLY, route.subresource)
+        while True:
+            current, now = self._storage.get(kind.resource, route.key), self._host.now()
+            if current is None:
+                raw = self._create_by_apply(route, config, writer, options.dry_run)
+                status = 201
+            else:
+                old = current.decode()
+                shown = rules_of(kind).shown_form(old)
+                applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now)
+                obj, _ = admit(kind, applied, options.field_validation, old=shown)
+                new = settled(old, prepare_update(kind, old, obj, subresource=route.subresource), entries)
+                raw = self._write(kind, current, old, new, options.dry_run)
+                status = 200
+            if raw is not None:
+                return Written(status, raw, warnings)
+
+    def _updated(self, route: Route, old: Object, obj: Object, writer: Writer) -> Object:
+        new = prepare_update(route.kind, old, obj, subresource=route.subresource)
+        return updated(route.kind, old, new, obj, writer, self._host.now(), rules_of(route.kind).shown_form)
+
+    def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
+        """Store a new object and give its bytes; `obj` is as `decode` gives it."""
+        self._check_namespace(kind, namespace, obj)
+        asked = obj.get("metadata", {}).get("name")
+        for _ in range(_GENERATED_NAMES_TRIED):
+            name, raw = self._try_add(kind, namespace, obj, writer, dry_run)
+            if raw is not None:
+                return raw
+            if asked:
+                raise already_exists(kind, name, terminating=self._is_terminating(kind, namespace, name))
+        raise already_exists(kind, name, retry_after=1)
+
+    def _try_add(
+        self,
+        kind: Kind,
+        namespace: str,
+        obj: Object,
+        writer: Writer,
+        dry_run: bool,
+        entries: Sequence[Entry] | None = None,
+    ) -> tuple[str, bytes | None]:
+        """Its name, and its bytes if the name was free; `entries` if not all of it is the writer's."""
+        host, now = self._host, self._host.now()
+        suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
+        made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
+        if entries is None:
+            entries = created(kind, as_said(kind, made, obj), writer, now)
+        name: str = made["metadata"]["name"]
+        key, draft = key_of(namespace, name), Draft.of(with_entries(made, entries))
+        if dry_run:
+            taken = self._storage.get(kind.resource, key) is not None
+            return name, None if taken else draft.unversioned()
+        change = self._storage.commit(kind.resource, key, None, draft)
+        return name, change.new.raw if change and change.new else None
+
+    def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
+        kind = route.kind
+        if route.subresource:
+            raise not_found(kind, route.name)
+        if uid := config["metadata"].get("uid"):
+            text = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(kind, route.name, text)
+        applied, entries = apply.apply_first(kind, config, writer, self._host.now())
+        obj, _ = admit(kind, applied)
+        check_name(obj, namespace=route.namespace, name=route.name)
+        self._check_namespace(kind, route.namespace, obj)
+        _, raw = self._try_add(kind, route.namespace, _unversioned(obj), writer, dry_run, entries)
+        return raw
+
+    def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
+        kind, metadata = route.kind, obj["metadata"]
+        if not kind.create_on_update or route.subresource:
+            raise not_found(kind, route.name)
+        if uid := metadata.get("uid"):
+            raise uid_conflict(kind, route.namespace, route.name, uid, "")
+        self._check_namespace(kind, route.namespace, obj)
+        _, raw = self._try_add(kind, route.namespace, _unversioned(obj), writer, dry_run)
+        return raw
+
+    def _write(self, kind: Kind, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
+        """The object's bytes once it is `new`; None if somebody else was faster."""
+        if new == old:
+            return current.raw
+        draft = Draft.of(new)
+        if dry_run:
+            return draft.at(current.version)
+        if is_finished(new):
+            gone = self._storage.commit(kind.resource, current.key, current, None)
+            return draft.at(current.version) if gone else None
+        change = self._storage.commit(kind.resource, current.key, current, draft)
+        return change.new.raw if change and change.new else None
+
+    def _find(self, route: Route) -> Stored:
+        found = self._storage.get(route.kind.resource, route.key)
+        if found is None:
+            raise not_found(route.kind, route.name)
+        return found
+
+    def _check_namespace(self, kind: Kind, namespace: str, obj: Object) -> None:
+        if not kind.namespaced:
+            return
+        found = self._storage.get(NAMESPACE.resource, namespace)
+        if found is None:
+            raise not_found(NAMESPACE, namespace)
+        if "deletionTimestamp" in found.decode()["metadata"]:
+            raise namespace_terminating(kind, obj.get("metadata", {}).get("name", ""), namespace)
+
+    def _is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
+        found = self._storage.get(kind.resource, key_of(namespace, name))
+        return found is not None and "deletionTimestamp" in found.decode()["metadata"]
+
+
+def _unversioned(obj: Object) -> Object:
+    """`obj` without a version: there is nothing to compare it with, so it is ignored, as a real server does."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+    return {**obj, "metadata": metadata}

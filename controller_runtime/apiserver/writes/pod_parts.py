@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of pods through paths of their own: to run on a node, and to leave it if that does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from controller_runtime.api.objects import timestamp
+from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION
+from controller_runtime.apiserver.kinds.registry import DISRUPTION_BUDGET
+from controller_runtime.apiserver.options import DeleteOptions, Preconditions, WriteOptions
+from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.label_match import selects
+from controller_runtime.apiserver.rules.rules import Object, part
+from controller_runtime.apiserver.rules.validation import not_supported, required
+from controller_runtime.apiserver.status import (
+    CREATE_OPTIONS,
+    bad_request,
+    conflict,
+    disruption_refused,
+    internal,
+    invalid,
+    not_found,
+)
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.storage.stored import Draft, Stored
+from controller_runtime.apiserver.writes.body import decode
+from controller_runtime.apiserver.writes.deletion import Deletion, check_preconditions
+from controller_runtime.apiserver.writes.objects import Content
+from controller_runtime.core.host import Host
+
+_HARMLESS = ("Succeeded", "Failed", "Pending")
+_EVICTED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+
+
+class PodParts:
+    """Binding and eviction. Methods raise `StatusError` for what is refused.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, storage: Storage, deletion: Deletion) -> None:
+        self._host = host
+        self._storage = storage
+        self._deletion = deletion
+
+    def create(self, route: Route, content: Content) -> None:
+        """POST to a part of a pod."""
+        options = WriteOptions.parse(content.query, CREATE_OPTIONS)
+        do = {"binding": (BINDING, self._bind), "eviction": (EVICTION, self._evict)}
+        kind, act = do[route.subresource]
+        obj, _ = decode(kind, content.body, content.media_type, options.field_validation)
+        if obj["metadata"].get("name", "") not in ("", route.name):
+            raise bad_request(f"name in URL does not match name in {kind.kind} object")
+        act(route, obj, options.dry_run)
+
+    def _bind(self, route: Route, binding: Object, dry_run: bool) -> None:
+        target = part(binding, "target")
+        if target.get("kind", "") not in ("", "Node"):
+            raise invalid(BINDING, route.name, [not_supported("target.kind", target["kind"], ("Node", "<empty>"))])
+        node = target.get("name", "")
+        if not node:
+            raise invalid(BINDING, route.name, [required("target.name")])
+
+        metadata = binding["metadata"]
+        wanted = Preconditions(metadata.get("uid") or None, metadata.get("resourceVersion") or None)
+
+        def bound(pod: Object) -> Object:
+            check_preconditions(route.kind, route.name, pod, wanted)
+            if "deletionTimestamp" in pod["metadata"]:
+                text = f"pod {route.name} is being deleted, cannot be assigned to a host"
+                raise conflict(route.kind, f"{route.name}/binding", text)
+            if before := part(pod, "spec").get("nodeName"):
+                text = f'pod {route.name} is already assigned to node "{before}"'
+                raise conflict(route.kind, f"{route.name}/binding", text)
+            placed = {**pod, "spec": {**part(pod, "spec"), "nodeName": node}}
+            return self._with_condition(placed, {"type": "PodScheduled", "status": "True"})
+
+        self._change(route, bound, dry_run)
+
+    def _evict(self, route: Route, eviction: Object, dry_run: bool) -> None:
+        asked = msgspec.json.encode(part(eviction, "deleteOptions"))
+        options = DeleteOptions.parse({}, asked)
+        pod = self._find(route).decode()
+        wanted = options.preconditions
+        check_preconditions(route.kind, route.name, pod, wanted)
+        harmless = part(pod, "status").get("phase") in _HARMLESS or "deletionTimestamp" in pod["metadata"]
+        dry_run = dry_run or bool(options.dry_run)
+        if not harmless:
+            self._spend_budget(route, pod, dry_run)
+        if dry_run:
+            return
+
+        def marked(pod: Object) -> Object:
+            check_preconditions(route.kind, route.name, pod, wanted)
+            return self._with_condition(pod, _EVICTED)
+
+        version = self._change(route, marked, dry_run)
+        if wanted.resource_version is not None:  # it was that until we marked it
+            kept = msgspec.structs.replace(wanted, resource_version=str(version))
+            options = msgspec.structs.replace(options, preconditions=kept)
+        self._deletion.delete(route._replace(subresource=""), options)
+
+    def _spend_budget(self, route: Route, pod: Object, dry_run: bool) -> None:
+        """Take one disruption off the pod's budget, if it has one."""
+        labels = pod["metadata"].get("labels", {})
+        while True:
+            _, items = self._storage.read(DISRUPTION_BUDGET.resource, f"{route.namespace}/")
+            budgets = [(item, budget) for item in items if _covers(budget := item.decode(), labels)]
+            if not budgets:
+                return
+            if len(budgets) > 1:
+                what = "which the eviction subresource does not support"
+                raise internal(f"This pod has more than one PodDisruptionBudget, {what}.")
+            (item, budget), *_ = budgets
+            if not _is_ready(pod) and _lets_unready_go(budget):
+                return
+            spent = _spent(budget, route.name, timestamp(self._host.now()))
+            resource = DISRUPTION_BUDGET.resource
+            if dry_run or self._storage.commit(resource, item.key, item, Draft.of(spent)) is not None:
+                return
+
+    def _change(self, route: Route, change: Callable[[Object], Object], dry_run: bool) -> int:
+        """Change the pod, if that changes it; the version that it then has."""
+        while True:
+            current = self._find(route)
+            before = current.decode()
+            changed = change(before)
+            if dry_run or changed == before:
+                return current.version
+            done = self._storage.commit(route.kind.resource, current.key, current, Draft.of(changed))
+            if done is not None:
+                return done.version
+
+    def _find(self, route: Route) -> Stored:
+        found = self._storage.get(route.kind.resource, route.key)
+        if found is None:
+            raise not_found(route.kind, route.name)
+        return found
+
+    def _with_condition(self, pod: Object, condition: Mapping[str, Any]) -> dict[str, Any]:
+        status = part(pod, "status")
+        conditions = status.get("conditions", ())
+        others = [one for one in conditions if one["type"] != condition["type"]]
+        before: Object = next((one for one in conditions if one["type"] == condition["type"]), {})
+        if condition.items() <= before.items():
+            return {**pod}
+        now = timestamp(self._host.now())
+        made = {**condition, "lastProbeTime": None, "lastTransitionTime": now}
+        return {**pod, "status": {**status, "conditions": [*others, made]}}
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = part(pod, "status").get("conditions", ())
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _lets_unready_go(budget: Object) -> bool:
+    """Whether a pod that is not ready may go whatever the budget still allows."""
+    if part(budget, "spec").get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = part(budget, "status")
+    desired = status.get("desiredHealthy", 0)
+    return bool(0 < desired <= status.get("currentHealthy", 0))
+
+
+def _covers(budget: Object, labels: Mapping[str, str]) -> bool:
+    selector = part(budget, "spec").get("selector")
+    return selector is not None and selects(selector, labels)
+
+
+def _spent(budget: Object, pod: str, now: str) -> Object:
+    """The budget after one more disruption."""
+    metadata, status = budget["metadata"], part(budget, "status")
+    if status.get("observedGeneration", 0) < metadata.get("generation", 0):
+        text = f"The disruption budget {metadata['name']} is still being processed by the server."
+        raise disruption_refused(text, retry_after=10)
+    allowed = status.get("disruptionsAllowed", 0)
+    if allowed <= 0:
+        needed, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        text = f"The disruption budget {metadata['name']} needs {needed} healthy pods and has {healthy} currently"
+        raise disruption_refused(text)
+    disrupted = {**part(status, "disruptedPods"), pod: now}
+    return {**budget, "status": {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}}

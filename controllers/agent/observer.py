@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at the machine this process runs on: the kernel's files, and psutil for what every system tells.
+
+What a system does not have simply is not known there; nothing here asks which system it is.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from controllers.agent.machine import ARCHITECTURES, Machine
+
+T = TypeVar("T")
+
+_PRETTY_NAME = re.compile(r"""^PRETTY_NAME=(["']?)(.*)\1\s*$""", re.MULTILINE)
+_HUGE_PAGES = re.compile(r"hugepages-(\d+)kB")
+_ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+_ANY_PORT = 9
+
+
+class MachineObserver:
+    """Sees this machine.
+
+    Args:
+        folder: On the file system that is measured.
+        name: Looked up in each observation, as whoever wants to reach the node would; empty for not at all.
+        files: Where the kernel's files and the system's are found.
+
+    Threads: any.
+    """
+
+    def __init__(self, *, folder: str = "/", name: str = "", files: Path = Path("/")) -> None:
+        self._folder = folder
+        self._name = name
+        self._files = files
+
+    def observe(self) -> Machine:
+        """The machine now; what cannot be told is None."""
+        import psutil  # 4 MiB that only an agent needs
+
+        disk = _told(lambda: os.statvfs(self._folder))
+        memory = _told(psutil.virtual_memory)
+        tasks = self._integers("proc/loadavg", r"/(\d+)")
+        limits = [*self._integers("proc/sys/kernel/pid_max"), *self._integers("proc/sys/kernel/threads-max")]
+        swap = self._integers("proc/meminfo", r"^SwapTotal:\s+(\d+) kB")
+        machine_id = self._first("etc/machine-id", "var/lib/dbus/machine-id")
+        return Machine(
+            system=platform.system().lower(),
+            architecture=ARCHITECTURES.get(platform.machine(), platform.machine()),
+            cores=_told(psutil.cpu_count),
+            memory=memory.total if memory else None,
+            memory_available=memory.available if memory else None,
+            swap=swap[0] * 1024 if swap else None,
+            disk=disk.f_blocks * disk.f_frsize if disk else None,
+            disk_available=disk.f_bavail * disk.f_frsize if disk else None,
+            inodes=(disk.f_files or None) if disk else None,
+            inodes_available=disk.f_ffree if disk and disk.f_files else None,
+            tasks=tasks[0] if tasks else None,
+            tasks_limit=min(limits) if limits else None,
+            huge_pages=_told(self._huge_pages),
+            kernel=platform.release() or None,
+            os_image=self._os_image(),
+            machine_id=machine_id,
+            system_uuid=self._first(
+                "sys/class/dmi/id/product_uuid", "proc/device-tree/system-id", "proc/device-tree/vm,uuid"
+            )
+            or machine_id,
+            boot_id=self._first("proc/sys/kernel/random/boot_id"),
+            resolved=_told(self._resolved) or (),
+            local=_told(lambda: [a.address for each in psutil.net_if_addrs().values() for a in each]) or (),
+            routed=[address for elsewhere in _ELSEWHERE if (address := _told(partial(_source, *elsewhere)))],
+        )
+
+    def _text(self, path: str) -> str:
+        """What a file says; empty if it cannot be read."""
+        return _told(lambda: (self._files / path).read_text(encoding="utf-8", errors="replace").strip("\0\n ")) or ""
+
+    def _first(self, *paths: str) -> str | None:
+        """What the first of the files that says anything says."""
+        return next((text for path in paths if (text := self._text(path))), None)
+
+    def _integers(self, path: str, pattern: str = r"^(\d+)$") -> list[int]:
+        return [int(number) for number in re.findall(pattern, self._text(path), re.MULTILINE)]
+
+    def _huge_pages(self) -> dict[int, int]:
+        pages = {}
+        for folder in sorted((self._files / "sys/kernel/mm/hugepages").iterdir()):
+            if match := _HUGE_PAGES.fullmatch(folder.name):
+                size = int(match[1]) * 1024
+                pages[size] = size * int((folder / "nr_hugepages").read_text(encoding="ascii"))
+        return pages
+
+    def _os_image(self) -> str | None:
+        text = self._first("etc/os-release", "usr/lib/os-release")
+        if text is None:
+            return None
+        match = _PRETTY_NAME.search(text)
+        return match[2] if match else "Linux"
+
+    def _resolved(self) -> list[str]:
+        found = socket.getaddrinfo(self._name, None, type=socket.SOCK_STREAM) if self._name else []
+        return [str(address[0]) for *_, address in found]
+
+
+def _source(family: socket.AddressFamily, to: str) -> str:
+    """The address with which this machine would speak to another; nothing is sent."""
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((to, _ANY_PORT))
+        return str(probe.getsockname()[0])
+
+
+def _told(ask: Callable[[], T]) -> T | None:
+    """What `ask` answers; None if the system does not tell."""
+    try:
+        return ask()
+    except (OSError, ValueError, NotImplementedError):  # no such file, format, or call on this system
+        return None

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Composes a run of one node's agent: what it was told, a cluster, a manager, and this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.core.errors import APIError, ConnectionLost, UsageError
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.system import SystemHost
+from controller_runtime.manager.inspection import report
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.server_process import APIServerProcess
+from controllers.agent.agent import add_node_agent
+from controllers.agent.node import kept_by_another
+from controllers.agent.observer import MachineObserver
+from controllers.agent.pressure import DEFAULTS, parse_thresholds
+from controllers.agent.settings import (
+    Settings,
+    node_name,
+    parse_labels,
+    parse_node_ips,
+    parse_reserved,
+    parse_taints,
+)
+from controllers.command.reach import GRACE, reach
+from controllers.command.signals import handled_signals
+from controllers.heartbeat.node_lease import DURATION
+
+log = get_logger(__name__)
+
+
+@attrs.frozen(kw_only=True)
+class AgentOptions:
+    """What `controllers agent` was asked to do; texts as the kubelet's options have them."""
+
+    node_name: str | None = None
+    embedded: bool = False
+    kubeconfig: Path | None = None
+    context: str | None = None
+    register_node: bool = True
+    take_over: bool = False
+    node_labels: str = ""
+    register_with_taints: str = ""
+    node_ip: str = ""
+    provider_id: str = ""
+    controller_attach_detach: bool = True
+    max_pods: int = 0
+    system_reserved: str = ""
+    kube_reserved: str = ""
+    eviction_hard: str | None = None
+    eviction_pressure_transition_period: float = 300.0
+    node_status_update_frequency: float | None = None
+    node_status_report_frequency: float | None = None
+    node_lease_duration_seconds: int = DURATION
+    shutdown_grace_period: float = 0.0
+    root_dir: str = "/"
+    duration: float | None = None
+
+
+def settings_of(options: AgentOptions, hostname: str) -> Settings:
+    """The agent's settings.
+
+    Raises:
+        UsageError: One of the options cannot be.
+    """
+    if not Path(options.root_dir).is_dir():
+        raise UsageError(f"--root-dir: {options.root_dir} is not a folder: name one on the disk that is to be measured")
+    update, post = options.node_status_update_frequency, options.node_status_report_frequency
+    # As a kubelet: who says how often to look, and not how often to post, gets a post each time.
+    report_interval = post or update or 300.0
+    return Settings(
+        name=node_name(options.node_name, hostname),
+        labels=parse_labels(options.node_labels),
+        taints=parse_taints(options.register_with_taints),
+        node_ips=parse_node_ips(options.node_ip),
+        provider_id=options.provider_id,
+        attach_detach=options.controller_attach_detach,
+        register=options.register_node,
+        max_pods=options.max_pods,
+        system_reserved=parse_reserved("--system-reserved", options.system_reserved),
+        kube_reserved=parse_reserved("--kube-reserved", options.kube_reserved),
+        thresholds=DEFAULTS if options.eviction_hard is None else parse_thresholds(options.eviction_hard),
+        pressure_hold=options.eviction_pressure_transition_period,
+        update_interval=update or 10.0,
+        report_interval=report_interval,
+        lease_duration=options.node_lease_duration_seconds,
+        shutdown_grace=options.shutdown_grace_period,
+        root=options.root_dir,
+    )
+
+
+def run_agent(options: AgentOptions) -> None:
+    """Run the agent until stopped.
+
+    Without a kubeconfig: on the cluster of the pod this runs in, else on an embedded server.
+
+    Raises:
+        UsageError: Bad options, a kubeconfig that cannot be used, or a Node that another agent keeps.
+        ControllerRuntimeError: The cluster cannot be reached, or something failed.
+    """
+    if options.embedded and options.kubeconfig:
+        raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")
+    if options.context and not options.kubeconfig:
+        raise UsageError("--context needs --kubeconfig: it names a context of that file")
+    settings = settings_of(options, platform.node())
+    host = SystemHost()
+    stop, kubeconfig = Stop(host), options.kubeconfig
+    with contextlib.ExitStack() as stack:
+        signals = stack.enter_context(handled_signals(host, stop))
+        if options.embedded or not (kubeconfig or "KUBERNETES_SERVICE_HOST" in os.environ):
+            server = stack.enter_context(APIServerProcess(host))
+            kubeconfig = server.kubeconfig
+            log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
+        manager = Manager.from_kubeconfig(kubeconfig, options.context, grace=max(GRACE, settings.shutdown_grace))
+        reach(manager, stop)
+        if not options.take_over:
+            refuse_anothers_node(manager, settings.name)
+        observer = MachineObserver(folder=settings.root, name="" if settings.node_ips else settings.name)
+        if unknown := observer.observe().unknown():
+            log.warning("this system does not tell all of a machine", unknown=", ".join(unknown))
+        add_node_agent(manager, observer, settings)
+        signals.report = lambda: report(manager)
+        if (duration := options.duration) is not None:
+            spawn(host, stop, "duration", lambda: None if stop.wait(duration) else stop.set())
+        manager.run(stop)
+    log.info("stopped")
+
+
+def refuse_anothers_node(manager: Manager, name: str) -> None:
+    """Look whether the Node is a kubelet's, whose status the agent would fight over.
+
+    Raises:
+        UsageError: It is.
+    """
+    try:
+        node: dict[str, Any] = manager.client.get(NODES, Request(name), dict)
+    except (APIError, ConnectionLost):  # there is none; or whoever reads it next will tell why not
+        return
+    if version := kept_by_another(node):
+        raise UsageError(
+            f"node {name} is kept by a kubelet ({version}): give --node-name another name, "
+            "or --take-over if that kubelet is gone"
+        )

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Composes one run: a cluster, a manager with its controllers, hollow nodes, and what one sees of it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import attrs
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.system import SystemHost
+from controller_runtime.election.config import Candidacy, LeaderElectionConfig
+from controller_runtime.manager.endpoints import NOWHERE, Endpoints
+from controller_runtime.manager.inspection import report
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.server_process import APIServerProcess
+from controllers.command import catalog, hosting
+from controllers.command.lookout import Lookout
+from controllers.command.reach import GRACE, reach
+from controllers.command.signals import handled_signals
+from controllers.command.view import LastLines, LiveView, PlainView, View
+from controllers.election.lease_candidate_election import NAME as ELECTION
+from controllers.hollow.control import add_hollow_nodes
+from controllers.lean import keep_little
+from controllers.node_lifecycle.config import LifecycleConfig
+from controllers.node_lifecycle.node_lifecycle import NAME as NODE_LIFECYCLE
+
+log = get_logger(__name__)
+
+
+@attrs.frozen(kw_only=True)
+class RunOptions:
+    """What `controllers run` was asked to do; the options of the command line, checked one by one."""
+
+    controllers: str | None = None
+    embedded: bool = False
+    kubeconfig: Path | None = None
+    context: str | None = None
+    hollow_nodes: int = 0
+    pods: int = 0
+    toleration_seconds: int | None = None
+    allow_fake_nodes: bool = False
+    leader_elect: bool = False
+    coordinated: bool = False
+    binary_version: str | None = None
+    emulation_version: str | None = None
+    leader_election_id: str | None = None
+    leader_election_namespace: str | None = None
+    workers: int | None = None
+    duration: float | None = None
+    metrics_bind_address: str = NOWHERE
+    health_probe_bind_address: str = NOWHERE
+    lifecycle: Mapping[str, float] = attrs.field(factory=dict)
+    live: bool = False
+
+
+@attrs.frozen
+class Plan:
+    """What will be done: decided from the options and the surroundings, before anything is touched."""
+
+    embedded: bool
+    kubeconfig: Path | None
+    context: str | None
+    names: list[str]
+    leader_election: LeaderElectionConfig | None
+    lifecycle: LifecycleConfig
+
+
+def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
+    """Decide where to run and what.
+
+    Raises:
+        UsageError: The options contradict each other, or could harm a cluster by accident.
+    """
+    if options.embedded and options.kubeconfig:
+        raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")
+    if options.context and not options.kubeconfig:
+        raise UsageError("--context needs --kubeconfig: it names a context of that file")
+    embedded = options.embedded or not (options.kubeconfig or in_cluster)
+    if not embedded and options.controllers is None:
+        raise UsageError("--controllers is required on a cluster: name what to run, such as --controllers=node-ttl")
+    if not embedded and options.hollow_nodes and not options.allow_fake_nodes:
+        raise UsageError(
+            "--hollow-nodes would add fake nodes to a real cluster: add --allow-fake-nodes if that is meant"
+        )
+    if options.pods and not options.hollow_nodes:
+        raise UsageError("--pods needs --hollow-nodes: the pods are bound to them")
+    if options.toleration_seconds is not None and not options.pods:
+        raise UsageError("--toleration-seconds needs --pods: it says how long they stay on a node that is lost")
+    names = catalog.choose("*" if options.controllers is None else options.controllers, embedded=embedded)
+    leader_election, lifecycle = _leader_election(options, names), _lifecycle(options, names)
+    return Plan(embedded, options.kubeconfig, options.context, names, leader_election, lifecycle)
+
+
+def _lifecycle(options: RunOptions, names: list[str]) -> LifecycleConfig:
+    """How patient the node lifecycle controller is.
+
+    Raises:
+        UsageError: A number that makes no sense, or for a controller that does not run.
+    """
+    if options.lifecycle and NODE_LIFECYCLE not in names:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in options.lifecycle)
+        raise UsageError(f"{flags} is for {NODE_LIFECYCLE} alone: name it in --controllers")
+    try:
+        return LifecycleConfig.of(options.lifecycle)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _leader_election(options: RunOptions, names: list[str]) -> LeaderElectionConfig | None:
+    """How replicas of this command elect their leader.
+
+    Raises:
+        UsageError: Something of it is said, but not asked for; or who elects would wait to be elected.
+    """
+    if options.coordinated and not options.leader_elect:
+        raise UsageError("--coordinated needs --leader-elect: add it")
+    if (options.binary_version or options.emulation_version) and not options.coordinated:
+        raise UsageError("--binary-version and --emulation-version need --coordinated: they are a candidate's")
+    if options.coordinated and ELECTION in names:
+        raise UsageError(f"{ELECTION} cannot be led by an election of its own: run it with --leader-elect alone")
+    if options.leader_elect:
+        return LeaderElectionConfig(
+            name=options.leader_election_id or "controllers",
+            namespace=options.leader_election_namespace or "kube-system",
+            coordinated=_candidacy(options) if options.coordinated else None,
+        )
+    if options.leader_election_id or options.leader_election_namespace:
+        raise UsageError("--leader-election-id and --leader-election-namespace need --leader-elect: add it")
+    return None
+
+
+def _candidacy(options: RunOptions) -> Candidacy:
+    versions = {"binary_version": options.binary_version, "emulation_version": options.emulation_version}
+    try:
+        return Candidacy(**{name: version for name, version in versions.items() if version is not None})
+    except ValueError as error:
+        raise UsageError(f"no candidate: {error}") from error
+
+
+def run(options: RunOptions) -> None:
+    """Do as asked; returns when stopped as asked.
+
+    Raises:
+        UsageError: Bad options, or a kubeconfig that cannot be used.
+        ControllerRuntimeError: The cluster cannot be reached, or something failed.
+    """
+    todo = plan(options, in_cluster="KUBERNETES_SERVICE_HOST" in os.environ)
+    host = SystemHost()
+    stop = Stop(host)
+    with contextlib.ExitStack() as stack:
+        # Taken now, so that an address that cannot be had is known before anything is started.
+        endpoints = stack.enter_context(
+            Endpoints(metrics=options.metrics_bind_address, probes=options.health_probe_bind_address)
+        )
+        signals = stack.enter_context(handled_signals(host, stop))
+        kubeconfig, title = todo.kubeconfig, f"cluster of {todo.kubeconfig or 'this pod'}"
+        if todo.embedded:
+            here = ",".join(name for name in hosting.HOSTED if name not in todo.names)
+            program = ("controllers", "apiserver", "--hosted", here)
+            server = stack.enter_context(APIServerProcess(host, program=program))
+            kubeconfig, title = server.kubeconfig, "embedded API server"
+            log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
+        manager = Manager.from_kubeconfig(kubeconfig, todo.context, grace=GRACE, leader_election=todo.leader_election)
+        keep_little(manager)
+        reach(manager, stop)
+        compose(manager, host, stop, options, todo, title, stack)
+        endpoints.serve(manager)
+        signals.report = lambda: report(manager)
+        if options.duration is not None:
+            spawn(host, stop, "duration", _after(stop, options.duration))
+        log.info("running", cluster=title, controllers=",".join(todo.names))
+        manager.run(stop)
+    log.info("stopped")
+
+
+def compose(
+    manager: Manager, host: Host, stop: Stop, options: RunOptions, todo: Plan, title: str, stack: contextlib.ExitStack
+) -> None:
+    """Add the controllers, the hollow nodes and the view to `manager`."""
+    controllers = catalog.build(manager, todo.names, workers=options.workers, configs={NODE_LIFECYCLE: todo.lifecycle})
+    for controller in controllers:
+        manager.add(controller)
+    if options.hollow_nodes:
+        add_hollow_nodes(
+            manager, options.hollow_nodes, stack, pods=options.pods, toleration_seconds=options.toleration_seconds
+        )
+    lookout = Lookout(manager, controllers, cluster=todo.embedded)
+    view: View = PlainView(lookout.look)
+    if options.live:
+        lines = stack.enter_context(_instead_of_the_terminal())
+        view = LiveView(lookout.look, lines.lines, title=title)
+    thread = spawn(host, stop, "view", lambda: view.run(stop))
+    stack.callback(thread.join_until, None)
+    stack.callback(stop.set)
+
+
+@contextlib.contextmanager
+def _instead_of_the_terminal() -> Iterator[LastLines]:
+    """Inside, log lines go to the view, which owns the terminal."""
+    root = logging.getLogger()
+    before, lines = root.handlers[:], LastLines()
+    root.handlers[:] = [lines]
+    try:
+        yield lines
+    finally:
+        root.handlers[:] = before
+
+
+def _after(stop: Stop, seconds: float) -> Callable[[], None]:
+    def wait() -> None:
+        if not stop.wait(seconds):
+            log.info("the time is up", seconds=seconds)
+            stop.set()
+
+    return wait

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps one Lease fresh on behalf of one component, as Kubernetes' components do.
+
+It makes one request at a time and leaves every wait to a queue. So it is a program of its
+own (`run`), or one of thousands behind a queue that carries the names of their leases.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from controller_runtime.api.names import label_problems, subdomain_problems
+from controller_runtime.api.objects import Cached, Request, cached_from_bytes
+from controller_runtime.api.resources import LEASES
+from controller_runtime.client.client import Client
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.workers import Workers
+from controller_runtime.core.errors import APIError, Conflict, ControllerRuntimeError, NotFound
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.queue.rate_limiters import ItemExponential
+from controller_runtime.queue.workqueue import WorkQueue
+from controllers.heartbeat.step import (
+    FIRST_PAUSE,
+    JITTER,
+    LONGEST_PAUSE,
+    Answer,
+    Ask,
+    Heartbeat,
+    Reply,
+    Step,
+    Terms,
+    advance,
+    content,
+    next_renew_time,
+    renew_time_of,
+)
+
+log = get_logger(__name__)
+
+PostProcess = Callable[[dict[str, Any]], None]
+"""Edits a lease in place before it is written. A `ControllerRuntimeError` says that it could not."""
+
+DELETE_TIMEOUT = 10.0
+"""Seconds for the deletion of the lease, at the start and at the end."""
+CLOCK_TOLERANCE = 1.0
+"""Seconds by which our clock may be behind the lease's last time without a warning."""
+
+
+class PostProcessFailure(enum.Enum):
+    """What a failing post-process keeps from being written."""
+
+    BLOCKS_CREATE = "blocks-create"
+    """A renewal is written all the same, as far as it was edited: Kubernetes up to 1.28."""
+    BLOCKS_CREATE_AND_UPDATE = "blocks-create-and-update"
+    """Nothing is written: Kubernetes 1.29 and later."""
+
+
+class LeaseHeartbeat(Reconciler):
+    """Makes a lease if there is none, and renews it every `renew_interval` for as long as it runs.
+
+    In the steady state a renewal is one request, built on the server's last answer. The
+    holder of a lease that is there already is left as it is.
+
+    Each call of `reconcile` makes one request (and those of the post-process) and says
+    when to make the next one; between two of them it can be given up at any time. Calls for
+    one heartbeat must not overlap, which a work queue sees to.
+
+    Args:
+        host: Its clock is written into the lease; `run` waits on it.
+        client: Writes the lease; give it a timeout well below the lease's duration. None:
+            there is nothing to keep fresh.
+        holder_identity: On whose behalf; written when the lease is made.
+        lease_duration_seconds: For how long others shall trust a renewal.
+        renew_interval: Seconds between a pass and the next one, stretched by up to 4 %.
+        lease_namespace: Where the lease is.
+        lease_name: Its name; None is the holder's, as in Kubernetes up to 1.25.
+        on_repeated_heartbeat_failure: Called after every failed renewal but the first in a row of
+            up to five; conflicts do not count. A component closes its connections.
+        new_lease_post_process: Edits the lease before it is made or renewed.
+        post_process_failure: What it keeps from being written when it fails.
+        is_quiet: Whoever owns it looks at `trouble` and tells, so it does not log itself.
+        delete_on_start_and_stop: `run` deletes the lease before the first pass and after the
+            last, for holders whose identity is another after each start.
+
+    Raises:
+        ValueError: A name that the API does not take, a time that is not positive, or an
+            interval that is no shorter than the duration, so that the lease would lapse in between.
+
+    Attributes:
+        trouble: Why the lease is not kept at present; empty if it is, as far as that is known.
+
+    Threads: `reconcile` from one at a time.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        client: Client | None,
+        *,
+        holder_identity: str,
+        lease_duration_seconds: int,
+        renew_interval: float,
+        lease_namespace: str,
+        lease_name: str | None = None,
+        on_repeated_heartbeat_failure: Callable[[], None] | None = None,
+        new_lease_post_process: PostProcess | None = None,
+        post_process_failure: PostProcessFailure = PostProcessFailure.BLOCKS_CREATE,
+        delete_on_start_and_stop: bool = False,
+        is_quiet: bool = False,
+    ) -> None:
+        self.request = Request(holder_identity if lease_name is None else lease_name, lease_namespace)
+        _refuse_bad_names(self.request, holder_identity)
+        if not 0 < renew_interval < lease_duration_seconds:
+            raise ValueError(
+                f"renew_interval ({renew_interval}) must be positive and below "
+                f"lease_duration_seconds ({lease_duration_seconds}), or the lease lapses between two renewals"
+            )
+        self._host = host
+        self._client = client
+        self._terms = Terms(self.request.name, lease_namespace, holder_identity, lease_duration_seconds)
+        self._renew_interval = renew_interval
+        self._on_repeated_failure = on_repeated_heartbeat_failure
+        self._post_process = new_lease_post_process
+        self._post_process_failure = post_process_failure
+        self._delete_on_start_and_stop = delete_on_start_and_stop
+        self._warning = log.debug if is_quiet else log.warning
+        self._info = log.debug if is_quiet else log.info
+        self.trouble = ""
+        # Whoever holds the request in its queue owns what follows.
+        self._state = Heartbeat()
+        self._renewed_to: datetime | None = None  # the latest time that the lease may carry, as far as we know
+        self._is_unprepared = self._is_behind = False  # told already
+
+    @property
+    def name(self) -> str:
+        """What threads and logs call it."""
+        return f"lease-heartbeat/{self.request}"
+
+    def reconcile(self, request: Request) -> Result:
+        """Make the request that is due, and say when to make the next one."""
+        if self._client is None:
+            return Result()
+        answer = self._asked(self._client)
+        step = advance(self._state, answer)
+        self._tell(answer, step)
+        self._state = step.state
+        if step.failed_again and self._on_repeated_failure is not None:
+            self._on_repeated_failure()
+        if step.pass_ends:
+            return Result(requeue_after=max(self._renew_interval, step.wait), jitter=JITTER)
+        return Result(requeue_after=step.wait)
+
+    def run(self, stop: Stop) -> None:
+        """Keep the lease fresh until `stop` is set, with a worker of its own; at once over without a client."""
+        if self._client is None:
+            log.warning("no client, so the lease is not kept", lease=self.request)
+            return
+        if stop.is_set():
+            return
+        if self._delete_on_start_and_stop:
+            self._delete(self._client)
+        queue: WorkQueue[Request] = WorkQueue(
+            self._host, name=self.name, limiter=ItemExponential(FIRST_PAUSE, LONGEST_PAUSE)
+        )
+        workers = Workers(self._host, self.name, self, queue, stop)
+        queue.add(self.request)
+        stop.on_set(queue.shut_down)
+        workers.start(1)
+        workers.join_until(None)
+        if self._delete_on_start_and_stop:  # no request is in hand any more that could bring it back
+            self._delete(self._client)
+
+    def _asked(self, client: Client) -> Answer:
+        """Make the request that is due."""
+        try:
+            match self._state.ask:
+                case Ask.READ:
+                    found = client.get(LEASES, self.request, dict)
+                    self._renewed_to = renew_time_of(found, self._renewed_to)
+                    return Answer(Reply.DONE, cached_from_bytes(msgspec.json.encode(found)))
+                case Ask.CREATE:
+                    return self._written(client.create, None, Reply.WITHHELD)
+                case Ask.RENEW:
+                    blocks = self._post_process_failure is PostProcessFailure.BLOCKS_CREATE_AND_UPDATE
+                    return self._written(client.replace, self._state.base, Reply.FAILED if blocks else None)
+        except NotFound as error:
+            return Answer(Reply.MISSING if self._state.ask is Ask.READ else Reply.FAILED, why=str(error))
+        except Conflict as error:
+            return Answer(Reply.CONFLICT, why=str(error))
+        except APIError as error:
+            patience = min(error.retry_after or 0.0, self._renew_interval)  # a day's would be the lease's end
+            return Answer(Reply.FAILED, why=str(error), retry_after=patience)
+        except ControllerRuntimeError as error:
+            return Answer(Reply.FAILED, why=str(error))
+
+    def _written(self, write: Callable[..., Cached], base: Cached | None, if_unprepared: Reply | None) -> Answer:
+        """Write the lease; if the post-process fails, answer `if_unprepared` instead, unless that is None."""
+        now = self._host.now()
+        at = next_renew_time(now, self._renewed_to)
+        self._tell_of_clock(behind=(at - now).total_seconds())
+        lease = content(base, self._terms, at)
+        if self._post_process is not None:
+            try:
+                self._post_process(lease)
+                self._is_unprepared = False
+            except ControllerRuntimeError as error:
+                if if_unprepared is not None:
+                    return Answer(if_unprepared, why=f"post-process: {error}")
+                tell = log.debug if self._is_unprepared else self._warning
+                tell("post-process failed, renewing all the same", lease=self.request, error=error)
+                self._is_unprepared = True
+        self._renewed_to = at  # even if there is no answer: it may have been written
+        return Answer(Reply.DONE, write(LEASES, lease))
+
+    def _tell_of_clock(self, behind: float) -> None:
+        """Log once when the clock falls behind the lease's last time, and once when it has caught up."""
+        if behind > CLOCK_TOLERANCE and not self._is_behind:
+            self._is_behind = True
+            self._warning("clock is behind the lease, renewing from its last time", lease=self.request, behind=behind)
+        elif self._is_behind and behind <= 0:
+            self._is_behind = False
+            self._info("clock has caught up with the lease", lease=self.request)
+
+    def _tell(self, answer: Answer, step: Step) -> None:
+        """Log when renewals begin to fail and when they work again; the rest is for the curious."""
+        if answer.reply is Reply.DONE:
+            if self.trouble and step.pass_ends:
+                self.trouble = ""
+                self._info("lease is kept again", lease=self.request)
+            return
+        in_vain = step.wait > 0 or step.pass_ends
+        tell = self._warning if in_vain and not self.trouble else log.debug
+        tell("lease is not kept", lease=self.request, asked=self._state.ask.name, error=answer.why)
+        if in_vain:
+            self.trouble = answer.why
+
+    def _delete(self, client: Client) -> None:
+        try:
+            client.within(DELETE_TIMEOUT).delete(LEASES, self.request)
+        except NotFound:
+            pass
+        except ControllerRuntimeError as error:
+            log.warning("lease cannot be deleted", lease=self.request, error=error)
+
+
+def _refuse_bad_names(lease: Request, holder: str) -> None:
+    if not holder:
+        raise ValueError("a lease needs a holder: holder_identity is empty")
+    for what, name, problems in (
+        ("lease", lease.name, subdomain_problems(lease.name)),
+        ("namespace", lease.namespace, label_problems(lease.namespace)),
+    ):
+        if problems:
+            raise ValueError(f"the API takes no {what} named {name!r}: {problems[0]}")

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands to hollow nodes that run: a Unix socket in a folder of the user's own, one line each way."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from controller_runtime.api.resources import NODES
+from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.manager.manager import Manager
+from controllers.hollow.nodes import HollowNodes, Selection
+from controllers.hollow.pods import HollowPods, PodMaker
+
+log = get_logger(__name__)
+
+PATIENCE = 5.0
+"""Seconds that one side waits for the other."""
+_LINE_LIMIT = 1 << 20
+
+
+def control_folder() -> Path:
+    """Where the sockets are: a folder that nobody else can enter.
+
+    Raises:
+        UsageError: There is one, but others can.
+    """
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    folder = Path(runtime) / "controllers" if os.access(runtime, os.W_OK) else None
+    folder = folder or Path(tempfile.gettempdir()) / f"controllers-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise UsageError(f"{folder} is not a folder of yours alone (mode 0700): remove it, or give --control a path")
+    return folder
+
+
+class HollowControl:
+    """Listens for commands to `nodes`; a runnable, and a context manager that removes its socket.
+
+    Args:
+        nodes: Whom to command.
+        path: Of the socket; None is one of this process in `control_folder`.
+
+    Raises:
+        UsageError: There cannot be a socket at `path`.
+
+    Threads: `run` on one of its own.
+    """
+
+    name = "hollow-nodes/control"
+
+    def __init__(self, nodes: HollowNodes, path: Path | None = None) -> None:
+        self._commands: Mapping[str, Callable[[Selection], list[str]]] = {
+            "kill": nodes.kill,
+            "pause": nodes.pause,
+            "revive": nodes.revive,
+        }
+        self.path = control_folder() / f"hollow-nodes-{os.getpid()}.sock" if path is None else path.absolute()
+        self._listener = socket.socket(socket.AF_UNIX)
+        try:
+            _remove_if_dead(self.path)
+            self._listener.bind(str(self.path))
+            self.path.chmod(0o600)
+            self._listener.listen()
+        except OSError as error:
+            self._listener.close()
+            raise UsageError(f"no control socket at {self.path} ({error}): give --control another path") from error
+
+    def run(self, stop: Stop) -> None:
+        """Obey, one command at a time, until asked to stop."""
+        # A shutdown is what ends an `accept` that waits.
+        forget = stop.on_set(lambda: self._listener.shutdown(socket.SHUT_RDWR))
+        while not stop.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # we stop, or the process has too many files open
+                stop.wait(1.0)
+                continue
+            with connection, contextlib.suppress(OSError):  # whoever asked may have gone
+                connection.settimeout(PATIENCE)
+                connection.sendall(_line(self._obey(_read_line(connection))))
+        forget()
+
+    def _obey(self, line: bytes) -> dict[str, Any]:
+        try:
+            asked = json.loads(line)
+            which = Selection(asked.get("names", ()), asked.get("zone", ""), asked.get("random", 0))
+            return {"nodes": self._commands[asked["do"]](which)}
+        except ControllerRuntimeError as error:
+            return {"error": str(error)}
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            return {"error": f"not a command: {error}"}
+
+    def __enter__(self) -> HollowControl:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+        self.path.unlink(missing_ok=True)
+
+
+def add_hollow_nodes(
+    manager: Manager,
+    count: int,
+    stack: contextlib.ExitStack,
+    *,
+    pods: int = 0,
+    toleration_seconds: int | None = None,
+    workers: int | None = None,
+    path: Path | None = None,
+) -> None:
+    """Let `manager` run hollow nodes, the pods that are bound to them, and commands to them.
+
+    Args:
+        manager: Whose cluster they join, and whose cache tells them of changes by others.
+        count: How many.
+        stack: Removes the control socket at the end.
+        pods: How many pods to create on them.
+        toleration_seconds: How long these stay on a node that is lost; None is what the API server says.
+        workers: Requests at the same time; None is the usual number.
+        path: Of the control socket; None is one of this process.
+    """
+    options = {} if workers is None else {"workers": workers}
+    nodes = HollowNodes(manager.host, manager.client, count, nodes=manager.informer(NODES), **options)
+    control = stack.enter_context(HollowControl(nodes, path))
+    manager.add(nodes)
+    manager.add(HollowPods(manager, nodes.is_running))
+    if pods:
+        manager.add(PodMaker(manager.host, manager.client, pods, count, toleration_seconds=toleration_seconds))
+    manager.add(control)
+    log.info("hollow nodes can be killed, paused and revived", control=control.path)
+
+
+def command(do: str, which: Selection, path: Path | None = None) -> list[str]:
+    """Have hollow nodes of another process killed, paused or revived; the names of those it concerned.
+
+    Args:
+        do: `kill`, `pause` or `revive`.
+        which: Those meant.
+        path: The other's control socket; None finds it where only one process of the user's has one.
+
+    Raises:
+        UsageError: There is no such process, or more than one; or no such node.
+        ControllerRuntimeError: It does not answer.
+    """
+    asked = {"do": do, "names": [*which.names], "zone": which.zone, "random": which.random}
+    with _connected(path) as connection:
+        try:
+            connection.sendall(_line(asked))
+            answer = json.loads(_read_line(connection))
+        except (OSError, ValueError) as error:
+            raise ControllerRuntimeError(f"the hollow nodes do not answer ({error})") from error
+    if "error" in answer:
+        raise UsageError(str(answer["error"]))
+    return list(answer["nodes"])
+
+
+@contextlib.contextmanager
+def _connected(path: Path | None) -> Iterator[socket.socket]:
+    found = [path] if path is not None else sorted(control_folder().glob("hollow-nodes-*.sock"))
+    with contextlib.ExitStack() as stack:
+        live = []
+        for each in found:
+            connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+            connection.settimeout(PATIENCE)
+            with contextlib.suppress(OSError):
+                connection.connect(str(each))
+                live.append((each, connection))
+        if not live:
+            where = f"at {path}" if path else "here"
+            raise UsageError(f"no hollow nodes run {where}: start some with `controllers hollow-nodes --count N`")
+        if len(live) > 1:
+            paths = ", ".join(str(each) for each, _ in live)
+            raise UsageError(f"hollow nodes run more than once: say which with --control, one of {paths}")
+        yield live[0][1]
+
+
+def _remove_if_dead(path: Path) -> None:
+    """Remove a socket that its process left behind."""
+    with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(FileNotFoundError):
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
+def _read_line(connection: socket.socket) -> bytes:
+    """Up to the newline.
+
+    Raises:
+        OSError: The other side closed, was silent, or said too much.
+    """
+    line = b""
+    while not line.endswith(b"\n"):
+        more = connection.recv(65536)
+        if not more or len(line) > _LINE_LIMIT:
+            raise OSError("cut off")
+        line += more
+    return line

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes without machines: thousands of kubelets' heartbeats from one process, on one queue and a few threads.
+
+Each is two keys of the queue: its name (registration, then status) and its lease. What
+is killed or paused answers its keys with nothing, until it is revived.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from controller_runtime.api.codec import decoder_for
+from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.resources import NODES
+from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.store import Delta
+from controller_runtime.client.client import Client
+from controller_runtime.client.patches import PatchType
+from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.workers import Workers
+from controller_runtime.core.backoff import Backoff
+from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError, DecodeError, UsageError
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.queue.workqueue import WorkQueue
+from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
+from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT, node_lease
+from controllers.hollow.node import ZONES, NodeView, conditions, hollow_node, node_name, zone_of
+from controllers.troubles import Troubles
+
+log = get_logger(__name__)
+
+WORKERS = 8
+STATUS_INTERVAL = 300.0
+"""Seconds between two posts of an unchanged status."""
+STATUS_LOOK = 10.0
+"""Seconds within which a kubelet notices that others changed its status."""
+RETRY = Backoff(initial=0.1, factor=2.0, cap=7.0, jitter=0.0)
+"""A kubelet's registration; here for posts of status too."""
+
+
+class Life(enum.Enum):
+    """Whether a hollow node's kubelet runs."""
+
+    RUNNING = "running"
+    PAUSED = "paused"  # frozen: it remembers its lease
+    KILLED = "killed"  # gone: revived, it begins with its registration
+
+
+@attrs.frozen
+class Selection:
+    """Which hollow nodes are meant, by exactly one of the three.
+
+    Attributes:
+        names: These.
+        zone: All of this zone.
+        random: So many, drawn from those that it would change.
+
+    Raises:
+        UsageError: None of the three, or more than one.
+    """
+
+    names: Sequence[str] = ()
+    zone: str = ""
+    random: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        if bool(self.names) + bool(self.zone) + bool(self.random) != 1 or self.random < 0:
+            raise UsageError("say which hollow nodes: names, or --zone ZONE, or --random N")
+
+
+@attrs.define
+class _HollowNode:
+    """One of them. `life` and `heartbeat` change under the lock; the rest belongs to whoever holds its key.
+
+    A revival sets `registered` back all the same: at worst the request in hand then registers for it.
+    """
+
+    index: int
+    heartbeat: LeaseHeartbeat
+    life: Life = Life.RUNNING
+    registered: bool = False
+    failures: int = 0
+    is_deleted: bool = False  # by others, for the log: its kubelet goes on in vain, as a real one does
+
+    @property
+    def request(self) -> Request:
+        return Request(node_name(self.index))
+
+
+class HollowNodes(Reconciler):
+    """Registers `count` nodes and keeps them alive at a kubelet's pace.
+
+    A node is registered once, its lease renewed every 10 s, its status posted every five
+    minutes, and within 10 s after others changed it. The leases' renewals are spread over their
+    interval. A server that refuses, fails or is overloaded is asked again with a
+    kubelet's backoff, for as long as the program runs. A node that exists already is taken over.
+
+    Args:
+        host: What it runs on.
+        client: Where to register.
+        count: How many nodes.
+        spread: Seconds over which they join; longer if the server needs it.
+        workers: Requests at the same time.
+        renew_interval: Seconds between two renewals of a lease, below a kubelet's 40 s of duration.
+        nodes: A cache of (at least) the hollow nodes that runs meanwhile; without it,
+            changes of a status by others are noticed at the next post only.
+
+    Threads: `run` from one, once; `is_running`, `kill`, `pause` and `revive` from any.
+    """
+
+    name = "hollow-nodes"
+
+    def __init__(
+        self,
+        host: Host,
+        client: Client,
+        count: int,
+        *,
+        spread: float = 4.0,
+        workers: int = WORKERS,
+        renew_interval: float = RENEW_INTERVAL,
+        nodes: Informer | None = None,
+    ) -> None:
+        self._host = host
+        self._client = client.within(REQUEST_TIMEOUT)
+        self._spread = spread
+        self._workers = workers
+        self._renew_interval = renew_interval
+        self._informer = nodes
+        self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeView)
+        self._decode = decoder_for(NodeView, NODES)
+        self._queue: WorkQueue[Request] = WorkQueue(host, name=self.name)
+        self._troubles = Troubles(host, "hollow nodes")
+        # Guards the lives and heartbeats of the nodes, and the count.
+        self._lock = host.lock(self.name)
+        self._nodes = {node_name(index): _HollowNode(index, self._new_heartbeat(index)) for index in range(count)}
+        self._unregistered = count
+
+    def run(self, stop: Stop) -> None:
+        """Register them all and keep them alive until asked to stop."""
+        for node in self._nodes.values():
+            self._queue.add_after(node.request, self._spread * node.index / len(self._nodes))
+        told = None if self._informer is None else self._informer.add_handler(self._notice)
+        workers = Workers(self._host, self.name, self, self._queue, stop)
+        stop.on_set(self._queue.shut_down)
+        workers.start(self._workers)
+        workers.join_until(None)
+        if told is not None:
+            told.remove()
+
+    def reconcile(self, request: Request) -> Result:
+        """Do what is due for a node or its lease; nothing while its kubelet does not run."""
+        node = self._nodes[request.name]
+        if node.life is not Life.RUNNING:
+            self._troubles.note(request, "")  # the dead have none
+            return Result()
+        if request.namespace:
+            result = node.heartbeat.reconcile(request)
+            self._troubles.note(request, "" if node.is_deleted else node.heartbeat.trouble)
+            return result
+        try:
+            result = self._report(node) if node.registered else self._register(node)
+        except ControllerRuntimeError as error:
+            node.failures += 1
+            self._troubles.note(request, "" if node.is_deleted else str(error))
+            return Result(requeue_after=RETRY.delay(node.failures, self._host.random))
+        node.failures = 0
+        node.is_deleted = False
+        self._troubles.note(request, "")
+        return result
+
+    def is_running(self, name: str) -> bool:
+        """Whether there is a node of that name here, and its kubelet runs."""
+        node = self._nodes.get(name)
+        return node is not None and node.life is Life.RUNNING
+
+    def kill(self, which: Selection) -> list[str]:
+        """End the kubelets of some nodes, without a word to anybody; their names.
+
+        Raises:
+            UsageError: There is no such node or zone.
+        """
+        return self._change(which, lambda life: life is not Life.KILLED, Life.KILLED)
+
+    def pause(self, which: Selection) -> list[str]:
+        """Freeze the kubelets of some nodes; the names of those that ran.
+
+        Raises:
+            UsageError: There is no such node or zone.
+        """
+        return self._change(which, lambda life: life is Life.RUNNING, Life.PAUSED)
+
+    def revive(self, which: Selection) -> list[str]:
+        """Let the kubelets of some nodes run again; the names of those that did not.
+
+        Raises:
+            UsageError: There is no such node or zone.
+        """
+        names = self._change(which, lambda life: life is not Life.RUNNING, Life.RUNNING)
+        for name in names:
+            self._queue.add(self._nodes[name].request, cause="revived")
+            self._queue.add(self._nodes[name].heartbeat.request, cause="revived")
+        return names
+
+    def _new_heartbeat(self, index: int) -> LeaseHeartbeat:
+        name, interval = node_name(index), self._renew_interval
+        return node_lease(self._host, self._client, name, renew_interval=interval, is_quiet=True)
+
+    def _register(self, node: _HollowNode) -> Result:
+        now = timestamp(self._host.now())
+        try:
+            self._client.create(NODES, hollow_node(node.index, now))
+            result = self._next_report(changed=True)
+        except AlreadyExists:
+            result = self._report(node)
+        node.registered = True
+        # Anywhere in the interval, so that those who join together do not beat together.
+        self._queue.add_after(node.heartbeat.request, self._renew_interval * self._host.random.random())
+        with self._lock:
+            self._unregistered -= 1
+            complete = self._unregistered == 0
+        if complete:
+            log.info("hollow nodes registered", nodes=len(self._nodes))
+        return result
+
+    def _report(self, node: _HollowNode) -> Result:
+        """Post the status."""
+        seen = self._lister.get(node.request) if self._lister is not None else None
+        found = seen or self._client.get(NODES, node.request, NodeView)
+        posted = conditions(timestamp(self._host.now()), found.statuses())
+        patch = {"status": {"conditions": posted}}
+        self._client.patch(NODES, node.request, patch, type=PatchType.STRATEGIC, subresource="status")
+        return self._next_report(changed=not found.is_healthy())
+
+    def _next_report(self, *, changed: bool) -> Result:
+        """As a kubelet: after a change anywhere around the interval, so that those changed together part again."""
+        return Result(requeue_after=STATUS_INTERVAL * (0.5 + self._host.random.random() if changed else 1.0))
+
+    def _notice(self, delta: Delta) -> None:
+        """Look at a node whose status others have changed."""
+        node = self._nodes.get(delta.request.name)
+        if node is None or not node.registered or node.life is not Life.RUNNING:
+            return
+        node.is_deleted = delta.new is None
+        if delta.new is None:
+            log.warning("hollow node was deleted, and registers again only once killed and revived", node=delta.request)
+            return
+        try:
+            healthy = self._decode(delta.new.raw).is_healthy()
+        except DecodeError:
+            healthy = False
+        if not healthy:
+            self._queue.add_after(node.request, STATUS_LOOK * self._host.random.random(), cause="status changed")
+
+    def _change(self, which: Selection, concerns: Callable[[Life], bool], life: Life) -> list[str]:
+        """Give those that are meant and concerned another life; their names."""
+        meant = self._meant(which)
+        with self._lock:
+            changed = [node for node in meant if concerns(node.life)]
+            if which.random:
+                changed = self._host.random.sample(changed, min(which.random, len(changed)))
+            for node in changed:
+                if node.life is Life.KILLED:  # begins anew
+                    self._unregistered += node.registered
+                    node.heartbeat, node.registered = self._new_heartbeat(node.index), False
+                node.life = life
+        names = sorted(node_name(node.index) for node in changed)
+        log.info(f"hollow nodes {life.value}", nodes=len(names))
+        return names
+
+    def _meant(self, which: Selection) -> list[_HollowNode]:
+        for name in which.names:
+            if name not in self._nodes:
+                near = difflib.get_close_matches(name, self._nodes, n=1)
+                hint = f"did you mean {near[0]}" if near else f"there are {len(self._nodes)} of them"
+                raise UsageError(f"no hollow node is named {name!r}: {hint}")
+        if which.zone and which.zone not in ZONES:
+            raise UsageError(f"no hollow node is in zone {which.zone!r}: there are {', '.join(ZONES)}")
+        if which.names:
+            return [self._nodes[name] for name in dict.fromkeys(which.names)]
+        return [node for node in self._nodes.values() if not which.zone or zone_of(node.index) == which.zone]

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Composes a run of hollow nodes alone: a cluster, a manager, the nodes and their control."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+import attrs
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.system import SystemHost
+from controller_runtime.manager.inspection import report
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.server_process import APIServerProcess
+from controllers.command.reach import reach
+from controllers.command.signals import handled_signals
+from controllers.hollow.control import add_hollow_nodes
+from controllers.lean import keep_little
+
+log = get_logger(__name__)
+
+
+@attrs.frozen(kw_only=True)
+class HollowRunOptions:
+    """What `controllers hollow-nodes` was asked to do."""
+
+    count: int
+    embedded: bool = False
+    kubeconfig: Path | None = None
+    context: str | None = None
+    workers: int | None = None
+    duration: float | None = None
+    control: Path | None = None
+
+
+def run_hollow_nodes(options: HollowRunOptions) -> None:
+    """Run them until stopped.
+
+    Without a kubeconfig: on the cluster of the pod this runs in, else on an embedded server.
+
+    Raises:
+        UsageError: Bad options, or a kubeconfig that cannot be used.
+        ControllerRuntimeError: The cluster cannot be reached, or something failed.
+    """
+    if options.embedded and options.kubeconfig:
+        raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")
+    if options.context and not options.kubeconfig:
+        raise UsageError("--context needs --kubeconfig: it names a context of that file")
+    host = SystemHost()
+    stop, kubeconfig = Stop(host), options.kubeconfig
+    with contextlib.ExitStack() as stack:
+        signals = stack.enter_context(handled_signals(host, stop))
+        if options.embedded or not (kubeconfig or "KUBERNETES_SERVICE_HOST" in os.environ):
+            server = stack.enter_context(APIServerProcess(host))
+            kubeconfig = server.kubeconfig
+            log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
+        manager = Manager.from_kubeconfig(kubeconfig, options.context)
+        keep_little(manager)
+        reach(manager, stop)
+        add_hollow_nodes(manager, options.count, stack, workers=options.workers, path=options.control)
+        signals.report = lambda: report(manager)
+        if (duration := options.duration) is not None:
+            spawn(host, stop, "duration", lambda: None if stop.wait(duration) else stop.set())
+        manager.run(stop)
+    log.info("stopped")

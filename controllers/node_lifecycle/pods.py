@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marks the pods of a node that fell silent as not ready, so that nobody sends them work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import attrs
+
+from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.resources import PODS
+from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.store import Delta
+from controller_runtime.client.client import Client
+from controller_runtime.client.patches import PatchType
+from controller_runtime.core.errors import ControllerRuntimeError, NotFound
+from controller_runtime.core.host import Clock, Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.events.recorder import EventRecorder
+from controllers.node_lifecycle.monitor import Monitor
+from controllers.node_lifecycle.views import PodView, node_of
+
+log = get_logger(__name__)
+
+
+class Debts:
+    """The nodes whose pods are still to be marked. Threads: any."""
+
+    def __init__(self, host: Host) -> None:
+        # Guards the names.
+        self._lock = host.lock("pods to mark")
+        self._names: set[str] = set()
+
+    def owe(self, name: str) -> None:
+        """The pods of that node are to be marked."""
+        with self._lock:
+            self._names.add(name)
+
+    def forgive(self, name: str) -> None:
+        """They are, or need not be any more."""
+        with self._lock:
+            self._names.discard(name)
+
+    def __contains__(self, name: str) -> bool:
+        with self._lock:
+            return name in self._names
+
+
+@attrs.frozen
+class PodMarker:
+    """Writes Ready=False of pods. Threads: any."""
+
+    clock: Clock
+    client: Client
+    pods: Lister[PodView]
+    pods_of: Callable[[str], Iterable[Request]]
+    recorder: EventRecorder
+    monitor: Monitor
+
+    def placed(self, delta: Delta) -> Iterable[Request]:
+        """Pods that come to a node which is not ready."""
+        name = node_of(delta.new)
+        if delta.initial or not name or name == node_of(delta.old) or not self.monitor.is_not_ready(name):
+            return ()
+        return (delta.request,)
+
+    def mark_late(self, request: Request) -> None:
+        """Mark one pod that came to a node which is not ready.
+
+        Raises:
+            ControllerRuntimeError: It could not be written.
+        """
+        pod = self.pods.get(request)
+        if pod is not None and self.monitor.is_not_ready(pod.node_name):
+            self._mark(pod)
+
+    def mark_all(self, name: str) -> bool:
+        """Mark all pods of a node; whether that was possible for each of them."""
+        failures: list[str] = []
+        for request in self.pods_of(name):
+            try:
+                pod = self.pods.get(request)
+                if pod is not None:
+                    self._mark(pod)
+            except ControllerRuntimeError as error:
+                failures.append(f"{request}: {error}")
+        if failures:
+            log.warning("pods are not marked yet", node=name, pods=len(failures), first=failures[0])
+        return not failures
+
+    def _mark(self, pod: PodView) -> None:
+        if pod.ready in (None, "False"):
+            return
+        condition = {"type": "Ready", "status": "False", "lastTransitionTime": timestamp(self.clock.now())}
+        patch = {
+            "metadata": {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version},
+            "status": {"conditions": [condition]},
+        }
+        try:
+            self.client.patch(PODS, pod.request, patch, type=PatchType.STRATEGIC, subresource="status")
+        except NotFound:
+            return
+        self.recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready", resource=PODS)
