@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from controller_runtime.apiserver.kinds.parts import PARTS
 from controller_runtime.apiserver.kinds.registry import KINDS, Kind
 from controller_runtime.apiserver.storage.stored import key_of
 
@@ -26,6 +27,11 @@ class Route(NamedTuple):
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+
+    @property
+    def sent(self) -> Kind:
+        """The kind of what is sent and shown there."""
+        return (PARTS[self.subresource].kind if self.subresource else None) or self.kind
 
     @property
     def key(self) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
-from controller_runtime.apiserver.kinds.parts import PARTS
+from controller_runtime.apiserver.kinds.parts import PARTS, SCALE
 from controller_runtime.apiserver.options import DeleteOptions, ListOptions, Query, is_watch, query_of
 from controller_runtime.apiserver.reads.forms import Form, LineForm
 from controller_runtime.apiserver.reads.listing import Page, page_of
@@ -15,6 +17,7 @@ from controller_runtime.apiserver.reads.negotiation import form_for, line_form_f
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import open_watch
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.scale import scale_of
 from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.writes.deletion import Deletion
@@ -57,14 +60,14 @@ class Verbs:
 
     def _answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         verb, query = verb_of(route, request.method), query_of(request.query)
-        wanted = (route.kind, request.headers.get("accept", ""), query.get("includeObject", ""), self._host.now)
+        wanted = (route.sent, request.headers.get("accept", ""), query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
             return self._watch(route, query, line_form_for(*wanted), on_ready)
         form = form_for(*wanted)
         match verb:
             case "get":
                 found = self.objects.get(route, query.get("resourceVersion", ""))
-                return whole_answer(200, form, form.single(found.raw))
+                return whole_answer(200, form, _single(route, form, found.raw))
             case "list":
                 return self._list(route, query, form)
             case "delete":
@@ -79,7 +82,7 @@ class Verbs:
             return succeeded(201)
         do = {"create": self.objects.create, "update": self.objects.update, "patch": self.objects.patch}[verb]
         written = do(route, content)
-        return whole_answer(written.status, form, form.single(written.raw), written.warnings)
+        return whole_answer(written.status, form, _single(route, form, written.raw), written.warnings)
 
     def _list(self, route: Route, query: Query, form: Form) -> HTTPResponse:
         options = ListOptions.parse(query)
@@ -116,6 +119,12 @@ def verb_of(route: Route, method: str) -> str:
     if verb is None or verb not in allowed or homeless:
         raise method_not_allowed()
     return verb
+
+
+def _single(route: Route, form: Form, raw: bytes) -> bytes:
+    if route.sent is SCALE:
+        raw = msgspec.json.encode(scale_of(msgspec.json.decode(raw)))
+    return form.single(raw)
 
 
 def _listed(page: Page, form: Form) -> HTTPResponse:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from controller_runtime.apiserver.kinds.kind import Kind
 
 BINDING = Kind(group="", version="v1", kind="Binding", plural="bindings", verbs=("create",))
+SCALE = Kind(group="autoscaling", version="v1", kind="Scale", plural="scales", verbs=("get", "patch", "update"))
 EVICTION = Kind(group="policy", version="v1", kind="Eviction", plural="evictions", verbs=("create",))
 
 
@@ -17,7 +18,7 @@ class Part(NamedTuple):
 
     Attributes:
         verbs: What may be done with it, sorted.
-        kind: What is sent there, if not the object itself.
+        kind: What is sent and shown there, if not the object itself.
     """
 
     verbs: tuple[str, ...]
@@ -28,5 +29,6 @@ PARTS: Mapping[str, Part] = {
     "binding": Part(("create",), BINDING),
     "eviction": Part(("create",), EVICTION),
     "finalize": Part(("update",)),
+    "scale": Part(SCALE.verbs, SCALE),
     "status": Part(("get", "patch", "update")),
 }

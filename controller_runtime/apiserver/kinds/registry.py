@@ -14,6 +14,7 @@ from controller_runtime.apiserver.kinds.kind import VERBS, Kind, Kinds
 __all__ = ["KINDS", "VERBS", "Kind", "Kinds"]
 
 _STATUS = ("status",)
+_SCALED = ("scale", "status")
 _ALL = ("all",)
 _CREATE = ("create",)
 
@@ -144,7 +145,7 @@ REPLICATION_CONTROLLER = _core(
     plural="replicationcontrollers",
     short_names=("rc",),
     categories=_ALL,
-    subresources=_STATUS,
+    subresources=_SCALED,
     fields={"status.replicas": "0"},
 )
 QUOTA = _core(
@@ -172,18 +173,18 @@ _apps = partial(Kind, group="apps", version="v1")
 CONTROLLER_REVISION = _apps(kind="ControllerRevision", plural="controllerrevisions")
 DAEMON_SET = _apps(kind="DaemonSet", plural="daemonsets", short_names=("ds",), categories=_ALL, subresources=_STATUS)
 DEPLOYMENT = _apps(
-    kind="Deployment", plural="deployments", short_names=("deploy",), categories=_ALL, subresources=_STATUS
+    kind="Deployment", plural="deployments", short_names=("deploy",), categories=_ALL, subresources=_SCALED
 )
 REPLICA_SET = _apps(
     kind="ReplicaSet",
     plural="replicasets",
     short_names=("rs",),
     categories=_ALL,
-    subresources=_STATUS,
+    subresources=_SCALED,
     fields={"status.replicas": "0"},
 )
 STATEFUL_SET = _apps(
-    kind="StatefulSet", plural="statefulsets", short_names=("sts",), categories=_ALL, subresources=_STATUS
+    kind="StatefulSet", plural="statefulsets", short_names=("sts",), categories=_ALL, subresources=_SCALED
 )
 
 _review = partial(Kind, version="v1", verbs=("create",))

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from controller_runtime.apiserver.reads.ages import age
+from controller_runtime.apiserver.rules.label_match import selector_text
 from controller_runtime.apiserver.rules.rules import Object
 
 Cell = Callable[[Object, datetime], str | int | bool | None]
@@ -95,22 +96,7 @@ def labels_at(path: str) -> Cell:
 def selector_at(path: str) -> Cell:
     """A selector of labels and expressions as text."""
 
-    def cell(obj: Object, now: datetime) -> str:
-        selector = value_at(obj, path) or {}
-        same = [f"{key}={value}" for key, value in sorted(selector.get("matchLabels", {}).items())]
-        return listed([*same, *map(_expression, selector.get("matchExpressions", ()))])
-
-    return cell
-
-
-def _expression(one: Object) -> str:
-    key, operator, values = one["key"], one["operator"], ",".join(one.get("values", ()))
-    match operator:
-        case "Exists":
-            return str(key)
-        case "DoesNotExist":
-            return f"!{key}"
-    return f"{key} {operator.lower()} ({values})"
+    return lambda obj, now: selector_text(value_at(obj, path) or {}) or NONE
 
 
 NAME = Column("Name", at("metadata.name", ""), "What the object is called.", format="name")

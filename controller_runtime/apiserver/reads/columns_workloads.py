@@ -8,6 +8,7 @@ from datetime import datetime
 
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.reads.ages import short_duration
 from controller_runtime.apiserver.reads.columns import (
     AGE,
@@ -229,6 +230,12 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
         Column("Min Available", at("spec.minAvailable", "N/A"), "How many pods have to stay."),
         Column("Max Unavailable", at("spec.maxUnavailable", "N/A"), "How many may go."),
         Column("Allowed Disruptions", at("status.disruptionsAllowed", 0), "How many may go now.", type="integer"),
+        AGE,
+    ),
+    SCALE: (
+        NAME,
+        Column("Desired", at("spec.replicas", 0), "How many pods there should be.", type="integer"),
+        Column("Available", at("status.replicas", 0), "How many there are.", type="integer"),
         AGE,
     ),
     kinds.ROLE: _ROLE_TABLE,

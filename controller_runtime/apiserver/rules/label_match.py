@@ -14,6 +14,24 @@ def selects(selector: Object, labels: Mapping[str, str]) -> bool:
     return same and all(_holds(one, labels) for one in selector.get("matchExpressions", ()))
 
 
+def selector_text(selector: Object) -> str:
+    """The selector as one writes it in a query, `a=1,b in (x,y)`; that of a replication controller is plain labels."""
+    labels = selector if all(type(value) is str for value in selector.values()) else selector.get("matchLabels", {})
+    terms = [(key, f"{key}={value}") for key, value in labels.items()]
+    terms += [(one["key"], _text(one)) for one in selector.get("matchExpressions", ())]
+    return ",".join(text for _, text in sorted(terms))
+
+
+def _text(expression: Object) -> str:
+    key, operator, values = expression["key"], expression["operator"], ",".join(sorted(expression.get("values", ())))
+    match operator:
+        case "Exists":
+            return str(key)
+        case "DoesNotExist":
+            return f"!{key}"
+    return f"{key} {operator.lower()} ({values})"
+
+
 def _holds(expression: Object, labels: Mapping[str, str]) -> bool:
     key, values = expression.get("key", ""), expression.get("values", ())
     match expression.get("operator"):

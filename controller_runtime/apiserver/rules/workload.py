@@ -38,7 +38,7 @@ class SpecRules(Rules):
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)
-        if subresource:
+        if subresource == "status":
             return made
         spec, generation = self._defaults(part(made, "spec")), old["metadata"].get("generation", 1)
         changed = spec != old.get("spec")
@@ -51,7 +51,7 @@ class WorkloadRules(SpecRules):
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")
         template = part(spec, "template")
-        causes, labels = [], part(template, "metadata").get("labels", {})
+        causes, labels = _replica_causes(spec), part(template, "metadata").get("labels", {})
         selector = spec.get("selector")
         if not selector:
             causes.append(required("spec.selector"))
@@ -173,6 +173,11 @@ def _update_strategy(given: Object, rolling: Mapping[str, Any]) -> dict[str, Any
 def _templated(spec: Mapping[str, Any]) -> dict[str, Any]:
     template = part(spec, "template")
     return {**spec, "template": {**template, "spec": with_defaults(part(template, "spec"))}}
+
+
+def _replica_causes(spec: Object) -> list[Cause]:
+    replicas = spec.get("replicas", 0)
+    return [] if replicas >= 0 else [invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
 
 
 def _job_causes(spec: Object, place: str) -> list[Cause]:

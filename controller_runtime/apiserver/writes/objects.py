@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, Kind
 from controller_runtime.apiserver.options import Query, WriteOptions, version_number
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
+from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
 from controller_runtime.apiserver.rules.strategy import as_said, check_name, is_finished, prepare_create, prepare_update
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
@@ -105,7 +107,7 @@ class Objects:
     def update(self, route: Route, content: Content) -> Written:
         """PUT of an object or a part of it."""
         kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
-        obj, warnings = decode(kind, content.body, content.media_type, options.field_validation)
+        obj, warnings = decode(route.sent, content.body, content.media_type, options.field_validation)
         check_name(obj, namespace=route.namespace, name=route.name)
         writer = content.writer(options, route)
         while True:
@@ -130,9 +132,9 @@ class Objects:
         while True:
             current = self._find(route)
             old = current.decode()
-            shown = rules_of(kind).shown_form(old)
-            patched = apply_patch(kind, content.media_type, shown, content.body)
-            obj, warnings = admit(kind, patched, options.field_validation, old=shown)
+            shown = scale_of(old) if route.sent is SCALE else rules_of(kind).shown_form(old)
+            patched = apply_patch(route.sent, content.media_type, shown, content.body)
+            obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
             raw = self._write(kind, current, old, self._updated(route, old, obj, writer), options.dry_run)
             if raw is not None:
                 return Written(200, raw, warnings)
@@ -140,7 +142,9 @@ class Objects:
     def _apply(self, route: Route, content: Content) -> Written:
         """PATCH that says what shall be true of an object, and makes one if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
-        config, warnings = apply.read(kind, route.name, route.namespace, content.body, options.field_validation)
+        config, warnings = apply.read(route.sent, route.name, route.namespace, content.body, options.field_validation)
+        if route.sent is SCALE:
+            config = scale_applied(config)
         writer = Writer(options.field_manager, APPLY, route.subresource)
         while True:
             current, now = self._storage.get(kind.resource, route.key), self._host.now()
@@ -159,6 +163,8 @@ class Objects:
                 return Written(status, raw, warnings)
 
     def _updated(self, route: Route, old: Object, obj: Object, writer: Writer) -> Object:
+        if route.sent is SCALE:
+            obj = scaled(old, obj)
         new = prepare_update(route.kind, old, obj, subresource=route.subresource)
         return updated(route.kind, old, new, obj, writer, self._host.now(), rules_of(route.kind).shown_form)
 
