@@ -28,6 +28,7 @@ def test_every_field_that_can_be_selected_stands_in_the_schema(kind: Kind) -> No
     for field in kind.fields:
         schema = kind.stored.schema
         for step in kind.field_paths.get(field, field).split("."):
+            assert step in schema.properties, field
             schema = schema.properties[step]
 
 

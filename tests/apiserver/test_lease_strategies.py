@@ -15,10 +15,12 @@ from controller_runtime.core.errors import Invalid
 from controller_runtime.testing.simulation import Simulation
 
 
-def create(sim: Simulation, spec: dict[str, Any]) -> None:
+def create(sim: Simulation, spec: dict[str, Any]) -> dict[str, Any]:
+    """What the server holds of it."""
     host = sim.host("server")
     client = Client(host, InProcessTransport(host, APIServer(host)))
-    client.create(LEASES, {"metadata": {"name": "lease", "namespace": "default"}, "spec": spec})
+    stored = client.create(LEASES, {"metadata": {"name": "lease", "namespace": "default"}, "spec": spec})
+    return client.get(LEASES, stored.request, dict)["spec"]
 
 
 @pytest.mark.scenario("D-36")
@@ -41,4 +43,6 @@ def test_a_lease_that_makes_no_sense_is_refused(sim: Simulation, spec: dict[str,
 @pytest.mark.scenario("D-36")
 def test_a_strategy_of_somebodys_own_is_taken(sim: Simulation) -> None:
     """With a DNS prefix it is a name, and a holder may be preferred by it."""
-    create(sim, {"strategy": "a.com/b", "preferredHolder": "a"})
+    spec = {"strategy": "a.com/b", "preferredHolder": "a"}
+
+    assert create(sim, spec) == spec

@@ -46,6 +46,7 @@ def test_every_call_has_a_deadline_and_says_who_asks(host: SimulatedHost, record
     client.patch(NODES, Request("n1"), {})
     client.delete(NODES, Request("n1"))
 
+    assert len(recorder.deadlines) == 3
     assert all(11.5 < deadline - host.monotonic() <= 12.0 for deadline in recorder.deadlines)
     agents = {request.headers["user-agent"] for request in recorder.asked}
     assert len(agents) == 1

@@ -77,6 +77,7 @@ def test_a_plain_shutdown_does_not_wait(queue: WorkQueue[str]) -> None:
 
     queue.done("foo")
     queue.done("bar")
+    assert queue.counters().work_duration.count == 2
 
 
 @pytest.mark.scenario("WQ-09")
@@ -160,3 +161,6 @@ def test_shutting_down_twice_is_no_error(queue: WorkQueue[str], drain: bool) -> 
     queue.shut_down(drain)
 
     queue.shut_down(drain)
+
+    with pytest.raises(ShutDown):
+        queue.get()
