@@ -15,7 +15,7 @@ from controller_runtime import NODES, Host, Stop, SystemHost
 from controller_runtime.testing import EmbeddedCluster
 from controllers.command.lookout import Lookout, Snapshot
 from controllers.command.view import disturbed
-from controllers.hollow.node import ZONES, node_name
+from controllers.hollow.node import RACK_SIZE, ZONES, node_name, rack_of
 from controllers.hollow.nodes import HollowNodes, Selection
 from controllers.hollow.pods import HollowPods, PodMaker
 from controllers.node_lifecycle.config import LifecycleConfig
@@ -34,7 +34,6 @@ CONFIG = LifecycleConfig.of(
 RENEW_INTERVAL = 1.0
 TOLERATION_SECONDS = 2
 PODS_PER_NODE = 2
-RACK = 4
 PATIENCE = 30.0
 
 
@@ -108,13 +107,13 @@ def play(host: Host, nodes: int = 120) -> None:
         hollow.kill(Selection((node_name(0),)))
         watcher.until(lambda seen: seen.pods.going == PODS_PER_NODE, "its pods go")
 
-        watcher.tell(f"a rack of {RACK} nodes of zone-b dies")
-        hollow.kill(Selection(tuple(node_name(1 + 3 * index) for index in range(RACK))))
-        watcher.until(lambda seen: seen.pods.going == PODS_PER_NODE * (1 + RACK), "its pods go, node by node")
+        watcher.tell(f"a rack of zone-b dies, with its {RACK_SIZE} nodes")
+        hollow.kill(Selection(rack=rack_of(1)))
+        watcher.until(lambda seen: seen.pods.going == PODS_PER_NODE * (1 + RACK_SIZE), "its pods go, node by node")
 
         watcher.tell("zone-c dies, all of it")
         hollow.kill(Selection(zone="zone-c"))
-        watcher.until(evicting(1 + RACK + 3), "the first of its nodes are evicted")
+        watcher.until(evicting(1 + RACK_SIZE + 3), "the first of its nodes are evicted")
 
         watcher.tell("all others die: nobody is evicted any more")
         for zone in ("zone-a", "zone-b"):

@@ -55,10 +55,11 @@ def _commanding(do: str, text: str) -> Callable[..., None]:
     @hollow_nodes.command(do, help=text)
     @click.argument("names", nargs=-1, metavar="[NAME]...")
     @click.option("--zone", default="", metavar="ZONE", help="All nodes of this zone.")
+    @click.option("--rack", default="", metavar="RACK", help="All nodes of this rack, as their label `rack` names it.")
     @click.option("--random", type=click.IntRange(min=1), metavar="N", help="N of them, drawn by chance.")
     @_control
-    def act(names: tuple[str, ...], zone: str, random: int | None, control: Path | None) -> None:
-        for name in command(do, Selection(names, zone, random or 0), control):
+    def act(names: tuple[str, ...], zone: str, rack: str, random: int | None, control: Path | None) -> None:
+        for name in command(do, Selection(names, zone, random or 0, rack), control):
             click.echo(name)
 
     return act

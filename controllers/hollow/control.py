@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from controller_runtime.api.resources import NODES
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import get_logger
@@ -94,7 +96,9 @@ class HollowControl:
     def _obey(self, line: bytes) -> dict[str, Any]:
         try:
             asked = json.loads(line)
-            which = Selection(asked.get("names", ()), asked.get("zone", ""), asked.get("random", 0))
+            which = Selection(
+                asked.get("names", ()), asked.get("zone", ""), asked.get("random", 0), asked.get("rack", "")
+            )
             return {"nodes": self._commands[asked["do"]](which)}
         except ControllerRuntimeError as error:
             return {"error": str(error)}
@@ -153,7 +157,7 @@ def command(do: str, which: Selection, path: Path | None = None) -> list[str]:
         UsageError: There is no such process, or more than one; or no such node.
         ControllerRuntimeError: It does not answer.
     """
-    asked = {"do": do, "names": [*which.names], "zone": which.zone, "random": which.random}
+    asked = {"do": do, **attrs.asdict(which)}
     with _connected(path) as connection:
         try:
             connection.sendall(_line(asked))

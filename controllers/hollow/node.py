@@ -9,6 +9,10 @@ from typing import Any
 import msgspec
 
 ZONES = ("zone-a", "zone-b", "zone-c")
+RACK_SIZE = 4
+"""Nodes of one zone that would lose their power together."""
+RACK = "rack"
+"""The label that says which; Kubernetes has none for it."""
 HEALTHY: Mapping[str, tuple[str, str]] = {
     "MemoryPressure": ("False", "KubeletHasSufficientMemory"),
     "DiskPressure": ("False", "KubeletHasNoDiskPressure"),
@@ -54,6 +58,12 @@ def zone_of(index: int) -> str:
     return ZONES[index % len(ZONES)]
 
 
+def rack_of(index: int) -> str:
+    """The rack of the hollow node `index`, such as `rack-a0`: each zone fills one after the other."""
+    zones = len(ZONES)
+    return f"rack-{zone_of(index)[-1]}{index // zones // RACK_SIZE}"
+
+
 def conditions(heartbeat_time: str, before: Mapping[str, str]) -> list[dict[str, str]]:
     """The conditions of a healthy node.
 
@@ -75,7 +85,7 @@ def hollow_node(index: int, heartbeat_time: str) -> dict[str, Any]:
     """A node as a healthy kubelet of a middling machine registers it.
 
     Args:
-        index: Which one, from zero; spreads the nodes over three zones.
+        index: Which one, from zero; spreads the nodes over three zones and their racks.
         heartbeat_time: The conditions' times, as the API writes them.
     """
     name = node_name(index)
@@ -88,6 +98,7 @@ def hollow_node(index: int, heartbeat_time: str) -> dict[str, Any]:
                 "kubernetes.io/os": "linux",
                 "kubernetes.io/arch": "amd64",
                 "topology.kubernetes.io/zone": zone_of(index),
+                RACK: rack_of(index),
                 "type": "hollow",
             },
         },

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
@@ -31,7 +32,7 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT, node_lease
-from controllers.hollow.node import ZONES, NodeView, conditions, hollow_node, node_name, zone_of
+from controllers.hollow.node import NodeView, conditions, hollow_node, node_name, rack_of, zone_of
 from controllers.troubles import Troubles
 
 log = get_logger(__name__)
@@ -55,24 +56,30 @@ class Life(enum.Enum):
 
 @attrs.frozen
 class Selection:
-    """Which hollow nodes are meant, by exactly one of the three.
+    """Which hollow nodes are meant, by exactly one of the four.
 
     Attributes:
         names: These.
         zone: All of this zone.
         random: So many, drawn from those that it would change.
+        rack: All of this rack.
 
     Raises:
-        UsageError: None of the three, or more than one.
+        UsageError: None of the four, or more than one.
     """
 
     names: Sequence[str] = ()
     zone: str = ""
     random: int = 0
+    rack: str = ""
 
     def __attrs_post_init__(self) -> None:
-        if bool(self.names) + bool(self.zone) + bool(self.random) != 1 or self.random < 0:
-            raise UsageError("say which hollow nodes: names, or --zone ZONE, or --random N")
+        if sum(map(bool, (self.names, self.zone, self.random, self.rack))) != 1 or self.random < 0:
+            raise UsageError("say which hollow nodes: names, or --zone ZONE, or --rack RACK, or --random N")
+
+    def covers(self, index: int) -> bool:
+        """Whether the hollow node `index` is in the zone or the rack, if one is meant."""
+        return self.zone in ("", zone_of(index)) and self.rack in ("", rack_of(index))
 
 
 @attrs.define
@@ -278,11 +285,18 @@ class HollowNodes(Reconciler):
     def _meant(self, which: Selection) -> list[_HollowNode]:
         for name in which.names:
             if name not in self._nodes:
-                near = difflib.get_close_matches(name, self._nodes, n=1)
-                hint = f"did you mean {near[0]}" if near else f"there are {len(self._nodes)} of them"
-                raise UsageError(f"no hollow node is named {name!r}: {hint}")
-        if which.zone and which.zone not in ZONES:
-            raise UsageError(f"no hollow node is in zone {which.zone!r}: there are {', '.join(ZONES)}")
+                raise UsageError(f"no hollow node is named {name!r}: {_hint(name, self._nodes)}")
         if which.names:
             return [self._nodes[name] for name in dict.fromkeys(which.names)]
-        return [node for node in self._nodes.values() if not which.zone or zone_of(node.index) == which.zone]
+        meant = [node for node in self._nodes.values() if which.covers(node.index)]
+        if not meant:
+            kind, place, place_of = ("zone", which.zone, zone_of) if which.zone else ("rack", which.rack, rack_of)
+            places = dict.fromkeys(place_of(node.index) for node in self._nodes.values())
+            raise UsageError(f"no hollow node is in {kind} {place!r}: {_hint(place, places)}")
+        return meant
+
+
+def _hint(asked: str, names: Collection[str]) -> str:
+    near = difflib.get_close_matches(asked, names, n=1)
+    some = ", ".join(itertools.islice(names, 3)) + (", ..." if len(names) > 3 else "")
+    return f"did you mean {near[0]}" if near else f"there are {some}"

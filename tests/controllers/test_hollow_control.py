@@ -49,11 +49,13 @@ def test_commands_reach_the_nodes_and_answer_with_the_names(runtime: Path) -> No
     with controlled(None):
         killed = command("kill", Selection(zone="zone-a"))
         paused = command("pause", Selection(names=["hollow-00001", "hollow-00003"]))
+        rack = command("kill", Selection(rack="rack-c0"))
         revived = command("revive", Selection(random=10))
 
     assert killed == ["hollow-00000", "hollow-00003"]
     assert paused == ["hollow-00001"], "the other is dead"
-    assert revived == ["hollow-00000", "hollow-00001", "hollow-00003"]
+    assert rack == ["hollow-00002", "hollow-00005"]
+    assert revived == ["hollow-00000", "hollow-00001", "hollow-00002", "hollow-00003", "hollow-00005"]
 
 
 def test_the_socket_is_the_users_alone_and_gone_afterwards(runtime: Path) -> None:
