@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -19,6 +20,7 @@ from controller_runtime.apiserver.shell.process import ProcessOptions, run
 from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
+from controller_runtime.core.log import configure
 from controller_runtime.core.system import SystemHost
 
 
@@ -64,6 +66,7 @@ def serve(
     beside: Beside | None = None,
 ) -> None:
     """Serve until stopped, as the command is asked to; with what is to be done `beside`."""
+    configure(level=logging.WARNING)
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())

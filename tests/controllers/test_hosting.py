@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -56,6 +58,16 @@ def test_what_is_hosted_is_chosen_by_name() -> None:
     assert choose(",".join(HOSTED)) == [*HOSTED]
     with pytest.raises(UsageError, match="'node-ttl' is not hosted: there are lease-candidate-election"):
         choose("node-ttl")
+
+
+def test_the_command_logs_whole_lines() -> None:
+    command = [sys.executable, "-m", "controllers", "apiserver", "--exit-with-parent"]
+
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline().decode()
+
+    assert " WARNING the API server warns text=" in line
 
 
 @pytest.mark.stress
