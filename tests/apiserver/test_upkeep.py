@@ -42,7 +42,9 @@ def names(ask: Asking, path: str = MAPS) -> list[str]:
     return [item["metadata"]["name"] for item in ask.ok("GET", path)["items"] if "root-ca" not in str(item)]
 
 
+@pytest.mark.scenario("H-46")
 def test_a_node_lease_goes_after_its_node(ask: Asking, upkeep: Upkeep) -> None:
+    """The lease that a node owns is there as long as the node is, and collected after it."""
     reference = owner(ask.ok("POST", NODES, node("n")), kind="Node")
     ask.ok("POST", LEASES, lease("n", {"ownerReferences": [reference]}))
     assert upkeep.settle()
@@ -54,7 +56,9 @@ def test_a_node_lease_goes_after_its_node(ask: Asking, upkeep: Upkeep) -> None:
     assert names(ask, LEASES) == []
 
 
+@pytest.mark.scenario("H-46")
 def test_an_owner_made_anew_under_the_same_name_is_another(ask: Asking, upkeep: Upkeep) -> None:
+    """What an object owned goes with it, though another of the same name and another uid is there."""
     first = ask.ok("POST", MAPS, owned("top"))
     ask.ok("POST", MAPS, owned("child", owner(first)))
     ask.ok("DELETE", f"{MAPS}/top")
@@ -65,7 +69,9 @@ def test_an_owner_made_anew_under_the_same_name_is_another(ask: Asking, upkeep: 
     assert names(ask) == ["top"]
 
 
+@pytest.mark.scenario("H-47")
 def test_what_one_of_two_owners_still_holds_loses_the_other_reference_only(ask: Asking, upkeep: Upkeep) -> None:
+    """Of two owners one is deleted: its reference goes, the object and the other reference stay."""
     one, two = (ask.ok("POST", MAPS, owned(name)) for name in ("one", "two"))
     ask.ok("POST", MAPS, owned("child", owner(one), owner(two)))
 

@@ -15,6 +15,7 @@ from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.simulation import Simulation
@@ -188,6 +189,47 @@ def test_a_failing_patch_is_retried_after_5_10_and_20_ms(sim: Simulation) -> Non
         world.patch(NODES, Request("n"), {"metadata": {"annotations": {ANNOTATION: "wrong"}}})
         sim.advance(1.0)
         assert transport.gaps() == pytest.approx([0.005], abs=0.001)
+
+
+class Slow(InProcessTransport):
+    """Patches of the node `slow` take ten seconds; notes which patches begin and end."""
+
+    def __init__(self, host: Host, server: APIServer) -> None:
+        super().__init__(host, server)
+        self.wait = Stop(host).wait
+        self.log: list[str] = []
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        name = request.path.split("/")[-1]
+        if request.method != "PATCH":
+            return super().request(request, deadline)
+        self.log.append(f"{name} begins")
+        if name == "slow":
+            self.wait(10.0)
+        answer = super().request(request, deadline)
+        self.log.append(f"{name} ends")
+        return answer
+
+
+@pytest.mark.scenario("C-20")
+def test_a_slow_patch_holds_up_its_own_node_alone(sim: Simulation) -> None:
+    """While one patch takes ten seconds others are made, and a change of its node waits until it has ended."""
+    host = sim.host("controller")
+    server = APIServer(host)
+    transport = Slow(host, server)
+    world = EmbeddedCluster(sim.host("world"), server=server).client
+    with EmbeddedCluster(host, transport=transport) as cluster:
+        cluster.manager.add(node_ttl(cluster.manager))
+        cluster.start()
+        world.create(NODES, {"metadata": {"name": "slow"}})
+        sim.advance(1.0)
+
+        world.patch(NODES, Request("slow"), {"metadata": {"annotations": {ANNOTATION: "wrong"}}})
+        world.create(NODES, {"metadata": {"name": "other"}})
+        sim.advance(60.0)
+
+        begun, *between, ended = transport.log[: transport.log.index("slow ends") + 1]
+        assert (begun, between, ended) == ("slow begins", ["other begins", "other ends"], "slow ends")
 
 
 @pytest.mark.scenario("C-15")
