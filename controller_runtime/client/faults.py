@@ -160,6 +160,8 @@ class FaultyTransport:
                 if arrival >= deadline:
                     self._silence(request, deadline)
                 self._wait_until(arrival, request)
+                if self._host.monotonic() >= deadline:  # woken too late, as after a standstill
+                    raise ConnectionLost(f"{_what(request)}: no answer in time")
             case Answered(response):
                 self._host.leaving("transport")
                 return response

@@ -85,8 +85,8 @@ class LeaderElectionConfig:
             host's name and a random UUID.
         lease_duration: Whole seconds that others leave a lease alone after it changed.
         renew_deadline: Seconds that a leader may go on without a successful renewal.
-        retry_period: Seconds between two renewals, and at least between two looks of the others.
-        jitter: Looks of the others are apart by up to this many retry periods more.
+        retry_period: Seconds between two renewals, and at most between two looks of the others.
+        jitter: How many times as often the others look, at most, so that they do not look together.
         release_on_stop: Give the lease back when stopped as asked, so that the next
             leader need not wait.
         labels: Put on the Lease, beside those it has.

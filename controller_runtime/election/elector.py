@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Competes for a lease, keeps it, gives it back: a loop around `decision.decide`.
 
-Leadership is a deadline, not a flag: it ends by itself when renewals fail, whether or not
-this loop gets to run, and it never comes back. It does not release what it has lost: the
-work that it guarded may still be ending.
+Leadership is a deadline, not a flag: it ends by itself when renewals fail, whether or not this loop gets to run,
+and it never comes back. It does not release what it has lost: the work that it guarded may still be ending.
 """
 
 from __future__ import annotations
@@ -120,10 +119,10 @@ class LeaderElector:
         term = self._term
         return term is not None and not term.is_over()
 
-    def has_lost(self) -> bool:
-        """True once we led and the deadline has passed."""
-        term = self._term
-        return term is not None and term.is_over()
+    @property
+    def term(self) -> Term | None:
+        """The leadership we have or had, as it goes on; None before, and after it was given back."""
+        return self._term
 
     def problem(self, tolerance: float = 20.0) -> str:
         """What is wrong, for a health check; empty if nothing is.
@@ -160,9 +159,10 @@ class LeaderElector:
         """When to try again: renewals at a steady pace, looks at a jittered one, nothing due missed."""
         now = self._host.monotonic()
         if self._term is not None:
-            due = math.inf if self._is_yielding else max(began + self._config.retry_period, now)
-            return min(due, self._term.held.until)
-        look = now + self._config.retry_period * (1 + self._host.random.random() * self._config.jitter)
+            due = math.inf if self._is_yielding else began + self._config.retry_period
+            return min(max(due, now), self._term.held.until)
+        # No slower than a leader renews: so what it gives back, or the last that it says, is seen one period later.
+        look = max(began + self._config.retry_period / self._host.random.uniform(1.0, self._config.jitter), now)
         return min(look, self._seen.expires_at) if self._seen.expires_at > now else look
 
     def _try(self) -> None:

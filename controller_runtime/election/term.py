@@ -62,20 +62,24 @@ class Term:
 
 
 class FencedTransport:
-    """A `transport.Transport` that begins nothing once a leadership is lost.
+    """A `transport.Transport` that sends nothing once a leadership is lost.
 
-    What has begun goes on: at most that can still land.
+    A request must be over by the deadline that the leadership has as it begins. So none is sent later,
+    whatever it has to wait for before, or is sent anew for; at most what was sent before can still land.
 
     Args:
         inner: Carries the requests.
-        is_lost: Whether leadership was had and lost; asked before each request.
+        term: The leadership that was had last, if any; asked before each request.
 
     Threads: any.
     """
 
-    def __init__(self, inner: Transport, is_lost: Callable[[], bool]) -> None:
+    def __init__(self, inner: Transport, term: Callable[[], Term | None]) -> None:
         self._inner = inner
-        self._is_lost = is_lost
+        self._term = term
+
+    def __str__(self) -> str:
+        return str(self._inner)
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         """See `transport.Transport.request`.
@@ -83,8 +87,7 @@ class FencedTransport:
         Raises:
             LeadershipLost: Nothing was sent.
         """
-        self._refuse_if_lost(request)
-        return self._inner.request(request, deadline)
+        return self._inner.request(request, self._bounded(request, deadline))
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
         """See `transport.Transport.stream`.
@@ -92,13 +95,16 @@ class FencedTransport:
         Raises:
             LeadershipLost: Nothing was sent.
         """
-        self._refuse_if_lost(request)
-        return self._inner.stream(request, deadline)
+        return self._inner.stream(request, self._bounded(request, deadline))
 
     def close(self) -> None:
         """See `transport.Transport.close`."""
         self._inner.close()
 
-    def _refuse_if_lost(self, request: HTTPRequest) -> None:
-        if self._is_lost():
+    def _bounded(self, request: HTTPRequest, deadline: float) -> float:
+        term = self._term()
+        if term is None:
+            return deadline
+        if term.is_over():
             raise LeadershipLost(f"{request.method} {request.path} was not sent: leadership is lost")
+        return min(deadline, term.held.until)

@@ -52,8 +52,8 @@ class Manager:
     Attributes:
         host: As given.
         transport: Carries all its requests, and counts them.
-        client: Reads and writes the live state, past the caches; nothing, once the lease is lost, and in a
-            reconcile nothing past its deadline.
+        client: Reads and writes the live state, past the caches; nothing past the deadline of the lease that it
+            leads by, nor in a reconcile past that of the reconcile.
         elector: Knows who leads; None without leader election.
         informers: The caches.
         stopping: Set when the manager stops, cancelled when its grace has run out; for
@@ -279,7 +279,8 @@ class Manager:
         elector = LeaderElector(
             self.host, self.client, config, on_leading=self._tell, on_yielding=self.stopping.fail, candidate=stand
         )
-        self.client = Client(self.host, BoundedTransport(self.host, FencedTransport(self.transport, elector.has_lost)))
+        fenced = FencedTransport(self.transport, lambda: elector.term)
+        self.client = Client(self.host, BoundedTransport(self.host, fenced))
         return elector
 
     def _raise_failure(self, stuck: list[Thread]) -> None:

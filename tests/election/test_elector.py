@@ -124,7 +124,7 @@ def test_a_leader_that_reaches_nobody_tries_on_and_gives_up_in_time(bench: Bench
 
     assert [round(time, 3) for time, _ in a.calls] == [0.0, 0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
     assert not a.elector.is_leader()
-    assert a.elector.has_lost()
+    assert a.elector.term.is_over()
     assert isinstance(a.outcome.failure, LeadershipLost)
     assert "connection refused" in str(a.outcome.failure)
 
@@ -177,7 +177,7 @@ def test_a_leader_whose_lease_was_meddled_with_has_lost_at_the_next_renewal(benc
     bench.sim.advance(2.0)
 
     assert isinstance(a.outcome.failure, LeadershipLost)
-    assert a.elector.has_lost()
+    assert a.elector.term.is_over()
 
 
 @pytest.mark.scenario("LE-19", "E-12")

@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 
 from controller_runtime.api.objects import microtime
+from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.core.errors import Conflict, LeadershipLost
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.decision import Held
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.record import LeaseRecord
-from controller_runtime.election.term import Term
+from controller_runtime.election.term import FencedTransport, Term
 
 
 class NeverLapses(Term):
@@ -31,16 +32,17 @@ class NeverLapses(Term):
 class ReleasesWithoutLooking(LeaderElector):
     """Gives back what it remembers to hold, whoever holds it by now, and does so on loss too."""
 
-    has_failed = False
+    lost: Term | None = None
 
-    def has_lost(self) -> bool:
-        return self.has_failed or super().has_lost()
+    @property
+    def term(self) -> Term | None:
+        return self.lost or super().term
 
     def run(self, stop: Stop) -> None:
         try:
             super().run(stop)
         except LeadershipLost:
-            self.has_failed, self._term = True, None
+            self.lost, self._term = self._term, None
             self._release(self._deadline())
             raise
 
@@ -52,3 +54,11 @@ class ReleasesWithoutLooking(LeaderElector):
         except Conflict:
             return False
         return True
+
+
+class FencedAtTheBeginning(FencedTransport):
+    """Asks whether we lead as a request begins, and not how long."""
+
+    def _bounded(self, request: HTTPRequest, deadline: float) -> float:
+        super()._bounded(request, deadline)
+        return deadline

@@ -7,16 +7,23 @@ A thousand seeds are `tox -e simulation`.
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 
 import pytest
-from planted import NeverLapses, ReleasesWithoutLooking
+from planted import FencedAtTheBeginning, NeverLapses, ReleasesWithoutLooking
 
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client.faults import Delayed, FaultyTransport
 from controller_runtime.election import elector
 from controller_runtime.manager import manager
 from controller_runtime.testing.simulate import smallest
+from controller_runtime.testing.simulation import SimulatedHost
 from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind, Script
+from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.system import run as system
 from controller_runtime.testing.system.run import Outcome, run
 
 WEATHERS = tuple(PROFILES)
@@ -81,6 +88,33 @@ def test_a_release_without_a_fresh_look_is_found_within_20_seeds_and_shrunk(monk
 
     assert found.invariant == small.invariant == "one leader at most"
     assert len(small.script) <= min(4, len(found.script))
+
+
+class Hesitant(FaultyTransport):
+    """Some of its writes wait before they are sent, as for new credentials or after a refusal."""
+
+    def __init__(self, network: Network, host: SimulatedHost) -> None:
+        chance = random.Random(host.name)
+
+        def hesitates(number: int, request: HTTPRequest) -> Delayed | None:
+            is_slow = request.method == "PATCH" and chance.random() < 0.3
+            return Delayed(12.0 * chance.random()) if is_slow else None
+
+        super().__init__(host, NetworkTransport(network, host), hesitates)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_write_begins_after_the_deadline_whatever_it_waits_for(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "NetworkTransport", Hesitant)
+
+    assert run(seed, profile=WEATHERS[seed % len(WEATHERS)]).message == ""
+
+
+def test_a_fence_that_bounds_only_the_beginning_is_found_within_20_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "NetworkTransport", Hesitant)
+    monkeypatch.setattr(manager, "FencedTransport", FencedAtTheBeginning)
+
+    assert first_failure(20, "freezes").invariant == "no write after the deadline"
 
 
 def test_a_script_repeats_the_very_run_that_wrote_it() -> None:
