@@ -143,6 +143,7 @@ def test_whatever_happens_a_pass_has_at_most_ten_renewals_and_eight_calls_of_the
             renewals = hooks = 0
 
 
+@pytest.mark.scenario("HB-02")
 @pytest.mark.scenario("A-23")
 @pytest.mark.scenario("A-22")
 def test_a_renewal_keeps_everything_but_its_time_and_the_duration() -> None:

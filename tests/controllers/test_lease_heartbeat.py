@@ -87,6 +87,7 @@ def test_renewals_are_10_to_10_4_seconds_apart_and_not_all_alike(sim: Simulation
     beating.end()
 
 
+@pytest.mark.scenario("HB-04")
 @pytest.mark.scenario("A-05")
 @pytest.mark.scenario("A-06")
 @pytest.mark.scenario("A-07")
@@ -195,6 +196,7 @@ def test_a_lease_made_anew_by_others_is_renewed_in_the_same_pass(sim: Simulation
     beating.end()
 
 
+@pytest.mark.scenario("HB-04")
 @pytest.mark.scenario("A-15")
 def test_a_deleted_lease_is_made_again_and_renewed_in_the_same_pass(sim: Simulation) -> None:
     """The renewal of a deleted lease meets a conflict; the lease is made, and the next try renews it."""
@@ -210,6 +212,7 @@ def test_a_deleted_lease_is_made_again_and_renewed_in_the_same_pass(sim: Simulat
 
 
 @pytest.mark.scenario("A-16")
+@pytest.mark.scenario("HB-05")
 def test_while_the_lease_cannot_be_read_the_pauses_grow_to_7_seconds(sim: Simulation) -> None:
     """Reads that fail are 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7, 7 s apart, without jitter."""
     beating = Beating(sim)

@@ -58,6 +58,7 @@ class NodeAgent:
         self.thread.join_until(None)
 
 
+@pytest.mark.scenario("HB-01")
 @pytest.mark.scenario("B-26")
 def test_the_lease_is_made_in_the_first_pass_after_its_node_and_owned_by_it(sim: Simulation) -> None:
     """Without a Node there is no lease; then the next pass makes it, with one owner, the Node of that uid."""
@@ -77,6 +78,7 @@ def test_the_lease_is_made_in_the_first_pass_after_its_node_and_owned_by_it(sim:
     agent.end()
 
 
+@pytest.mark.scenario("HB-02")
 @pytest.mark.scenario("B-27")
 def test_an_owner_that_is_there_is_left_alone_and_the_node_not_read(sim: Simulation) -> None:
     """A lease with any owner is renewed without a look at the Node, and keeps its owner."""

@@ -71,6 +71,7 @@ class Cluster:
         return [annotations_of(node).get(ANNOTATION) for node in nodes]
 
 
+@pytest.mark.scenario("TT-02")
 @pytest.mark.scenario("C-08")
 def test_a_node_without_annotation_gets_the_advice(sim: Simulation) -> None:
     """A node without the annotation is patched to 0 in a small cluster."""
@@ -82,6 +83,7 @@ def test_a_node_without_annotation_gets_the_advice(sim: Simulation) -> None:
     cluster.cluster.stop()
 
 
+@pytest.mark.scenario("TT-02")
 @pytest.mark.scenario("C-09")
 @pytest.mark.scenario("C-11")
 @pytest.mark.parametrize("annotation", ["0", "+0", "000"])
@@ -107,6 +109,7 @@ def test_an_unreadable_annotation_is_repaired(sim: Simulation) -> None:
     cluster.cluster.stop()
 
 
+@pytest.mark.scenario("TT-01")
 @pytest.mark.scenario("C-13")
 def test_the_patch_is_strategic_and_has_one_annotation_and_nothing_else(sim: Simulation) -> None:
     """The one request is a strategic merge patch of the one annotation."""
