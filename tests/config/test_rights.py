@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from controller_runtime.api.objects import Request, microtime
-from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NODES, PODS
+from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NAMESPACES, NODES, PODS
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.patches import PatchType
+from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease, a_node, a_pod
 from controllers.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
 from controllers.election.lease_candidate_election import lease_candidate_election
@@ -163,6 +164,10 @@ def run_election(sim: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.manager.add(lease_candidate_election(cluster.manager))
     cluster.start()
     sim.advance(60.0)
+    for holder in ("fresh", "stranger", "fresh"):  # what is wrong comes again, so its event is a series
+        cluster.user.patch(LEASES, Request("lease", "default"), {"spec": {"holderIdentity": holder}})
+        sim.advance(60.0)
+    sim.advance(3600.0)
 
 
 def run_candidate_gc(sim: Simulation, cluster: EmbeddedCluster) -> None:
@@ -197,6 +202,28 @@ def test_what_is_asked_for_is_granted_and_nothing_else(
     assert {right for right in asked if not is_covered(right, grants)} == set()
     unused = {right for right in grants if not any(is_covered(each, {right}) for each in asked)}
     assert {verb for *_, verb in unused} <= {"list"}, "which servers without streamed lists are asked for"
+
+
+def test_a_candidate_asks_for_what_its_roles_grant_and_nothing_else(simulation: Simulation) -> None:
+    home, group = "controllers-system", "coordination.k8s.io"
+    election = LeaderElectionConfig(name="controllers", namespace=home, coordinated=Candidacy(binary_version="1.0.0"))
+    elector = EmbeddedCluster(simulation.host("elector"))
+    elector.user.create(NAMESPACES, {"metadata": {"name": home}})
+    elector.manager.add(lease_candidate_election(elector.manager))
+
+    with elector:
+        elector.start()
+        with EmbeddedCluster(simulation.host("r"), server=elector.server, leader_election=election) as replica:
+            replica.start()
+            simulation.advance(600.0)
+            (candidate,) = elector.user.list(LEASE_CANDIDATES, home, view=dict)
+            elector.user.delete(LEASE_CANDIDATES, Request(candidate["metadata"]["name"], home))
+            simulation.advance(60.0)
+            assert elector.user.get(LEASES, Request("controllers", home), dict)["spec"]["holderIdentity"]
+        asked = {right_of(request) for request in replica.transport.requests}
+
+    leading = {(home, group, "leases", verb) for verb in ("get", "update")}
+    assert asked | {(home, group, "leasecandidates", "list")} == granted("lease-candidate") | leading
 
 
 @pytest.mark.parametrize("file", sorted(RIGHTS.glob("*.yaml")), ids=lambda file: file.stem)

@@ -16,7 +16,6 @@ __all__ = ["KINDS", "VERBS", "Kind", "Kinds"]
 _STATUS = ("status",)
 _SCALED = ("scale", "status")
 _ALL = ("all",)
-_CREATE = ("create",)
 
 NAMESPACE = Kind(
     group="",
@@ -203,6 +202,16 @@ JOB = _batch(
     kind="Job", plural="jobs", fields={"status.successful": "0"}, field_paths={"status.successful": "status.succeeded"}
 )
 
+INGRESS = Kind(
+    group="networking.k8s.io",
+    version="v1",
+    kind="Ingress",
+    plural="ingresses",
+    short_names=("ing",),
+    subresources=_STATUS,
+    create_on_update=True,
+)
+
 DISRUPTION_BUDGET = Kind(
     group="policy",
     version="v1",
@@ -235,6 +244,7 @@ KINDS = Kinds(
         NEW_EVENT,
         *_REVIEWS,
         *(CRON_JOB, JOB),
+        INGRESS,
         DISRUPTION_BUDGET,
         *_RBAC,
         LEASE,
