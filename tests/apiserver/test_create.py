@@ -129,7 +129,7 @@ def test_status_is_kept_for_a_new_node_and_reset_for_a_new_pod(ask: Asking) -> N
 
 @pytest.mark.scenario("H-23")
 def test_taints_of_equal_key_and_effect_are_refused(ask: Asking) -> None:
-    """A node has each taint once."""
+    """A node that has two taints of one key and one effect is answered 422."""
     taint = {"key": "k", "effect": "NoSchedule"}
 
     status, body = ask("POST", NODES, node("n", spec={"taints": [taint, taint]}))

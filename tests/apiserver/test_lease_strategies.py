@@ -35,7 +35,7 @@ def create(sim: Simulation, spec: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_a_lease_that_makes_no_sense_is_refused(sim: Simulation, spec: dict[str, Any]) -> None:
-    """Each is answered 422."""
+    """No duration, negative transitions, an unknown strategy or a preference without a strategy is answered 422."""
     with pytest.raises(Invalid):
         create(sim, spec)
 

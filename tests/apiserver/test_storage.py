@@ -42,7 +42,7 @@ def storage(sim: Simulation) -> Storage:
 
 @pytest.mark.scenario("H-04")
 def test_every_write_of_any_collection_takes_the_next_version(storage: Storage) -> None:
-    """One counter serves all kinds."""
+    """One counter serves all kinds, so versions are comparable across collections."""
     first = write(storage, "a")
 
     other = storage.commit("others", "a", None, thing("a"))

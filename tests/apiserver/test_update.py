@@ -75,7 +75,7 @@ def test_put_with_another_uid_conflicts(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-16")
 def test_put_of_the_same_content_writes_nothing(ask: Asking) -> None:
-    """No new version, no event."""
+    """A PUT that changes nothing makes no new version and no event."""
     made = ask.ok("POST", LEASES, lease("a"))
     watch = ask.watch(LEASES, resourceVersion=version(made))
 
@@ -161,7 +161,7 @@ def test_conditions_merge_by_type(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-28")
 def test_taints_are_replaced_as_a_whole(ask: Asking) -> None:
-    """Taints have no merge key."""
+    """Taints have no merge key, so a strategic patch replaces the whole list."""
     ask.ok("POST", NODES, node("n", spec={"taints": [{"key": "a", "effect": "NoSchedule"}]}))
 
     _, patched = ask.patch(f"{NODES}/n", {"spec": {"taints": [{"key": "b", "effect": "NoExecute"}]}}, STRATEGIC)
@@ -196,7 +196,7 @@ def test_owner_references_merge_by_uid(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-32")
 def test_patch_of_another_media_type_is_refused(ask: Asking) -> None:
-    """Plain text is no patch."""
+    """A patch of plain text is answered 415."""
     ask.ok("POST", LEASES, lease("a"))
 
     assert ask.patch(f"{LEASES}/a", {}, "text/plain")[0] == 415
@@ -204,7 +204,7 @@ def test_patch_of_another_media_type_is_refused(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-34")
 def test_patch_that_changes_nothing_writes_nothing(ask: Asking) -> None:
-    """The version stays."""
+    """A patch that changes nothing leaves the version as it was."""
     made = ask.ok("POST", LEASES, lease("a"))
 
     assert ask.patch(f"{LEASES}/a", {"spec": {"holderIdentity": "a"}}) == (200, made)
@@ -236,7 +236,7 @@ def in_parallel(sim: Simulation, count: int, act: Any) -> list[Any]:
 @pytest.mark.scenario("H-74")
 @pytest.mark.parametrize("seed", range(3))
 def test_of_a_hundred_puts_of_one_version_one_wins(seed: int) -> None:
-    """Exactly one succeeds, 99 conflict."""
+    """Of a hundred PUTs of one version exactly one succeeds, and 99 conflict."""
     with Simulation(seed=seed, switch_chance=0.5) as sim:
         ask = Asking(APIServer(sim.host("apiserver")))
         made = ask.ok("POST", LEASES, lease("a"))

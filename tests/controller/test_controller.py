@@ -187,7 +187,7 @@ def test_a_start_that_is_overtaken_by_the_stop_is_no_failure(bench: Bench) -> No
 
 @pytest.mark.scenario("CT-14")
 def test_a_controller_starts_once(bench: Bench) -> None:
-    """The second start is refused."""
+    """A controller that was started cannot be started a second time."""
     controller = Controller("notes", Noting()).watch(NODES)
     bench.start(controller)
 

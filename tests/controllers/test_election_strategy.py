@@ -62,7 +62,7 @@ def test_the_oldest_emulation_leads(candidates: list[Candidate], leads: str | No
     ],
 )
 def test_the_newest_binary_chooses_the_strategy(versions: dict[str, str], expected: str) -> None:
-    """In whatever order the candidates come."""
+    """The strategy is that of the newest binary, in whatever order the candidates come."""
     candidates = [candidate(v, v, strategy=s) for v, s in versions.items()]
 
     assert strategy_of(candidates) == strategy_of(reversed(candidates)) == expected

@@ -161,7 +161,7 @@ def test_candidates_are_asked_every_quarter_of_an_hour_though_all_is_well(world:
 
 @pytest.mark.scenario("D-16")
 def test_a_candidate_of_half_an_hour_ago_is_none(world: World) -> None:
-    """It is neither pinged nor elected."""
+    """A candidate that was last renewed half an hour ago is neither pinged nor elected."""
     world.candidate("a", age=1801.0)
 
     world.sim.advance(60.0)

@@ -83,7 +83,7 @@ def test_pressure_is_a_taint_and_others_keep_theirs(cluster: LifecycleCluster) -
 
 @pytest.mark.scenario("F-20")
 def test_a_cordon_is_a_taint(cluster: LifecycleCluster) -> None:
-    """unschedulable:NoSchedule comes and goes with spec.unschedulable."""
+    """The taint unschedulable:NoSchedule comes and goes with spec.unschedulable."""
     cluster.healthy("a")
     cluster.start()
 

@@ -100,7 +100,7 @@ def test_a_leader_stopped_while_a_request_hangs_still_releases(bench: Bench, met
 
 @pytest.mark.scenario("E-14")
 def test_without_release_the_lease_keeps_its_holder(bench: Bench) -> None:
-    """The others wait the whole duration."""
+    """Without a release the lease names its dead holder, and the others wait the whole duration."""
     a = bench.start("a", release_on_stop=False)
 
     stopped(bench, a)
