@@ -48,7 +48,8 @@ def echo() -> Iterator[Echo]:
     thread = SystemHost().spawn("echo", server.run)
     yield server
     server.close()
-    for each in (thread, *server.threads):
+    assert thread.join_until(SystemHost().monotonic() + TIMEOUT)  # from here on there are no more threads
+    for each in server.threads:
         assert each.join_until(SystemHost().monotonic() + TIMEOUT)
 
 
