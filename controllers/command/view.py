@@ -40,6 +40,8 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
     if snapshot.nodes is not None:
         fields["nodes"] = snapshot.nodes.nodes
         fields["ready"] = snapshot.nodes.ready.get("True", 0)
+        if unknown := snapshot.nodes.ready.get("Unknown"):
+            fields["unknown"] = unknown
         if snapshot.nodes.evicting:
             fields["evicting"] = snapshot.nodes.evicting
         for zone, state in disturbed(snapshot.nodes).items():
@@ -84,7 +86,7 @@ class PlainView:
 
 
 class LastLines(logging.Handler):
-    """Keeps the last few log lines, for a view that owns the terminal."""
+    """Keeps the last few log lines, shortened, for a view that owns the terminal."""
 
     def __init__(self, size: int = 6) -> None:
         super().__init__()
@@ -92,8 +94,9 @@ class LastLines(logging.Handler):
         self._lines: collections.deque[str] = collections.deque(maxlen=size)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one record: the first line of it, with the time of day alone."""
-        self._lines.append(self._format(record).splitlines()[0].partition("T")[2])
+        """Keep one record: the first line of it, with the time of day; a level that needs no saying is left out."""
+        time, _, line = self._format(record).splitlines()[0].partition("T")[2].partition(" ")
+        self._lines.append(f"{time[:8]} {line.removeprefix('INFO').lstrip()}")
 
     def lines(self) -> list[str]:
         """The lines kept, oldest first."""
@@ -131,16 +134,22 @@ class LiveView:
             while not stopped:
                 stopped = stop.wait(REFRESH)
                 now = self._look()
-                live.update(picture(self._title, before, now, self._lines()), refresh=True)
+                live.update(self._fitting(picture(self._title, before, now), self._lines()), refresh=True)
                 before = now
 
+    def _fitting(self, picture: RenderableType, lines: list[str]) -> RenderableType:
+        """As many of the last lines below as the terminal has room for: what is higher than it cannot be redrawn."""
+        room = self._console.height - 1 - len(self._console.render_lines(picture))
+        return Group(picture, *(_line(line, "dim") for line in lines[-room:] if room > 0))
 
-def picture(title: str, before: Snapshot, now: Snapshot, lines: list[str]) -> RenderableType:
-    """The whole view, readable at 80 columns."""
+
+def picture(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
+    """The view without log lines, readable at 80 columns."""
     parts: list[RenderableType] = [Text(title, style="bold")]
     if now.nodes is not None:
         parts.append(_cluster(now.nodes, now.leases or Leases()))
         parts.append(_zones(now.nodes))
+        parts.append(_lost(now.nodes))
     if now.pods.pods:
         parts.append(_line(f"pods  {now.pods.pods}, of them ready {now.pods.ready}, going {now.pods.going}", ""))
     if now.leases is not None and now.leases.leaders:
@@ -148,7 +157,6 @@ def picture(title: str, before: Snapshot, now: Snapshot, lines: list[str]) -> Re
         parts.append(_line(f"leads  {held}", ""))
     parts.append(_controllers(before, now))
     parts += [_line(line, "cyan") for line in now.events]
-    parts += [_line(line, "dim") for line in lines]
     return Group(*parts)
 
 
@@ -173,14 +181,20 @@ def _cluster(nodes: Count, leases: Leases) -> Table:
 
 
 def _zones(nodes: Count) -> Text:
-    """The nodes of each zone that are ready, its state if that is not normal, and how many nodes lose their pods."""
+    """The nodes of each zone that are ready, and its state if that is not normal."""
     states = disturbed(nodes)
     texts = []
     for zone, (ready, not_ready) in nodes.zones.items():
         state = f" {states[zone].value}" if zone in states else ""
         texts.append(f"{zone or 'no zone'}{state} {ready}/{ready + not_ready}")
-    evicting = f"; evicting {nodes.evicting} nodes" if nodes.evicting else ""
-    return _line(f"zones  {', '.join(texts) or '-'}{evicting}", "red" if states or evicting else "")
+    return _line(f"zones  {', '.join(texts) or '-'}", "red" if states else "")
+
+
+def _lost(nodes: Count) -> Text:
+    unknown = nodes.ready.get("Unknown", 0)
+    return _line(
+        f"nodes  {unknown} Unknown, {nodes.evicting} tainted NoExecute", "red" if unknown + nodes.evicting else ""
+    )
 
 
 def _controllers(before: Snapshot, now: Snapshot) -> Table:
