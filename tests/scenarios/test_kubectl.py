@@ -108,6 +108,7 @@ def test_a_described_lease_tells_when_it_was_renewed_and_whose_it_is(kubectl: Ku
         pytest.param("clusterrolebinding c-crb --clusterrole=c-cr --group=g", id="cluster role binding"),
         pytest.param("poddisruptionbudget c-pdb --selector=a=b --min-available=1", id="disruption budget"),
         pytest.param("quota c-quota --hard=pods=2", id="quota"),
+        pytest.param("ingress c-ing --rule=a.io/b=c:80", id="ingress"),
     ],
 )
 def test_everything_usual_can_be_created_seen_and_deleted(command: str, kubectl: Kubectl) -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 DATA = Path(__file__).resolve().parents[2] / "controller_runtime" / "api" / "data" / "protobuf-numbers.json.gz"
 PACKAGES = re.compile(
-    r"k8s\.io/(api/(core|apps|authentication|authorization|batch|coordination|events|policy|rbac)/(v1|v1beta1)"
+    r"k8s\.io/(api/(core|apps|authentication|authorization|batch|coordination|events|networking|policy|rbac)/(v1|v1beta1)"
     r"|apimachinery/pkg/apis/meta/v1)"
 )
 POINTER, STRUCT = 22, 25  # kinds of types, as Go numbers them

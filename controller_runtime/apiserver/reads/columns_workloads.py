@@ -63,6 +63,17 @@ def _ports(service: Object) -> str:
     return listed([text(port) for port in part(service, "spec").get("ports", ())])
 
 
+def _hosts(ingress: Object) -> str:
+    hosts = [host for rule in value_at(ingress, "spec.rules") or () if (host := rule.get("host"))]
+    more = f" + {len(hosts) - 3} more..." if len(hosts) > 3 else ""
+    return ",".join(hosts[:3]) + more or "*"
+
+
+def _addresses(ingress: Object) -> str:
+    found = value_at(ingress, "status.loadBalancer.ingress") or ()
+    return ",".join(one.get("ip") or one.get("hostname", "") for one in found)
+
+
 def _endpoints(obj: Object) -> str:
     found = [
         f"{address.get('ip')}:{port.get('port')}"
@@ -230,6 +241,14 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
         Column("Min Available", at("spec.minAvailable", "N/A"), "How many pods have to stay."),
         Column("Max Unavailable", at("spec.maxUnavailable", "N/A"), "How many may go."),
         Column("Allowed Disruptions", at("status.disruptionsAllowed", 0), "How many may go now.", type="integer"),
+        AGE,
+    ),
+    kinds.INGRESS: (
+        NAME,
+        Column("Class", at("spec.ingressClassName"), "Who leads there."),
+        Column("Hosts", of(_hosts), "What is led."),
+        Column("Address", of(_addresses), "Where it comes in."),
+        Column("Ports", of(lambda ingress: "80, 443" if value_at(ingress, "spec.tls") else "80"), "At which ports."),
         AGE,
     ),
     SCALE: (

@@ -45,6 +45,18 @@ class ServiceRules(Rules):
         return [] if headless or spec.get("ports") else [required("spec.ports")]
 
 
+class IngressRules(SpecRules):
+    """An ingress leads somewhere. Nothing is led here."""
+
+    def __init__(self) -> None:
+        super().__init__(dict, {"loadBalancer": {}})
+
+    def causes(self, obj: Object) -> list[Cause]:
+        spec = part(obj, "spec")
+        text = "either `defaultBackend` or `rules` must be specified"
+        return [] if spec.get("rules") or spec.get("defaultBackend") else [invalid("spec", spec, text)]
+
+
 class BudgetRules(SpecRules):
     """A budget limits disruption from one side only."""
 

@@ -40,6 +40,7 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.NEW_EVENT: NewEventRules(),
     kinds.CRON_JOB: workload_rules.CronJobRules(),
     kinds.JOB: workload_rules.JobRules(),
+    kinds.INGRESS: policy_rules.IngressRules(),
     kinds.DISRUPTION_BUDGET: policy_rules.BudgetRules(),
     kinds.CLUSTER_ROLE_BINDING: _BINDINGS,
     kinds.CLUSTER_ROLE: _ROLES,
