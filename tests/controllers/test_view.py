@@ -63,7 +63,8 @@ def test_the_live_view_shows_the_zones_and_the_pods() -> None:
     assert "pods  240, of them ready 100, going 20" in text
     assert summary(now) | {"nodes": 0} == {
         "nodes": 0, "ready": 48, "unknown": 72, "evicting": 3,
-        "zone_zone-b": "PartialDisruption", "zone_zone-c": "FullDisruption", "pods": 240, "pods_ready": 100, "pods_going": 20,
+        "zone_zone-b": "PartialDisruption", "zone_zone-c": "FullDisruption",
+        "pods": 240, "pods_ready": 100, "pods_going": 20,
     }  # fmt: skip
 
 
