@@ -13,7 +13,7 @@ import attrs
 
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
-from controller_runtime.core.errors import APIError, ConnectionLost, UsageError
+from controller_runtime.core.errors import NotFound, UsageError
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
@@ -32,7 +32,7 @@ from controllers.agent.settings import (
     parse_reserved,
     parse_taints,
 )
-from controllers.command.reach import GRACE, reach
+from controllers.command.reach import GRACE, await_server
 from controllers.command.signals import handled_signals
 from controllers.heartbeat.node_lease import DURATION
 
@@ -102,11 +102,12 @@ def settings_of(options: AgentOptions, hostname: str) -> Settings:
 def run_agent(options: AgentOptions) -> None:
     """Run the agent until stopped.
 
-    Without a kubeconfig: on the cluster of the pod this runs in, else on an embedded server.
+    Without a kubeconfig: on the cluster of the pod this runs in, else on an embedded server. A
+    server that is away is waited for.
 
     Raises:
         UsageError: Bad options, a kubeconfig that cannot be used, or a Node that another agent keeps.
-        ControllerRuntimeError: The cluster cannot be reached, or something failed.
+        ControllerRuntimeError: The credentials are refused, or something failed.
     """
     if options.embedded and options.kubeconfig:
         raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")
@@ -122,9 +123,7 @@ def run_agent(options: AgentOptions) -> None:
             kubeconfig = server.kubeconfig
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
         manager = Manager.from_kubeconfig(kubeconfig, options.context, grace=max(GRACE, settings.shutdown_grace))
-        reach(manager, stop)
-        if not options.take_over:
-            refuse_anothers_node(manager, settings.name)
+        await_server(manager, stop, lambda: None if options.take_over else refuse_anothers_node(manager, settings.name))
         observer = MachineObserver(folder=settings.root, name="" if settings.node_ips else settings.name)
         if unknown := observer.observe().unknown():
             log.warning("this system does not tell all of a machine", unknown=", ".join(unknown))
@@ -141,10 +140,11 @@ def refuse_anothers_node(manager: Manager, name: str) -> None:
 
     Raises:
         UsageError: It is.
+        ControllerRuntimeError: There is no telling.
     """
     try:
         node: dict[str, Any] = manager.client.get(NODES, Request(name), dict)
-    except (APIError, ConnectionLost):  # there is none; or whoever reads it next will tell why not
+    except NotFound:
         return
     if version := kept_by_another(node):
         raise UsageError(

@@ -12,6 +12,7 @@ from controllers.agent.pressure import HOLD
 from controllers.agent.reporter import AT_FIRST, REGISTRATION, SOON
 from controllers.agent.run import AgentOptions, settings_of
 from controllers.command.cli_agent import agent
+from controllers.command.reach import WAITING
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "node-agent.md").read_text(encoding="utf-8")
 DEFAULTS = settings_of(AgentOptions(), "host")
@@ -28,6 +29,7 @@ def test_the_options_of_the_guide_are_those_of_the_command() -> None:
 @pytest.mark.parametrize(
     "said",
     [
+        f"asked again after {WAITING.initial:g}, {2 * WAITING.initial:g} … {WAITING.cap:g} s for as long as it takes",
         f"{REGISTRATION.initial:g} s after the start, then after {2 * REGISTRATION.initial:g}",
         f"… {REGISTRATION.cap:g} s, until it succeeds",
         f"every {SOON:g} s at the start until the node is ready, for {AT_FIRST / 60:g} minutes at most",

@@ -232,6 +232,33 @@ def test_a_node_that_is_deleted_under_it_comes_back_with_the_next_start(cluster:
     assert cluster.conditions()["Ready"]["status"] == "True"
 
 
+def test_a_server_that_comes_later_is_waited_for(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    kept = ("--port", str(port), "--data-dir", str(tmp_path / "data"))
+    kubeconfig = tmp_path / "kubeconfig"
+    with APIServerProcess(SystemHost(), *kept) as server:
+        shutil.copy(server.kubeconfig, kubeconfig)
+
+    with running(f"--kubeconfig={kubeconfig}") as process:
+        read_until(process, "WARNING waiting for the API server .*refused")
+        with APIServerProcess(SystemHost(), *kept):
+            read_until(process, "INFO +the API server answers")
+            read_until(process, "node is registered")
+            end(process)
+
+
+def test_whoever_waits_for_a_server_can_be_stopped(tmp_path: Path) -> None:
+    with APIServerProcess(SystemHost()) as server:
+        kubeconfig = shutil.copy(server.kubeconfig, tmp_path / "kubeconfig")
+
+    with running(f"--kubeconfig={kubeconfig}") as process:
+        read_until(process, "waiting for the API server")
+        rest = end(process, signal.SIGINT)
+
+    assert rest.endswith("stopped\n")
+
+
 def test_a_server_that_goes_and_comes_back_is_served_again(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
