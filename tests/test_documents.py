@@ -5,14 +5,22 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from controller_runtime.apiserver import __main__ as apiserver
+from controller_runtime.testing import simulate
+from controllers.command import cli
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "config").rglob("*.md")])
 BLOCK = re.compile(r"<!-- example: (\S+) -->\n```python\n(.*?)```\n", re.DOTALL)
 
 
@@ -44,7 +52,60 @@ def test_every_example_runs_alone_and_ends_well(example: Path, tmp_path: Path) -
     assert "Traceback" not in outcome.stderr
 
 
-def test_links_between_the_documents_lead_somewhere() -> None:
-    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
-            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+def anchors_of(document: Path) -> set[str]:
+    """What the headings of a page can be linked by, as code hosts make it of them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_the_documents_lead_somewhere(document: Path) -> None:
+    for target, _, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#([^)]+))?\)", document.read_text()):
+        page = (document.parent / target).resolve() if target else document
+        assert page.exists(), f"there is no {target}"
+        assert not anchor or anchor in anchors_of(page), f"{target or 'this page'} has no heading {anchor}"
+
+
+def test_the_readme_leads_to_every_guide() -> None:
+    linked = set(re.findall(r"\]\((docs/[\w-]+\.md)\)", (ROOT / "README.md").read_text()))
+
+    assert linked == {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+
+
+def commands_of(document: Path) -> Iterator[list[str]]:
+    """The commands of this project that a page names, as words; what stands in brackets is optional."""
+    text = document.read_text().replace("\\\n", " ")
+    for found in re.findall(r"(?:python|\.venv/bin/python) (?:-m [\w.]+|examples/\w+\.py)[^`\n#|&;]*", text):
+        yield shlex.split(re.sub(r"[\[\]()…]", " ", found))[1:]
+
+
+def options_of(command: click.Command, words: list[str]) -> set[str]:
+    """The options of the command that the first of `words` name."""
+    context = click.Context(command)
+    if isinstance(command, click.Group) and words and (found := command.get_command(context, words[0])):
+        return options_of(found, words[1:])
+    assert not isinstance(command, click.Group) or not words or words[0].startswith("-"), f"there is no {words[0]}"
+    return {"-h", "--help", *(name for parameter in command.params for name in parameter.opts)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_in_the_documents_are_those_there_are(document: Path) -> None:
+    for words in commands_of(document):
+        match words:
+            case ["-m", "controllers", *rest]:
+                known = options_of(cli.cli, rest)
+            case ["-m", "controller_runtime.apiserver", *rest]:
+                known = options_of(apiserver.command, rest)
+            case ["-m", "controller_runtime.testing.simulate", *rest]:
+                known = options_of(simulate.main, rest)
+            case ["-m", "benchmarks", *rest]:
+                known = set(re.findall(r'"(--[a-z]+)"', (ROOT / "benchmarks" / "__main__.py").read_text()))
+                suites = re.findall(
+                    r'^    "(\w+)": \w+,$', (ROOT / "benchmarks" / "suites.py").read_text(), re.MULTILINE
+                )
+                assert set(rest[:1]) - {"NAME"} <= {*suites, *known}
+            case [file, *rest]:
+                known = set[str]()
+                assert (ROOT / file).exists() or file == "-m", file
+        asked = {word.partition("=")[0] for word in rest if word.startswith("-")}
+        assert asked <= known or "pip" in rest or "venv" in rest, " ".join(words)
