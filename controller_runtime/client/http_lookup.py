@@ -2,7 +2,7 @@
 """Look-ups of host names that nobody waits for beyond his deadline.
 
 The system's resolver cannot be told how long it may take, so it is asked on a thread of
-its own, once for all who want to know; the thread ends when the resolver gives up.
+its own, once for all who want to know; the thread ends when the resolver gives up, or the process does.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Lookup:
 
     def _spawn(self, address: tuple[str, int], question: _Question) -> Thread | None:
         try:
-            return self._host.spawn("look-up", lambda: self._ask(address, question))
+            return self._host.spawn("look-up", lambda: self._ask(address, question), daemon=True)
         except RuntimeError:  # the system has no threads left; this one has to do
             self._ask(address, question)
             return None

@@ -93,8 +93,11 @@ class Host(Clock, Protocol):
     def condition(self, label: str) -> Condition:
         """A new condition with its own lock; `label` is what a hang report prints."""
 
-    def spawn(self, name: str, target: Callable[[], None]) -> Thread:
+    def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> Thread:
         """Start `target` on a new thread, in a copy of the caller's context variables.
+
+        A `daemon` is not waited for when the process ends: only for a call into the system that nobody
+        can end, such as a resolver's, and that leaves nothing half done.
 
         An exception that leaves `target` is a bug of the caller's: it reaches
         `threading.excepthook` here and fails the run in a simulation. Use

@@ -30,7 +30,7 @@ class _Condition(threading.Condition):
 
 
 class _Thread(threading.Thread):
-    """A non-daemon thread that is joined by deadline."""
+    """A thread that is joined by deadline."""
 
     def join_until(self, deadline: float | None) -> bool:
         if deadline is None:
@@ -54,8 +54,8 @@ def stacks() -> str:
 class SystemHost:
     """The real machine.
 
-    Threads are not daemons: a program that forgets to stop one does not exit, which is
-    noticed; one that drops it half-way through a write would not be.
+    Threads are not daemons unless asked for: a program that forgets to stop one does not exit,
+    which is noticed; one that drops it half-way through a write would not be.
 
     Args:
         name: Defaults to the machine's host name.
@@ -88,10 +88,10 @@ class SystemHost:
         return _Condition()
 
     @staticmethod
-    def spawn(name: str, target: Callable[[], None]) -> _Thread:
+    def spawn(name: str, target: Callable[[], None], *, daemon: bool = False) -> _Thread:
         """A started thread; what leaves `target` reaches `threading.excepthook`."""
         context = contextvars.copy_context()
-        thread = _Thread(target=lambda: context.run(target), name=name)
+        thread = _Thread(target=lambda: context.run(target), name=name, daemon=daemon)
         thread.start()
         return thread
 

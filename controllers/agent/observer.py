@@ -10,7 +10,7 @@ import os
 import platform
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -30,15 +30,17 @@ class MachineObserver:
 
     Args:
         folder: On the file system that is measured.
-        name: Looked up in each observation, as whoever wants to reach the node would; empty for not at all.
+        resolve: What the node's name resolves to, asked in each observation; nothing by default.
         files: Where the kernel's files and the system's are found.
 
     Threads: any.
     """
 
-    def __init__(self, *, folder: str = "/", name: str = "", files: Path = Path("/")) -> None:
+    def __init__(
+        self, *, folder: str = "/", resolve: Callable[[], Sequence[str]] = tuple, files: Path = Path("/")
+    ) -> None:
         self._folder = folder
-        self._name = name
+        self._resolve = resolve
         self._files = files
 
     def observe(self) -> Machine:
@@ -73,7 +75,7 @@ class MachineObserver:
             )
             or machine_id,
             boot_id=self._first("proc/sys/kernel/random/boot_id"),
-            resolved=_told(self._resolved) or (),
+            resolved=self._resolve(),
             local=_told(lambda: [a.address for each in psutil.net_if_addrs().values() for a in each]) or (),
             routed=[address for elsewhere in _ELSEWHERE if (address := _told(partial(_source, *elsewhere)))],
         )
@@ -103,10 +105,6 @@ class MachineObserver:
             return None
         match = _PRETTY_NAME.search(text)
         return match[2] if match else "Linux"
-
-    def _resolved(self) -> list[str]:
-        found = socket.getaddrinfo(self._name, None, type=socket.SOCK_STREAM) if self._name else []
-        return [str(address[0]) for *_, address in found]
 
 
 def _source(family: socket.AddressFamily, to: str) -> str:

@@ -24,6 +24,7 @@ from controllers.agent.agent import add_node_agent
 from controllers.agent.node import kept_by_another
 from controllers.agent.observer import MachineObserver
 from controllers.agent.pressure import DEFAULTS, parse_thresholds
+from controllers.agent.resolver import Resolver
 from controllers.agent.settings import (
     Settings,
     node_name,
@@ -124,7 +125,8 @@ def run_agent(options: AgentOptions) -> None:
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
         manager = Manager.from_kubeconfig(kubeconfig, options.context, grace=max(GRACE, settings.shutdown_grace))
         await_server(manager, stop, lambda: None if options.take_over else refuse_anothers_node(manager, settings.name))
-        observer = MachineObserver(folder=settings.root, name="" if settings.node_ips else settings.name)
+        resolver = Resolver(host, settings.name)
+        observer = MachineObserver(folder=settings.root, resolve=tuple if settings.node_ips else resolver.addresses)
         if unknown := observer.observe().unknown():
             log.warning("this system does not tell all of a machine", unknown=", ".join(unknown))
         add_node_agent(manager, observer, settings)

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.core.system import SystemHost
 from controllers.agent.machine import Machine
 from controllers.agent.observer import MachineObserver
+from controllers.agent.resolver import Resolver
 
 LINUX = pytest.mark.skipif(platform.system() != "Linux", reason="the numbers are held against Linux' own")
 
@@ -32,7 +34,7 @@ def told(*command: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def here() -> Machine:
-    return MachineObserver(name="localhost").observe()
+    return MachineObserver(resolve=Resolver(SystemHost(), "localhost").addresses).observe()
 
 
 @LINUX
@@ -101,9 +103,7 @@ def test_the_name_of_the_system_is_read(tmp_path: Path, path: str, text: str, im
 
 
 def test_without_the_kernels_files_what_they_tell_is_not_known(tmp_path: Path) -> None:
-    machine = MachineObserver(
-        files=tmp_path / "none", folder=str(tmp_path / "none"), name="no.such.host.invalid"
-    ).observe()
+    machine = MachineObserver(files=tmp_path / "none", folder=str(tmp_path / "none")).observe()
 
     assert {"tasks", "tasks limit", "swap", "huge pages", "os image", "machine id", "system uuid", "boot id", "disk",
             "disk available", "inodes", "inodes available"} == {*machine.unknown()}  # fmt: skip

@@ -88,7 +88,7 @@ def test_a_server_that_goes_between_two_questions_is_asked_both_again(sim: Simul
 def test_credentials_that_are_refused_are_final(sim: Simulation, wait: bool) -> None:
     command = Command(sim, UNAUTHORIZED)
 
-    with pytest.raises(ControllerRuntimeError, match="refuses .*check the credentials"):
+    with pytest.raises(ControllerRuntimeError, match=r"refuses .*check the credentials"):
         command.wait() if wait else reach(command.manager, command.stop)
 
 
@@ -106,7 +106,7 @@ def test_what_the_second_question_refuses_is_final(sim: Simulation) -> None:
 def test_who_does_not_wait_gives_up_with_a_reason(sim: Simulation, fault: Fault) -> None:
     command = Command(sim, fault)
 
-    with pytest.raises(ControllerRuntimeError, match="cannot reach the API server: .*check that it runs"):
+    with pytest.raises(ControllerRuntimeError, match=r"cannot reach the API server: .*check that it runs"):
         reach(command.manager, command.stop)
 
 

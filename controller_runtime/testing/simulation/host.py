@@ -78,7 +78,7 @@ class SimulatedHost:
         """A condition; waiting lets another thread run."""
         return SimulatedCondition(self, label)
 
-    def spawn(self, name: str, target: Callable[[], None]) -> SimulatedThread:
+    def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> SimulatedThread:
         """Start a thread; an exception that leaves it fails the run."""
         task = self.scheduler.enter(self.machine)
         self.scheduler.refuse_locks(task, f"the start of {name}")
