@@ -43,7 +43,6 @@ def test_every_example_runs_alone_and_ends_well(example: Path, tmp_path: Path) -
         env=environment,
         capture_output=True,
         text=True,
-        timeout=50,
         check=False,
     )
 

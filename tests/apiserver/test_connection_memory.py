@@ -24,7 +24,7 @@ def connect(kubeconfig: Path) -> ssl.SSLSocket:
     port = int(kubeconfig.read_text().partition("https://127.0.0.1:")[2].split()[0].strip('"'))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    sock = context.wrap_socket(socket.create_connection(("127.0.0.1", port), 10.0))
+    sock = context.wrap_socket(socket.create_connection(("127.0.0.1", port), 60.0))
     sock.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
     assert sock.recv(4096).startswith(b"HTTP/1.1 200 ")
     return sock

@@ -21,7 +21,7 @@ class Connection:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.sock.settimeout(10.0)
+        self.sock.settimeout(60.0)
 
     def read_request(self) -> bytes:
         """The head of the next request, its body read too, or what there was of it when the client went."""
@@ -121,4 +121,4 @@ class RawServer:
             with contextlib.suppress(OSError):  # its script has ended
                 sock.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            assert thread.join_until(self._host.monotonic() + 15.0)
+            assert thread.join_until(self._host.monotonic() + 120.0)

@@ -34,7 +34,7 @@ def connect() -> Iterator[Connect]:
         yield lambda configuration: stack.enter_context(contextlib.closing(HTTPTransport(HOST, configuration)))
 
 
-def soon(seconds: float = 10.0) -> float:
+def soon(seconds: float = 60.0) -> float:
     return HOST.monotonic() + seconds
 
 

@@ -66,7 +66,7 @@ def transport(resolver: Resolver) -> Iterator[HTTPTransport]:
         yield made
 
 
-def soon(seconds: float = 10.0) -> float:
+def soon(seconds: float = 60.0) -> float:
     return HOST.monotonic() + seconds
 
 

@@ -34,7 +34,7 @@ class Peer:
     handler: EchoHandler
     transport: Transport
 
-    def soon(self, seconds: float = 10.0) -> float:
+    def soon(self, seconds: float = 60.0) -> float:
         return self.host.monotonic() + seconds
 
     def request(self, request: HTTPRequest) -> dict[str, object]:

@@ -71,7 +71,7 @@ class Serving:
     context: ssl.SSLContext
 
     def connect(self) -> ssl.SSLSocket:
-        plain = socket.create_connection(("127.0.0.1", self.port), 10.0)
+        plain = socket.create_connection(("127.0.0.1", self.port), 60.0)
         return self.context.wrap_socket(plain, server_hostname="127.0.0.1")
 
     def exchange(self, *parts: bytes) -> bytes:
@@ -101,7 +101,7 @@ def serving() -> Iterator[Serving]:
 @pytest.fixture(autouse=True)
 def client(serving: Serving, caplog: pytest.LogCaptureFixture) -> Iterator[http.client.HTTPSConnection]:
     """A well-behaved client, served before and after on one connection; the server has logged no failure."""
-    connection = http.client.HTTPSConnection("127.0.0.1", serving.port, timeout=10.0, context=serving.context)
+    connection = http.client.HTTPSConnection("127.0.0.1", serving.port, timeout=60.0, context=serving.context)
     with contextlib.closing(connection):
         assert is_served(connection)
         yield connection
@@ -158,7 +158,7 @@ def test_requests_sent_at_once_are_answered_in_order(serving: Serving) -> None:
 
 
 def test_what_is_not_tls_is_cut_off(serving: Serving) -> None:
-    with socket.create_connection(("127.0.0.1", serving.port), 10.0) as sock:
+    with socket.create_connection(("127.0.0.1", serving.port), 60.0) as sock:
         sock.sendall(GET)
         with contextlib.suppress(ConnectionError):
             assert b"HTTP" not in b"".join(iter(lambda: sock.recv(65536), b""))
@@ -177,7 +177,7 @@ def test_half_requests_harm_nobody_and_leave_no_connection(
         serving.abandon(whole[: chance.randrange(len(whole))])
         assert is_served(client)
 
-    deadline = HOST.monotonic() + 10.0
+    deadline = HOST.monotonic() + 60.0
     while len(os.listdir("/proc/self/fd")) > before and HOST.monotonic() < deadline:
         assert is_served(client)
     assert len(os.listdir("/proc/self/fd")) <= before

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-PATIENCE = 20.0  # seconds that one command may take; all take a fraction of one
+PATIENCE = 120.0  # seconds that one command may take; all take a fraction of one
 
 
 class Kubectl:

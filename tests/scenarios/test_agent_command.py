@@ -87,7 +87,7 @@ class Cluster:
         def is_so() -> bool:
             return self.conditions().get(kind, {}).get("status") == status
 
-        eventually(self.manager, NODES, is_so, timeout=40.0)
+        eventually(self.manager, NODES, is_so, timeout=120.0)
 
     def end(self) -> None:
         self._stop.set()
@@ -159,7 +159,7 @@ def test_kubectl_describes_it_like_any_node(cluster: Cluster, tmp_path: Path) ->
     cluster.client.create(NODES, {"metadata": {"name": NAME}, "spec": {"taints": [taint]}})
     with running(cluster.option) as process:
         read_until(process, "node is registered")
-        eventually(cluster.manager, LEASES, lambda: cluster.client.list(LEASES, NAMESPACE), timeout=40.0)
+        eventually(cluster.manager, LEASES, lambda: cluster.client.list(LEASES, NAMESPACE), timeout=120.0)
         cluster.await_status("Ready", "True")
 
         said, table = kubectl("describe", "node", NAME), kubectl("get", "node", NAME)
@@ -186,7 +186,7 @@ def test_a_killed_agent_leaves_node_and_lease_and_the_next_one_goes_on(cluster: 
     cluster.client.create(NODES, {"metadata": {"name": NAME}})  # so that the lease is made at once
     with running(cluster.option) as process:
         read_until(process, "node is registered")
-        eventually(cluster.manager, LEASES, lambda: cluster.client.list(LEASES, NAMESPACE), timeout=40.0)
+        eventually(cluster.manager, LEASES, lambda: cluster.client.list(LEASES, NAMESPACE), timeout=120.0)
         cluster.await_status("Ready", "True")
         process.kill()
         process.wait()

@@ -30,7 +30,7 @@ def test_leases_read_like_those_of_a_cluster(tmp_path: Path) -> None:
         leases = manager.lister(LEASES, dict, namespace=NAMESPACE)
         manager.add(HollowNodes(manager.host, manager.client, COUNT, spread=0.5, renew_interval=1.0))
         running = spawn(manager.host, stop, "manager", lambda: manager.run(stop))
-        eventually(manager, LEASES, lambda: len(leases) == COUNT, namespace=NAMESPACE, timeout=30.0)
+        eventually(manager, LEASES, lambda: len(leases) == COUNT, namespace=NAMESPACE, timeout=120.0)
 
         table = rows(kubectl("get", "lease", "-A"))
         text = kubectl("describe", "lease", "-n", NAMESPACE, "hollow-00042")

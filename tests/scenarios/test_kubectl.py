@@ -265,7 +265,7 @@ def test_labels_annotations_and_taints_come_and_go(kubectl: Kubectl) -> None:
 def test_a_drained_node_has_no_pods(kubectl: Kubectl) -> None:
     kubectl.apply(node("drained"), pod("evicted-1", "drained"), pod("evicted-2", "drained"))
 
-    told = kubectl("drain", "drained", "--force", "--timeout=10s")
+    told = kubectl("drain", "drained", "--force", "--timeout=60s")
 
     assert told.splitlines()[-1] == "node/drained drained"
     assert kubectl("get", "pods", "--field-selector", "spec.nodeName=drained", "-o", "name") == ""
@@ -289,7 +289,7 @@ def test_a_deletion_waits_for_finalizers(kubectl: Kubectl) -> None:
     kubectl.apply({**config("held"), "metadata": {"name": "held", "finalizers": ["example.com/hold"]}})
 
     with kubectl.running("delete", "cm", "held") as deletion:
-        kubectl("wait", "--for=jsonpath={.metadata.deletionTimestamp}", "cm/held", "--timeout=10s")
+        kubectl("wait", "--for=jsonpath={.metadata.deletionTimestamp}", "cm/held", "--timeout=60s")
         assert deletion.poll() is None
         kubectl("patch", "cm", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
         assert deletion.wait(10) == 0
@@ -300,11 +300,11 @@ def test_a_deletion_waits_for_finalizers(kubectl: Kubectl) -> None:
 def test_waiting_ends_when_what_is_waited_for_happens(kubectl: Kubectl) -> None:
     kubectl.apply(node("waited"), config("waited"))
 
-    with kubectl.running("wait", "--for=jsonpath={.data.done}=yes", "cm/waited", "--timeout=15s") as waiting:
+    with kubectl.running("wait", "--for=jsonpath={.data.done}=yes", "cm/waited", "--timeout=60s") as waiting:
         kubectl("patch", "cm", "waited", "-p", '{"data":{"done":"yes"}}')
         assert waiting.wait(10) == 0
 
-    assert "condition met" in kubectl("wait", "--for=condition=Ready", "node/waited", "--timeout=5s")
+    assert "condition met" in kubectl("wait", "--for=condition=Ready", "node/waited", "--timeout=60s")
     assert "timed out" in kubectl.fails("wait", "--for=condition=Nope", "node/waited", "--timeout=1s")
 
 

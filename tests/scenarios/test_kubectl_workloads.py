@@ -62,7 +62,7 @@ def test_a_rollout_is_over_when_the_status_says_so(kubectl: Kubectl) -> None:
     kubectl(
         "patch", "deployment", "rolled", "--subresource=status", "--type=merge", "-p", json.dumps({"status": counts})
     )
-    late = kubectl("rollout", "status", "deployment/rolled", "--timeout=5s")
+    late = kubectl("rollout", "status", "deployment/rolled", "--timeout=60s")
 
     assert "timed out" in early
     assert "successfully rolled out" in late

@@ -13,7 +13,7 @@ from controller_runtime.core.host import Thread
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import TCPProxy
 
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 
 
 class Echo:
