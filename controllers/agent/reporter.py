@@ -12,6 +12,7 @@ from typing import Any
 
 from controller_runtime.api.objects import Request, timestamp
 from controller_runtime.api.resources import NODES
+from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
@@ -69,6 +70,9 @@ class NodeReporter(Reconciler):
         on_repeated_failure: Called after every failed try of a round but the first; a component closes
             its connections.
 
+    Attributes:
+        registered: Set once the Node is registered, or if that is left to others.
+
     Threads: `run` from one, once.
     """
 
@@ -94,8 +98,10 @@ class NodeReporter(Reconciler):
         self._events = events
         self._on_repeated_failure = on_repeated_failure
         self._until = host.monotonic() + AT_FIRST
+        self.registered = Latch(host, "node registered")
+        if not settings.register:
+            self.registered.set()
         # Whoever holds the key owns all below.
-        self._registered = not settings.register
         self._failures = 0  # of registration, or of this round
         self._lament = ""  # what was logged of failures, until one try succeeds
         self._reported = Reported()
@@ -108,21 +114,21 @@ class NodeReporter(Reconciler):
         """Register and report until `stop` is set; then say the last word, if one is to be said."""
         queue: WorkQueue[Request] = WorkQueue(self._host, name=self.name)
         workers = Workers(self._host, self.name, self, queue, stop)
-        queue.add_after(self.request, 0.0 if self._registered else REGISTRATION.initial)
+        queue.add_after(self.request, 0.0 if self.registered.is_set() else REGISTRATION.initial)
         stop.on_set(queue.shut_down)
         workers.start(1)
         workers.join_until(None)
-        if self._settings.shutdown_grace and self._registered and not stop.is_cancelled():
+        if self._settings.shutdown_grace and self.registered.is_set() and not stop.is_cancelled():
             self._say_goodbye()
 
     def reconcile(self, request: Request) -> Result:
         """Make the next try of what is due, and say when to make the one after it."""
         try:
-            if self._registered:
+            if self.registered.is_set():
                 result = self._next_round(self._report(self._node()))
             else:
                 self._register()
-                self._registered = True
+                self.registered.set()
                 result = Result(requeue_after=0.0)
         except Cancelled:
             raise
@@ -211,7 +217,7 @@ class NodeReporter(Reconciler):
     def _failed(self, error: ControllerRuntimeError) -> Result:
         self._failures += 1
         at_least = (error.retry_after or 0.0) if isinstance(error, APIError) else 0.0
-        if not self._registered:
+        if not self.registered.is_set():
             self._failed_with("node cannot be registered, trying again", error)
             return Result(requeue_after=max(REGISTRATION.delay(self._failures + 1, self._host.random), at_least))
         if self._failures > 1:

@@ -10,11 +10,13 @@ from agent_bench import NAME, AgentBench
 from beating import CONFLICT, ERROR, EXISTS, answered
 
 from controller_runtime.api.objects import Request
-from controller_runtime.api.resources import NODES
+from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.faults import Fault
 from controller_runtime.testing.simulation import Simulation
+from controllers.agent.agent import LEASE_PATIENCE
 from controllers.agent.node import ATTACH_DETACH, kept_by_another
 from controllers.agent.settings import parse_labels, parse_taints
+from controllers.heartbeat.node_lease import NAMESPACE
 
 FORBIDDEN = answered(403, "Forbidden")
 
@@ -46,6 +48,29 @@ def test_the_first_try_comes_a_tenth_of_a_second_after_the_start(sim: Simulation
     bench.start(1.0)
 
     assert next(each.at for each in bench.asked() if each.what == "POST nodes") == pytest.approx(0.1, abs=0.001)
+    bench.end()
+
+
+def test_a_first_boot_makes_node_and_lease_without_a_warning(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
+    bench = AgentBench(sim)
+
+    bench.start(0.2)
+
+    (lease,) = bench.world.list(LEASES, NAMESPACE, view=dict)
+    assert lease["metadata"]["ownerReferences"][0]["uid"] == bench.node()["metadata"]["uid"]
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    bench.end()
+
+
+def test_a_registration_that_fails_does_not_keep_the_lease_of_a_node_from_being_renewed(sim: Simulation) -> None:
+    bench = AgentBench(sim)
+    an_existing_node(bench)
+    bench.faults["POST nodes"].extend([ERROR] * 100)
+
+    bench.start(12.0)
+
+    renewals = [each.at for each in bench.asked() if each.what == "PUT leases"]
+    assert renewals == [pytest.approx(LEASE_PATIENCE), pytest.approx(LEASE_PATIENCE + 10.2, abs=0.2)]
     bench.end()
 
 

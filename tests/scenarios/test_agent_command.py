@@ -183,7 +183,7 @@ def test_kubectl_describes_it_like_any_node(cluster: Cluster, tmp_path: Path) ->
 
 
 def test_a_killed_agent_leaves_node_and_lease_and_the_next_one_goes_on(cluster: Cluster) -> None:
-    cluster.client.create(NODES, {"metadata": {"name": NAME}})  # so that the lease is made at once
+    cluster.client.create(NODES, {"metadata": {"name": NAME}})  # that somebody else made
     with running(cluster.option) as process:
         read_until(process, "node is registered")
         eventually(cluster.manager, LEASES, lambda: cluster.client.list(LEASES, NAMESPACE), timeout=120.0)
