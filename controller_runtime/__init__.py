@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from controller_runtime.cache.lister import Lister
     from controller_runtime.cache.own_writes import OwnWrites
+    from controller_runtime.cache.patience import Patience
     from controller_runtime.cache.store import Delta
     from controller_runtime.cache.transforms import edited, without
     from controller_runtime.client.client import Client
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from controller_runtime.controller.handlers import enqueue_mapped, enqueue_object, enqueue_owner
     from controller_runtime.controller.predicates import all_of, any_of, changed, matches, negate
     from controller_runtime.controller.reconciler import Reconciler, Result
+    from controller_runtime.core.backoff import Backoff
     from controller_runtime.core.deadline import reconcile_deadline
     from controller_runtime.core.errors import (
         AlreadyExists,
@@ -86,6 +88,7 @@ __all__ = [
     "APIError",
     "AlreadyExists",
     "AlreadyOwned",
+    "Backoff",
     "BadRequest",
     "Bucket",
     "CacheSyncTimeout",
@@ -122,6 +125,7 @@ __all__ = [
     "NotFound",
     "OwnWrites",
     "PatchType",
+    "Patience",
     "ReconcileTimeout",
     "Reconciler",
     "Request",
@@ -176,6 +180,7 @@ _HOMES = {
     ),
     "Lister": "cache.lister",
     "OwnWrites": "cache.own_writes",
+    "Patience": "cache.patience",
     "Delta": "cache.store",
     **dict.fromkeys(("edited", "without"), "cache.transforms"),
     "Client": "client.client",
@@ -189,6 +194,7 @@ _HOMES = {
     **dict.fromkeys(("enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"),
     **dict.fromkeys(("all_of", "any_of", "changed", "matches", "negate"), "controller.predicates"),
     **dict.fromkeys(("Reconciler", "Result"), "controller.reconciler"),
+    "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host"), "core.host"),
     "Stop": "core.stop",

@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import Metric
 import controller_runtime.testing
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
-from controller_runtime.cache import reflector
+from controller_runtime.cache.patience import Patience
 from controller_runtime.client import exec_plugin
 from controller_runtime.client.client import Client
 from controller_runtime.client.faults import Refused, scripted
@@ -93,8 +93,8 @@ def test_the_client_guide_names_the_verbs_there_are() -> None:
     "said",
     [
         f"may take {exec_plugin.PLUGIN_TIMEOUT:.0f} s",
-        f"complete lines: {reflector.BOOKMARK_SILENCE:.0f} s without one",
-        f"says so after {health.SILENT_AFTER:.0f} s",
+        f"complete lines: {Patience().silence:.0f} s without one",
+        f"says so after {Patience().overdue:.0f} s",
     ],
 )
 def test_the_bounds_that_the_client_guide_names_are_those_of_the_code(said: str) -> None:
@@ -171,7 +171,7 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
     "said",
     [
         f"more than {health.STUCK_AFTER:.0f} s",
-        f"heard nothing of the server for {health.SILENT_AFTER:.0f} s",
+        f"heard nothing of the server for {Patience().overdue:.0f} s",
         f"{serving.MOST_CONNECTIONS} at a time",
         f"within {serving.PATIENCE:.0f} s",
         f"finished ({run.GRACE:g} s)",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from controller_runtime.cache.delivery import Delivery, Handler
 from controller_runtime.cache.latch import Latch
+from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Delta, IndexFunction, Store
 from controller_runtime.cache.subscription import Subscription
@@ -47,6 +48,7 @@ class Informer:
         host: What it runs on.
         listwatch: The collection.
         streaming: Try a streamed list before one by pages.
+        patience: How long it waits for the server.
         transform: What to make of each object before it is kept.
 
     Attributes:
@@ -56,14 +58,22 @@ class Informer:
     """
 
     def __init__(
-        self, host: Host, listwatch: ListWatch, *, streaming: bool = True, transform: Transform | None = None
+        self,
+        host: Host,
+        listwatch: ListWatch,
+        *,
+        streaming: bool = True,
+        patience: Patience | None = None,
+        transform: Transform | None = None,
     ) -> None:
         self.resource = listwatch.resource
         self.store = Store(host, f"store of {listwatch}")
         self._host = host
         self._name = str(listwatch)
         self._delivery = Delivery(host, self.store, str(listwatch))
-        self.reflector = Reflector(host, listwatch, self._delivery, streaming=streaming, transform=transform)
+        self.reflector = Reflector(
+            host, listwatch, self._delivery, streaming=streaming, patience=patience, transform=transform
+        )
         # Guards the two below.
         self._lock = host.lock(f"informer of {listwatch}")
         self._stops: tuple[Stop, Stop] | None = None  # of the run and of its program; until then threads wait

@@ -12,6 +12,7 @@ import attrs
 from controller_runtime.api.resources import Resource
 from controller_runtime.api.selectors import FieldSelector, LabelSelector
 from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.transport import Transport
@@ -62,6 +63,7 @@ class Informers:
         host: What they run on.
         transport: Carries their requests; it stays its owner's to close.
         streaming: Try streamed lists before lists by pages.
+        patience: How long each waits for the server.
         transforms: What to make of the objects of a collection before they are kept. One
             for each resource, because all who read it share one copy.
     """
@@ -72,11 +74,13 @@ class Informers:
         transport: Transport,
         *,
         streaming: bool = True,
+        patience: Patience | None = None,
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
     ) -> None:
         self._host = host
         self._transport = transport
         self._streaming = streaming
+        self._patience = patience
         # Guards everything below.
         self._lock = host.lock("informers")
         self._transforms = dict(transforms)
@@ -199,7 +203,7 @@ class Informers:
             field_selector=key.field_selector,
         )
         transform = self._transforms.get(key.resource)
-        informer = Informer(self._host, source, streaming=self._streaming, transform=transform)
+        informer = Informer(self._host, source, streaming=self._streaming, patience=self._patience, transform=transform)
         return _Held(informer, Stop(self._host, f"stop of {informer}"))
 
     def _run(self, held: _Held, program: Stop) -> None:

@@ -13,11 +13,12 @@ from typing import Protocol
 
 from controller_runtime.api.objects import Cached, Key
 from controller_runtime.api.versions import compare_versions
+from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.recovery import Failure, State, classify, recovery
 from controller_runtime.cache.transforms import Transform, transformed
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
-from controller_runtime.core.backoff import Backoff, Retrying
+from controller_runtime.core.backoff import Retrying
 from controller_runtime.core.errors import APIError, ControllerRuntimeError, DecodeError, Expired, StreamIdle
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -25,17 +26,8 @@ from controller_runtime.core.stop import Stop
 
 log = get_logger(__name__)
 
-WATCH_TIMEOUT = (300.0, 600.0)
-"""The server is asked to end a watch after so many seconds: at random, so that watches spread."""
-
 SLACK = 10.0
-"""Seconds after that when a stream that did not end counts as dead."""
-
-BOOKMARK_SILENCE = 150.0
-"""Seconds without a line after which a watch counts as dead; on healthy quiet kinds the first bookmark took 121 s."""
-
-INITIAL_SILENCE = 30.0
-"""The same for a streamed list, where the server has no reason to pause."""
+"""Seconds after the end that was asked for when a stream that goes on counts as dead."""
 
 TOO_SHORT = 1.0
 """A watch that ends sooner, in seconds, without having said anything new has failed."""
@@ -68,10 +60,11 @@ class Reflector:
         source: The collection.
         sink: Where it goes.
         streaming: Try a streamed list before one by pages.
-        backoff: Delays between tries.
+        patience: How long it waits for what.
         transform: What to make of each object before it is kept.
 
     Attributes:
+        patience: As given.
         state: What it is doing.
         last_error: Why the last try failed; empty once one has succeeded.
         failed_at: When a try failed last, in monotonic seconds; None for never.
@@ -90,7 +83,7 @@ class Reflector:
         sink: Sink,
         *,
         streaming: bool = True,
-        backoff: Backoff | None = None,
+        patience: Patience | None = None,
         transform: Transform | None = None,
     ) -> None:
         self._host = host
@@ -98,7 +91,8 @@ class Reflector:
         self._sink = sink
         self._relist = State.STREAMING if streaming else State.LISTING
         self._transform = transform
-        self._retrying = Retrying(backoff or Backoff(), host.random)
+        self.patience = patience or Patience()
+        self._retrying = Retrying(self.patience.backoff, host.random)
         self._version = ""  # that of the last event, whatever it was: the server's order counts
         self._most_recent = False  # until a list succeeds
         self._fruitless = 0
@@ -148,13 +142,13 @@ class Reflector:
         self.watches += 1
         self.lists += initial
         began = self._host.monotonic()
-        timeout = self._host.random.uniform(*WATCH_TIMEOUT)
+        timeout = self._host.random.uniform(*self.patience.watch)
         before = self._version
         with self._source.watch(self._wanted(), timeout=timeout, initial_events=initial) as stream:
             forget = stop.on_set(stream.close)
             self._taken_up()
             try:
-                while (events := stream.read(self._patience(began + timeout + SLACK))) is not None:
+                while (events := stream.read(self._deadline(began + timeout + SLACK))) is not None:
                     self._take(events)
             finally:
                 forget()
@@ -267,8 +261,9 @@ class Reflector:
         """The version to ask for."""
         return "" if self._most_recent else self._version or ANY_VERSION
 
-    def _patience(self, ends_at: float) -> float:
-        silence = INITIAL_SILENCE if self.state is State.STREAMING else BOOKMARK_SILENCE
+    def _deadline(self, ends_at: float) -> float:
+        """By when a line must come."""
+        silence = self.patience.initial_silence if self.state is State.STREAMING else self.patience.silence
         return min(ends_at, self._host.monotonic() + silence)
 
     def _skip(self, undecodable: Undecodable) -> None:

@@ -62,6 +62,11 @@ def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | N
         ) from error
 
 
+def find(path: str | os.PathLike[str] | None = None, context: str | None = None) -> Configuration:
+    """The pod's own cluster if nothing else is named and there is one, else `from_kubeconfig`, whose errors it has."""
+    return in_cluster() if path is None and context is None and is_in_cluster() else from_kubeconfig(path, context)
+
+
 def in_cluster() -> Configuration:
     """The configuration of a pod: the service account that Kubernetes mounts into it, its token followed.
 

@@ -26,10 +26,6 @@ STUCK_AFTER = 600.0
 OVERDUE_AFTER = 2.0
 """How many times its `reconcile_timeout` a reconcile may take before it counts as stuck, and nobody can end it."""
 
-SILENT_AFTER = 200.0
-"""Seconds without a word from the server after which a cache counts as out of date; healthy ones know of gaps of 180 s:
-a bookmark comes each minute, but the first of a watch may take two."""
-
 _TEXT = {"content-type": "text/plain; charset=utf-8"}
 
 
@@ -140,5 +136,7 @@ def problem_of(informer: Informer, clock: Clock) -> str:
     because = f": {informer.last_error}" if informer.last_error else ""
     if not informer.has_synced():
         return f"{informer} has no initial list yet{because}"
-    silence = clock.monotonic() - informer.reflector.heard_at
-    return f"{informer} has heard nothing for {silence:.0f} s{because}" if silence > SILENT_AFTER else ""
+    reflector = informer.reflector
+    silence = clock.monotonic() - reflector.heard_at
+    is_overdue = silence > reflector.patience.overdue
+    return f"{informer} has heard nothing for {silence:.0f} s{because}" if is_overdue else ""

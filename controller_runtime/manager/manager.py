@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.bounded import BoundedTransport
 from controller_runtime.client.client import Client
@@ -27,6 +28,7 @@ from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.term import FencedTransport
 from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.manager.options import ManagerOptions
 from controller_runtime.manager.program import Program, Runnable
 
 T = TypeVar("T")
@@ -48,6 +50,7 @@ class Manager:
             same lease; the rest runs before, so that a new leader's caches are filled. It leads
             at most once: losing the lease, or giving way, ends the run. None: no lease.
         transforms: What to make of objects before they are cached, by their resource; see `without`.
+        patience: How long its caches wait for the server.
 
     Attributes:
         host: As given.
@@ -74,13 +77,14 @@ class Manager:
         cache_sync_timeout: float = 120.0,
         leader_election: LeaderElectionConfig | None = None,
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
+        patience: Patience | None = None,
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
         self.transport = CountingTransport(host, transport)
         self.client = Client(host, BoundedTransport(host, self.transport))
-        self.informers = Informers(host, self.transport, transforms=transforms)
+        self.informers = Informers(host, self.transport, transforms=transforms, patience=patience)
         self.stopping = Stop(host, "manager")
         self.elector = None if leader_election is None else self._elect(leader_election.named_by(host))
         self._grace = grace
@@ -100,10 +104,7 @@ class Manager:
         cls,
         path: str | os.PathLike[str] | None = None,
         context: str | None = None,
-        *,
-        grace: float = 30.0,
-        leader_election: LeaderElectionConfig | None = None,
-        transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
+        **options: Unpack[ManagerOptions],
     ) -> Self:
         """A manager on this machine, for the cluster that a kubeconfig describes.
 
@@ -111,20 +112,17 @@ class Manager:
             path: The file; None is the pod's own cluster where there is one, else what
                 `$KUBECONFIG` names, or `~/.kube/config`.
             context: Which of its contexts; None is its current one.
-            grace, leader_election, transforms: As for the class.
+            **options: As for the class.
 
         Raises:
             UsageError: The configuration is missing or cannot be used.
         """
-        # Whoever brings a transport need not pay for the official client.
-        from controller_runtime.client import configuration
+        # Who brings a transport need not pay for the official client.
+        from controller_runtime.client.configuration import find
         from controller_runtime.client.http import HTTPTransport
 
-        is_inside = path is None and context is None and configuration.is_in_cluster()
-        reach = configuration.in_cluster() if is_inside else configuration.from_kubeconfig(path, context)
         host = SystemHost()
-        transport = HTTPTransport(host, reach)
-        return cls(host, transport, grace=grace, leader_election=leader_election, transforms=transforms)
+        return cls(host, HTTPTransport(host, find(path, context)), **options)
 
     @overload
     def lister(

@@ -11,6 +11,7 @@ from nodes import bookmark_line, error_line, line, node
 from scripted import Act, Answer, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
 
 from controller_runtime.api.resources import NODES
+from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Store
 from controller_runtime.client.listwatch import ListWatch
@@ -34,8 +35,8 @@ class Scene:
         self.server = ScriptedServer(self.host, *script)
         self.store = Store(self.host)
         source = ListWatch(self.host, self.server, NODES, page_size=page_size)
-        backoff = Backoff(**options) if options else None
-        self.reflector = Reflector(self.host, source, self.store, streaming=streaming, backoff=backoff)
+        patience = Patience(backoff=Backoff(**options))
+        self.reflector = Reflector(self.host, source, self.store, streaming=streaming, patience=patience)
         self.stop = Stop(self.host)
         self.thread = self.host.spawn("reflector", lambda: self.reflector.run(self.stop))
         sim.settle()

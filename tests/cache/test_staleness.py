@@ -12,9 +12,12 @@ from scripted import Act, Cut, End, Pause, Refused, ScriptedServer, failure, pag
 
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.patience import Patience
 from controller_runtime.core.stop import Stop
-from controller_runtime.manager.health import SILENT_AFTER, problem_of
+from controller_runtime.manager.health import problem_of
 from controller_runtime.testing.simulation import Simulation
+
+OVERDUE = Patience().overdue
 
 
 class Program:
@@ -67,8 +70,8 @@ def test_a_proxy_that_takes_watches_up_and_swallows_all_is_told_in_time(make: Ma
     """Each watch is taken up, none says a word: the age goes on from the last word, and readiness says so."""
     p = make(page(5), watched(bookmark_line(6)), *[watched()] * 10, failure(503, "ServiceUnavailable"))
 
-    p.sim.advance(SILENT_AFTER - 1.0)
-    assert (p.problem, p.informer.reflector.idle, p.age) == ("", 1, SILENT_AFTER - 1.0)
+    p.sim.advance(OVERDUE - 1.0)
+    assert (p.problem, p.informer.reflector.idle, p.age) == ("", 1, OVERDUE - 1.0)
 
     p.sim.advance(2.0)
     assert p.problem == "nodes has heard nothing for 201 s"
@@ -91,14 +94,14 @@ def test_a_server_that_does_not_serve_the_watch_is_told_with_its_reason(
 ) -> None:
     p = make(page(5), watched(bookmark_line(6), Cut()), *ways * 100)
 
-    p.sim.advance(SILENT_AFTER + 5.0)
+    p.sim.advance(OVERDUE + 5.0)
 
     assert re.fullmatch(rf"nodes has heard nothing for 20\d s: {reason}", p.problem)
 
 
 def test_a_word_or_a_new_list_ends_the_problem(make: Make) -> None:
     p = make(page(5), watched(), watched(Pause(100.0), bookmark_line(6), End()), watched(bookmark_line(7)))
-    p.sim.advance(SILENT_AFTER + 10.0)
+    p.sim.advance(OVERDUE + 10.0)
     assert p.problem
 
     p.sim.advance(60.0)

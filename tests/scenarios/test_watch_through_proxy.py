@@ -6,7 +6,6 @@ The bounds are made small here; what they are otherwise is the reflector's to sa
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,9 +18,9 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
-from controller_runtime.cache import reflector
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.configuration import from_kubeconfig
@@ -35,7 +34,8 @@ from controller_runtime.manager import health
 from controller_runtime.testing.tcp_proxy import TCPProxy
 
 HOST = SystemHost("here")
-PATIENCE = 20.0  # of the tests: nothing takes as long
+PATIENCE = 120.0  # of the tests: nothing takes as long
+QUICK = Patience(silence=0.6, overdue=0.9, backoff=Backoff(initial=0.05, cap=0.2))
 
 
 class Ledger:
@@ -97,14 +97,7 @@ def certificates() -> Certificates:
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflector, "BOOKMARK_SILENCE", 0.6)
-    monkeypatch.setattr(reflector, "Backoff", functools.partial(Backoff, initial=0.05, cap=0.2))
-    monkeypatch.setattr(health, "SILENT_AFTER", 0.9)
-
-
-@pytest.fixture
-def world(certificates: Certificates, tmp_path: Path, quick: None) -> Iterator[World]:
+def world(certificates: Certificates, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
     server = APIServer(HOST)
     user = Client(HOST, InProcessTransport(HOST, server))
     user.create(NODES, {"metadata": {"name": "steady"}})
@@ -117,7 +110,7 @@ def world(certificates: Certificates, tmp_path: Path, quick: None) -> Iterator[W
             tmp_path / "kubeconfig", kubeconfig(f"https://127.0.0.1:{proxy.port}", certificates.authority, "s3cret")
         )
         transport = HTTPTransport(HOST, from_kubeconfig(tmp_path / "kubeconfig"))
-        informers = Informers(HOST, transport)
+        informers = Informers(HOST, transport, patience=getattr(request, "param", QUICK))
         informer = informers.of(NODES)
         informer.add_handler(ledger := Ledger())
         informers.start(stop)
@@ -183,9 +176,8 @@ def test_a_slow_network_is_no_reason_to_give_up(world: World) -> None:
     assert world.informer.reflector.lists == 1
 
 
-def test_a_silence_within_the_bound_is_no_reason_to_give_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflector, "BOOKMARK_SILENCE", 60.0)
-    wait_for(lambda: world.informer.reflector.watches > 1)  # one with the new bound
+@pytest.mark.parametrize("world", [pytest.param(Patience(), id="the usual bound")], indirect=True)
+def test_a_silence_within_the_bound_is_no_reason_to_give_up(world: World) -> None:
     watches = world.informer.reflector.watches
     world.proxy.stall()
     world.change(0)
@@ -221,20 +213,20 @@ def test_a_read_whose_answer_is_lost_is_asked_again(world: World) -> None:
 
 
 def test_requests_in_a_stalled_network_end_at_their_deadlines_and_later_ones_succeed(world: World) -> None:
-    client = Client(HOST, world.transport, request_timeout=0.2)
+    client = Client(HOST, world.transport)
     client.get(NODES, Request("steady"), dict)
     world.proxy.stall()
 
     for _ in range(3):
         with pytest.raises(ConnectionLost, match="timed out"):
-            client.get(NODES, Request("steady"), dict)
+            client.within(0.2).get(NODES, Request("steady"), dict)
     world.proxy.restore()
 
-    assert Client(HOST, world.transport).get(NODES, Request("steady"), dict)["metadata"]["name"] == "steady"
+    assert client.get(NODES, Request("steady"), dict)["metadata"]["name"] == "steady"
 
 
 def test_kept_connections_and_watches_survive_a_restart_of_the_server(
-    certificates: Certificates, tmp_path: Path, quick: None
+    certificates: Certificates, tmp_path: Path
 ) -> None:
     server, stop = APIServer(HOST), Stop(HOST)
     serving = LoopbackServer(HOST, server, certificates=certificates)
@@ -242,7 +234,7 @@ def test_kept_connections_and_watches_survive_a_restart_of_the_server(
     port = serving.port
     write_kubeconfig(tmp_path / "kubeconfig", kubeconfig(serving.url, certificates.authority, "s3cret"))
     transport = HTTPTransport(HOST, from_kubeconfig(tmp_path / "kubeconfig"))
-    client, informers = Client(HOST, transport), Informers(HOST, transport)
+    client, informers = Client(HOST, transport), Informers(HOST, transport, patience=QUICK)
     informer = informers.of(NODES)
     informers.start(stop)
     client.create(NODES, {"metadata": {"name": "a"}})
