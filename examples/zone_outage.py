@@ -16,8 +16,9 @@ from controller_runtime.testing import EmbeddedCluster
 from controllers.command.lookout import Lookout, Snapshot
 from controllers.command.view import disturbed
 from controllers.hollow.node import RACK_SIZE, ZONES, node_name, rack_of
-from controllers.hollow.nodes import HollowNodes, Selection
+from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.hollow.selection import Selection
 from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.taint_eviction.taint_eviction import taint_eviction

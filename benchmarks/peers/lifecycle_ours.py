@@ -17,7 +17,7 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.hollow.control import command
-from controllers.hollow.nodes import Selection
+from controllers.hollow.selection import Selection
 from controllers.lean import keep_little
 from controllers.node_lifecycle.health import Graces
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle, node_lifecycle

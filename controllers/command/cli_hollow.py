@@ -12,8 +12,8 @@ import click
 
 from controller_runtime.core.log import configure
 from controllers.hollow.control import command
-from controllers.hollow.nodes import Selection
 from controllers.hollow.run import HollowRunOptions, run_hollow_nodes
+from controllers.hollow.selection import Selection
 
 _control = click.option(
     "--control", type=click.Path(path_type=Path), metavar="PATH", help="The control socket; by default it is found."

@@ -7,10 +7,8 @@ is killed or paused answers its keys with nothing, until it is revived.
 
 from __future__ import annotations
 
-import difflib
 import enum
-import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 
 import attrs
 
@@ -25,14 +23,15 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Reconciler, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError, DecodeError, UsageError
+from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError, DecodeError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT, node_lease
-from controllers.hollow.node import NodeView, conditions, hollow_node, node_name, rack_of, zone_of
+from controllers.hollow.node import NodeView, conditions, hollow_node, node_name
+from controllers.hollow.selection import Selection
 from controllers.troubles import Troubles
 
 log = get_logger(__name__)
@@ -52,34 +51,6 @@ class Life(enum.Enum):
     RUNNING = "running"
     PAUSED = "paused"  # frozen: it remembers its lease
     KILLED = "killed"  # gone: revived, it begins with its registration
-
-
-@attrs.frozen
-class Selection:
-    """Which hollow nodes are meant, by exactly one of the four.
-
-    Attributes:
-        names: These.
-        zone: All of this zone.
-        random: So many, drawn from those that it would change.
-        rack: All of this rack.
-
-    Raises:
-        UsageError: None of the four, or more than one.
-    """
-
-    names: Sequence[str] = ()
-    zone: str = ""
-    random: int = 0
-    rack: str = ""
-
-    def __attrs_post_init__(self) -> None:
-        if sum(map(bool, (self.names, self.zone, self.random, self.rack))) != 1 or self.random < 0:
-            raise UsageError("say which hollow nodes: names, or --zone ZONE, or --rack RACK, or --random N")
-
-    def covers(self, index: int) -> bool:
-        """Whether the hollow node `index` is in the zone or the rack, if one is meant."""
-        return self.zone in ("", zone_of(index)) and self.rack in ("", rack_of(index))
 
 
 @attrs.define
@@ -268,7 +239,7 @@ class HollowNodes(Reconciler):
 
     def _change(self, which: Selection, concerns: Callable[[Life], bool], life: Life) -> list[str]:
         """Give those that are meant and concerned another life; their names."""
-        meant = self._meant(which)
+        meant = [self._nodes[node_name(index)] for index in which.among(len(self._nodes))]
         with self._lock:
             changed = [node for node in meant if concerns(node.life)]
             if which.random:
@@ -281,22 +252,3 @@ class HollowNodes(Reconciler):
         names = sorted(node_name(node.index) for node in changed)
         log.info(f"hollow nodes {life.value}", nodes=len(names))
         return names
-
-    def _meant(self, which: Selection) -> list[_HollowNode]:
-        for name in which.names:
-            if name not in self._nodes:
-                raise UsageError(f"no hollow node is named {name!r}: {_hint(name, self._nodes)}")
-        if which.names:
-            return [self._nodes[name] for name in dict.fromkeys(which.names)]
-        meant = [node for node in self._nodes.values() if which.covers(node.index)]
-        if not meant:
-            kind, place, place_of = ("zone", which.zone, zone_of) if which.zone else ("rack", which.rack, rack_of)
-            places = dict.fromkeys(place_of(node.index) for node in self._nodes.values())
-            raise UsageError(f"no hollow node is in {kind} {place!r}: {_hint(place, places)}")
-        return meant
-
-
-def _hint(asked: str, names: Collection[str]) -> str:
-    near = difflib.get_close_matches(asked, names, n=1)
-    some = ", ".join(itertools.islice(names, 3)) + (", ..." if len(names) > 3 else "")
-    return f"did you mean {near[0]}" if near else f"there are {some}"

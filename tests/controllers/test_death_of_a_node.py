@@ -11,8 +11,9 @@ import pytest
 from controller_runtime.api.resources import PODS
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
-from controllers.hollow.nodes import HollowNodes, Selection
+from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.hollow.selection import Selection
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.taint_eviction.taint_eviction import taint_eviction
 

@@ -19,7 +19,8 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controllers.hollow.control import HollowControl, command, control_folder
-from controllers.hollow.nodes import HollowNodes, Selection
+from controllers.hollow.nodes import HollowNodes
+from controllers.hollow.selection import Selection
 
 
 @contextlib.contextmanager

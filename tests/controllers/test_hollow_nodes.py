@@ -19,7 +19,7 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.testing.objects import a_node
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE
-from controllers.hollow.nodes import Selection
+from controllers.hollow.selection import Selection
 
 FIRST, SECOND = "hollow-00000", "hollow-00001"
 

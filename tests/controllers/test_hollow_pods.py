@@ -15,8 +15,8 @@ from controller_runtime.api.resources import PODS
 from controller_runtime.core.errors import NotFound
 from controller_runtime.testing.objects import a_pod
 from controller_runtime.testing.simulation import Simulation
-from controllers.hollow.nodes import Selection
 from controllers.hollow.pods import CONDITIONS, HollowPods, PodMaker, hollow_pod
+from controllers.hollow.selection import Selection
 
 NODE = "hollow-00000"
 HERE = Selection(names=(NODE,))
