@@ -15,15 +15,17 @@ class Troubles:
 
     Args:
         host: What this runs on.
-        who: All of them, as a log line names them.
+        begins: What the log says when the first of them is in trouble.
+        ends: What it says when nobody is any more.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, who: str) -> None:
-        self._who = who
+    def __init__(self, host: Host, begins: str, ends: str) -> None:
+        self._begins = begins
+        self._ends = ends
         # Guards those in trouble, and the most at a time since nobody was.
-        self._lock = host.lock(f"{who}: troubles")
+        self._lock = host.lock(begins)
         self._concerned: set[Request] = set()
         self._most = 0
 
@@ -40,6 +42,6 @@ class Troubles:
             if now == 0:
                 self._most = 0
         if why:
-            (log.debug if before else log.warning)(f"{self._who} are in trouble", first=request, error=why)
+            (log.debug if before else log.warning)(self._begins, first=request, error=why)
         elif before and not now:
-            log.info(f"{self._who} are well again", troubled=most)
+            log.info(self._ends, troubled=most)

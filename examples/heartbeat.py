@@ -13,7 +13,7 @@ from controller_runtime import LEASES, Client, Host, NotFound, Request, Stop, Sy
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.stop import spawn
 from controller_runtime.testing import InProcessTransport
-from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
+from controllers.heartbeat import LeaseHeartbeat
 
 LEASE = Request("worker-7", "default")
 

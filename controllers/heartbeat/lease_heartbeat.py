@@ -85,7 +85,7 @@ class LeaseHeartbeat(Reconciler):
             up to five; conflicts do not count. A component closes its connections.
         new_lease_post_process: Edits the lease before it is made or renewed.
         post_process_failure: What it keeps from being written when it fails.
-        is_quiet: Whoever owns it looks at `trouble` and tells, so it does not log itself.
+        is_quiet: Whoever owns it looks at `trouble` and `behind` and tells, so it does not log itself.
         delete_on_start_and_stop: `run` deletes the lease before the first pass and after the
             last, for holders whose identity is another after each start.
 
@@ -95,6 +95,8 @@ class LeaseHeartbeat(Reconciler):
 
     Attributes:
         trouble: Why the lease is not kept at present; empty if it is, as far as that is known.
+        behind: Seconds that the clock was behind the lease's last time at the last renewal, from the one where it
+            was more than a second until it has caught up; else 0.0.
 
     Threads: `reconcile` from one at a time.
     """
@@ -133,10 +135,11 @@ class LeaseHeartbeat(Reconciler):
         self._warning = log.debug if is_quiet else log.warning
         self._info = log.debug if is_quiet else log.info
         self.trouble = ""
+        self.behind = 0.0
         # Whoever holds the request in its queue owns what follows.
         self._state = Heartbeat()
         self._renewed_to: datetime | None = None  # the latest time that the lease may carry, as far as we know
-        self._is_unprepared = self._is_behind = False  # told already
+        self._is_unprepared = False  # told already
 
     @property
     def name(self) -> str:
@@ -221,11 +224,10 @@ class LeaseHeartbeat(Reconciler):
 
     def _tell_of_clock(self, behind: float) -> None:
         """Log once when the clock falls behind the lease's last time, and once when it has caught up."""
-        if behind > CLOCK_TOLERANCE and not self._is_behind:
-            self._is_behind = True
+        before, self.behind = self.behind, behind if behind > (0.0 if self.behind else CLOCK_TOLERANCE) else 0.0
+        if self.behind and not before:
             self._warning("clock is behind the lease, renewing from its last time", lease=self.request, behind=behind)
-        elif self._is_behind and behind <= 0:
-            self._is_behind = False
+        elif before and not self.behind:
             self._info("clock has caught up with the lease", lease=self.request)
 
     def _tell(self, answer: Answer, step: Step) -> None:

@@ -115,7 +115,10 @@ class HollowNodes(Reconciler):
         self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeView)
         self._decode = decoder_for(NodeView, NODES)
         self._queue: WorkQueue[Request] = WorkQueue(host, name=self.name)
-        self._troubles = Troubles(host, "hollow nodes")
+        self._troubles = Troubles(host, "hollow nodes are in trouble", "hollow nodes are well again")
+        self._clock = Troubles(
+            host, "clock is behind leases, renewing from their last times", "clock has caught up with all leases"
+        )
         # Guards the lives and heartbeats of the nodes, and the count.
         self._lock = host.lock(self.name)
         self._nodes = {node_name(index): _HollowNode(index, self._new_heartbeat(index)) for index in range(count)}
@@ -138,10 +141,13 @@ class HollowNodes(Reconciler):
         node = self._nodes[request.name]
         if node.life is not Life.RUNNING:
             self._troubles.note(request, "")  # the dead have none
+            self._clock.note(request, "")
             return Result()
         if request.namespace:
             result = node.heartbeat.reconcile(request)
             self._troubles.note(request, "" if node.is_deleted else node.heartbeat.trouble)
+            behind = node.heartbeat.behind
+            self._clock.note(request, f"{behind:.0f} s behind" if behind else "")
             return result
         try:
             result = self._report(node) if node.registered else self._register(node)

@@ -247,6 +247,22 @@ def test_the_troubles_of_all_are_told_in_two_lines(sim: Simulation, caplog: pyte
     hollow.end()
 
 
+def test_a_clock_that_is_set_back_is_told_in_two_lines(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
+    hollow = HollowCluster(sim, 30)
+    hollow.start(20.0)
+
+    with caplog.at_level("INFO", logger="controllers"):
+        sim.jump(hollow.host, -60.0)
+        sim.advance(90.0)
+
+    told = [(r.levelname, r.getMessage()) for r in caplog.records]
+    assert told == [
+        ("WARNING", "clock is behind leases, renewing from their last times"),
+        ("INFO", "clock has caught up with all leases"),
+    ]
+    hollow.end()
+
+
 def test_a_deleted_node_is_told_once_and_is_no_trouble_of_the_others(
     sim: Simulation, caplog: pytest.LogCaptureFixture
 ) -> None:
