@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import attrs
 
@@ -42,7 +43,7 @@ HOSTED: Mapping[str, Callable[[Manager], Controller]] = {
 GRACE = 1.0
 """Seconds that steps in hand have when the server stops."""
 AGAIN = 2.0
-"""Seconds after which what failed is started anew."""
+"""Seconds after which what has failed is started anew."""
 
 
 @attrs.frozen
@@ -85,11 +86,10 @@ def hosted(host: Host, server: APIServer, token: str, names: Sequence[str] = tup
         names: Of `HOSTED`.
     """
     stop = Stop(host, "hosting")
-    upkeep = Upkeep(host, server, token)
-    threads = [
-        spawn(host, stop, "hosting/upkeep", lambda: upkeep.run(stop)),
-        spawn(host, stop, "hosting/controllers", lambda: _keep_running(host, Trusted(server, token), names, stop)),
-    ]
+    parts: list[Callable[[Stop], None]] = [lambda once: Upkeep(host, server, token).run(once)]
+    if names:
+        parts.append(lambda once: _run(host, Trusted(server, token), names, once))
+    threads = [host.spawn("hosting", partial(_keep_running, host, part, stop)) for part in parts]
     try:
         yield
     finally:
@@ -98,14 +98,22 @@ def hosted(host: Host, server: APIServer, token: str, names: Sequence[str] = tup
             thread.join_until(None)
 
 
-def _keep_running(host: Host, server: Handler, names: Sequence[str], stop: Stop) -> None:
-    """Run the controllers until `stop` is set, with a fresh manager whenever one has failed."""
-    while names and not stop.is_set():
-        manager = Manager(host, InProcessTransport(host, server), grace=GRACE)
-        for name in names:
-            manager.add(HOSTED[name](manager))
-        try:
-            manager.run(stop)
-        except ControllerRuntimeError as error:
-            log.warning("hosted controllers failed, starting them anew", error=error)
-            stop.wait(AGAIN)
+def _keep_running(host: Host, part: Callable[[Stop], None], stop: Stop) -> None:
+    """Run a part until `stop` is set, anew whenever it has failed, in whatever way: nobody else would notice."""
+    while not stop.is_set():
+        once = Stop(host, "hosted")
+        forget = stop.on_set(once.set)
+        spawn(host, once, "hosted", partial(part, once)).join_until(None)  # which logs how it failed
+        forget()
+        stop.wait(AGAIN)
+
+
+def _run(host: Host, server: Handler, names: Sequence[str], stop: Stop) -> None:
+    """Run the controllers of `names` once."""
+    manager = Manager(host, InProcessTransport(host, server), grace=GRACE)
+    for name in names:
+        manager.add(HOSTED[name](manager))
+    try:
+        manager.run(stop)
+    except ControllerRuntimeError as error:
+        log.warning("hosted controllers failed, starting them anew", error=error)

@@ -96,8 +96,13 @@ class LeaseView(msgspec.Struct, gc=False):
 _candidate = decoder_for(CandidateView, LEASE_CANDIDATES)
 
 
-def candidate_of(view: CandidateView) -> Candidate | None:
-    """The candidate as a value; None if it has never said that it lives."""
+def candidate_of(view: CandidateView, heard: float) -> Candidate | None:
+    """The candidate as a value; None if it has never said that it lives.
+
+    Args:
+        view: The object.
+        heard: Seconds since we saw it say so.
+    """
     spec = view.spec
     if spec.renew_time is None:
         return None
@@ -109,6 +114,7 @@ def candidate_of(view: CandidateView) -> Candidate | None:
         renewed=spec.renew_time,
         pinged=spec.ping_time,
         created=view.metadata.creation_timestamp,
+        heard=heard,
     )
 
 
@@ -126,8 +132,7 @@ class LeaseCandidateElection(Reconciler):
 
     def reconcile(self, request: Request) -> Result:
         """One step for the lease of that name, whether it exists or not."""
-        found = {view.metadata.name: view for view in self.candidates.list(request.namespace) if view.lease == request}
-        lease = self.leases.get(request)
+        lease, found = self.leases.get(request), _for(request, self.candidates.list(request.namespace))
         if not found:
             self._watch(request, lease)
             return Result()
@@ -135,10 +140,19 @@ class LeaseCandidateElection(Reconciler):
         self._tell(request, lease, found, decision.problems)
         try:
             self._act(request, lease, found, decision)
-        except AlreadyExists:  # the cache is behind: what is there counts
-            lease = self.client.get(LEASES, request, LeaseView)
-            self._act(request, lease, found, self._decide(request, lease, found))
+        except (AlreadyExists, Conflict, NotFound):  # the caches are behind: what is there counts
+            lease, found = self._live(request)
+            decision = self._decide(request, lease, found)
+            self._act(request, lease, found, decision)
         return Result(requeue_after=decision.again)
+
+    def _live(self, request: Request) -> tuple[LeaseView | None, Mapping[str, CandidateView]]:
+        """What the server says now."""
+        found = _for(request, self.client.list(LEASE_CANDIDATES, request.namespace, view=CandidateView))
+        try:
+            return self.client.get(LEASES, request, LeaseView), found
+        except NotFound:
+            return None, found
 
     def _watch(self, request: Request, lease: LeaseView | None) -> None:
         """A lease that is nobody's business now may be an election's again."""
@@ -149,7 +163,9 @@ class LeaseCandidateElection(Reconciler):
             self.memory.news(request, ())
 
     def _decide(self, request: Request, lease: LeaseView | None, found: Mapping[str, CandidateView]) -> Decision:
-        candidates = [candidate for view in found.values() if (candidate := candidate_of(view)) is not None]
+        renewals = {name: (view.metadata.resource_version, view.spec.renew_time) for name, view in found.items()}
+        heard = self.memory.heard(request, renewals)
+        candidates = [each for name, view in found.items() if (each := candidate_of(view, heard[name])) is not None]
         return decide(self._lease(request, lease), candidates, self.host.now(), self.strategies)
 
     def _lease(self, request: Request, view: LeaseView | None) -> Lease | None:
@@ -177,7 +193,11 @@ class LeaseCandidateElection(Reconciler):
                 self._write(request, lease, decision)
 
     def _ping(self, candidates: Iterable[CandidateView]) -> None:
-        """Ask each whether it lives; one that cannot be asked keeps no other from being asked."""
+        """Ask each whether it lives; one that cannot be asked keeps no other from being asked.
+
+        Raises:
+            Conflict: One has said something meanwhile; as does NotFound, that one is gone.
+        """
         failure: ControllerRuntimeError | None = None
         client = self.client.within(WINDOW.total_seconds())
         for candidate in candidates:
@@ -188,10 +208,8 @@ class LeaseCandidateElection(Reconciler):
             }
             try:
                 client.patch(LEASE_CANDIDATES, Request(metadata.name, metadata.namespace), patch)
-            except (Conflict, NotFound):  # it has said something, or is gone, of which the cache will tell
-                pass
             except ControllerRuntimeError as error:
-                failure = failure or error
+                failure = failure if failure is not None and not isinstance(failure, Conflict | NotFound) else error
         if failure is not None:
             raise failure
 
@@ -230,13 +248,20 @@ class LeaseCandidateElection(Reconciler):
             )
 
 
+def _for(lease: Request, candidates: Iterable[CandidateView]) -> Mapping[str, CandidateView]:
+    return {view.metadata.name: view for view in candidates if view.lease == lease}
+
+
 def _lease_of(candidate: Cached) -> Iterable[Request]:
     return [_candidate(candidate.raw).lease]
 
 
 def _may_matter(old: Cached | None, new: Cached | None) -> bool:
-    """All but a candidate that has been asked and has not answered: that is our own question."""
-    return old is None or new is None or _candidate(new.raw).has_answered()
+    """All but a candidate that has been asked and has said nothing since: that is our own question."""
+    if old is None or new is None:
+        return True
+    now = _candidate(new.raw)
+    return now.has_answered() or now.spec.renew_time != _candidate(old.raw).spec.renew_time
 
 
 def lease_candidate_election(

@@ -4,26 +4,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+import attrs
 
 from controller_runtime.api.objects import Request
+from controller_runtime.api.versions import compare_versions
 from controller_runtime.core.host import Host
 from controllers.election.step import Problem
 
 
-class Memory:
-    """What the controller remembers of each lease: when its holder renewed it, and what was told of it.
+@attrs.frozen
+class _Sight:
+    """A renewal, the version in which it was seen last, and since when it is known."""
 
-    It is not needed to go on after a restart: a lease is then watched anew, and told of again.
+    version: str
+    renewal: object
+    since: float
+
+    @classmethod
+    def after(cls, before: _Sight | None, version: str, renewal: object, now: float) -> _Sight:
+        if before is None:
+            return cls(version, renewal, -math.inf)
+        if compare_versions(version, before.version) < 0:  # the cache is behind what was read past it
+            return before
+        return cls(version, renewal, now if renewal != before.renewal else before.since)
+
+
+class Memory:
+    """What the controller remembers of each lease: when its holder and its candidates renewed, and what was told of it.
+
+    It is not needed to go on after a restart: all are then watched anew, and told of again.
 
     Threads: any; each lease by one at a time.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the two below.
+        # Guards the three below.
         self._lock = host.lock("election memory")
         self._seen: dict[Request, tuple[object, float]] = {}
+        self._heard: dict[Request, dict[str, _Sight]] = {}  # of candidates, by their names
         self._found: dict[Request, dict[Problem, float]] = {}  # and since when; infinity: told
 
     def unchanged_for(self, lease: Request, renewal: object) -> float:
@@ -35,6 +56,20 @@ class Memory:
                 since = now
                 self._seen[lease] = (renewal, since)
         return now - since
+
+    def heard(self, lease: Request, renewals: Mapping[str, tuple[str, object]]) -> dict[str, float]:
+        """Seconds since each of its candidates was seen to renew itself; infinite for what was there before we looked.
+
+        Args:
+            lease: Whose candidates they are.
+            renewals: By the name of each, all of them, its version and what it changes when it renews itself.
+        """
+        now = self._host.monotonic()
+        with self._lock:
+            before = self._heard.get(lease, {})
+            found = {name: _Sight.after(before.get(name), *what, now) for name, what in renewals.items()}
+            self._heard[lease] = found
+        return {name: now - sight.since for name, sight in found.items()}
 
     def news(self, lease: Request, problems: Iterable[Problem]) -> list[Problem]:
         """Those of `problems` that are to be told now: once each, until it is gone and comes again."""
@@ -55,4 +90,5 @@ class Memory:
         """It is gone, or no election's."""
         with self._lock:
             self._seen.pop(lease, None)
+            self._heard.pop(lease, None)
             self._found.pop(lease, None)

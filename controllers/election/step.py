@@ -21,6 +21,8 @@ AGAIN = 5.0
 """Seconds until an election is looked at again, if nothing happens before."""
 WINDOW = timedelta(seconds=5)
 """For so long a candidate may take to answer, and for so long an answer counts."""
+HEARD = 2 * WINDOW.total_seconds()
+"""Seconds for which an answer counts that we saw come: one of another, who is asked after it, may take a window."""
 VALID = timedelta(minutes=30)
 """A candidate that has not renewed itself for longer is none."""
 STALE = VALID / 2
@@ -142,7 +144,6 @@ def decide(
     if Standing.ASKED in standings.values():
         return Decision(Act.WAIT, problems=tuple(problems))
     living = [c for c in admissible if standings[c.name] is Standing.LIVES]
-    living = living or [c for c in admissible if standings[c.name] is Standing.AHEAD]
     if not living:
         problem = Problem("NoCandidateAnswers", f"no available candidates: none of {len(admissible)} has answered")
         return Decision(Act.NOTHING, problems=(*problems, problem))
@@ -160,12 +161,12 @@ class Standing(enum.Enum):
     """It may still answer."""
     SILENT = enum.auto()
     """It did not, and is not asked again before it says something by itself."""
-    AHEAD = enum.auto()
-    """It has said so in our future, and does not answer: perhaps it lives, and its clock is wrong."""
 
 
 def standing(candidate: Candidate, now: datetime) -> Standing:
-    """What is known of one candidate."""
+    """What is known of one candidate: by what we saw, however late and by whatever clock, else by its stamps."""
+    if candidate.heard < HEARD:
+        return Standing.LIVES
     pinged, renewed = candidate.pinged, candidate.renewed
     is_ahead = renewed > now + WINDOW
     is_fresh = not is_ahead and now - renewed < WINDOW
@@ -177,8 +178,8 @@ def standing(candidate: Candidate, now: datetime) -> Standing:
     has_answered = renewed >= pinged
     if since < WINDOW and (is_ahead or not has_answered):
         return Standing.ASKED
-    if is_ahead:  # one vote must fit between two pings, or it would wait for ever
-        return Standing.AHEAD if since < 3 * WINDOW else Standing.UNKNOWN
+    if is_ahead:  # it cannot be told whether it answered; one vote must fit between two pings
+        return Standing.SILENT if since < 3 * WINDOW else Standing.UNKNOWN
     if is_fresh:
         return Standing.LIVES
     return Standing.UNKNOWN if has_answered and since > WINDOW else Standing.SILENT

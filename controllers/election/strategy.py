@@ -6,6 +6,7 @@ Everything here is pure, and nothing depends on the order of the candidates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
@@ -24,6 +25,7 @@ class Candidate:
         renewed: When it said last that it lives, by its own clock.
         created: When it came, in whole seconds.
         pinged: When it was asked last whether it lives, by the clock of who asked.
+        heard: Seconds, by our own clock, since we saw it say so; infinite if we never did.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Candidate:
     renewed: datetime
     created: datetime
     pinged: datetime | None = None
+    heard: float = math.inf
 
     @property
     def binary_version(self) -> SemVer:

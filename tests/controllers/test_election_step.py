@@ -221,7 +221,7 @@ def test_a_strategy_of_ones_own_elects_by_its_name() -> None:
         pytest.param(-6, -6, Standing.UNKNOWN, id="answered once, long ago"),
         pytest.param(60, None, Standing.UNKNOWN, id="a clock that is ahead"),
         pytest.param(60, -1, Standing.ASKED, id="ahead, asked"),
-        pytest.param(60, -6, Standing.AHEAD, id="ahead, no answer"),
+        pytest.param(60, -6, Standing.SILENT, id="ahead, no answer"),
         pytest.param(60, -15, Standing.UNKNOWN, id="ahead, asked again"),
         pytest.param(-20, 60, Standing.UNKNOWN, id="asked by a controller whose clock was ahead"),
         pytest.param(10**10, None, Standing.UNKNOWN, id="centuries ahead"),
@@ -233,11 +233,21 @@ def test_what_is_known_of_a_candidate(renewed: float, pinged: float | None, expe
     assert standing(candidate("a", "1.20.0", renewed=later(renewed), pinged=asked), NOON) is expected
 
 
-def test_a_candidate_that_is_ahead_of_its_time_leads_if_nobody_else_can() -> None:
-    ahead = candidate("a", "1.19.0", renewed=later(60), pinged=later(-6))
+@pytest.mark.parametrize("clock", [-1200, -60, 0, 60, 10**10])
+@pytest.mark.parametrize("pinged", [None, -1, -6, -60])
+def test_who_was_seen_to_renew_itself_lives_whatever_its_clock_says(clock: float, pinged: float | None) -> None:
+    asked = None if pinged is None else later(pinged)
+    seen = candidate("a", "1.20.0", renewed=later(clock), pinged=asked, heard=9.9)
 
-    assert decide(None, [ahead], NOON).spec["holderIdentity"] == "a"
-    assert decide(None, [ahead, fresh("b")], NOON).spec["holderIdentity"] == "b"
+    assert standing(seen, NOON) is Standing.LIVES
+    assert standing(attrs.evolve(seen, heard=10.0, renewed=later(-20)), NOON) is not Standing.LIVES
+
+
+def test_a_step_later_there_is_still_a_vote_on_who_answered_while_another_did_not() -> None:
+    late = candidate("a", "1.19.0", renewed=later(-20), pinged=later(-20), heard=5.1)
+    silent = candidate("b", "1.20.0", renewed=later(-20), pinged=later(-5.1))
+
+    assert decide(None, [late, silent], NOON).spec["holderIdentity"] == "a"
 
 
 @pytest.mark.parametrize(
@@ -313,5 +323,5 @@ def test_nobody_is_elected_who_has_not_answered(found: list[Candidate], passed: 
 
     if holder := decision.spec.get("holderIdentity"):
         (chosen,) = (c for c in found if c.name == holder)
-        assert standing(chosen, NOON + passed) in (Standing.LIVES, Standing.AHEAD)
+        assert standing(chosen, NOON + passed) is Standing.LIVES
         assert chosen.is_valid

@@ -11,8 +11,9 @@ import pytest
 from electing import OLDEST
 
 from controller_runtime.api.objects import Request, microtime
-from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NODES
+from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NAMESPACES, NODES
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client import configuration
 from controller_runtime.client.client import Client
 from controller_runtime.client.http import HTTPTransport
@@ -23,6 +24,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
 from controller_runtime.testing.simulation import Simulation
 from controllers.command.hosting import HOSTED, Trusted, choose, hosted
+from controllers.election import lease_candidate_election
 
 LEASE = Request("lease", "default")
 
@@ -68,6 +70,40 @@ def test_the_command_logs_whole_lines() -> None:
         line = process.stderr.readline().decode()
 
     assert " WARNING the API server warns text=" in line
+
+
+def test_what_is_hosted_is_started_anew_however_it_fails(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A predicate that fails on the first candidate ends its manager, a bug in the upkeep the upkeep."""
+    host = sim.host("server")
+    server = APIServer(host)
+    client = Client(host, InProcessTransport(host, server))
+    bugs = {"predicate", "upkeep"}
+
+    def fail_once(bug: str) -> None:
+        if bug in bugs:
+            bugs.remove(bug)
+            raise KeyError(bug)
+
+    may_matter, settle = lease_candidate_election._may_matter, Upkeep.settle
+    monkeypatch.setattr(
+        lease_candidate_election, "_may_matter", lambda old, new: (fail_once("predicate"), may_matter(old, new))[1]
+    )
+    monkeypatch.setattr(Upkeep, "settle", lambda self: (fail_once("upkeep"), settle(self))[1])
+
+    with hosted(host, server, ""):
+        sim.advance(1.0)
+        client.create(LEASE_CANDIDATES, candidate(microtime(host.now())))
+        client.create(NAMESPACES, {"metadata": {"name": "short"}})
+        client.delete(NAMESPACES, Request("short"))
+        sim.advance(5.0)
+        client.patch(LEASE_CANDIDATES, Request("a", "default"), {"spec": {"renewTime": microtime(host.now())}})
+        sim.advance(1.0)
+
+        assert bugs == set()
+        assert client.get(LEASES, LEASE, dict)["spec"]["holderIdentity"] == "a"
+        with pytest.raises(NotFound):
+            client.get(NAMESPACES, Request("short"), dict)
+    assert sim.threads() == []
 
 
 @pytest.mark.stress

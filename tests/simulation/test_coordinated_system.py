@@ -17,6 +17,7 @@ from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.decision import Held, Sighting, Step, decide_coordinated
 from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind
+from controllers.election import step
 from controllers.election.step import Lease
 
 WEATHERS = tuple(PROFILES)
@@ -76,8 +77,8 @@ def test_an_election_that_believes_wall_clocks_is_found(monkeypatch: pytest.Monk
 
 def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def stubborn(seen: Sighting, identity: str, held: Held | None, now: float) -> Step:
-        step = decide_coordinated(seen, identity, held, now)
-        return Step.RENEW if step is Step.YIELD else step
+        decided = decide_coordinated(seen, identity, held, now)
+        return Step.RENEW if decided is Step.YIELD else decided
 
     monkeypatch.setattr(elector, "decide_coordinated", stubborn)
 
@@ -88,7 +89,9 @@ def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatc
     assert "converges" in found
 
 
-def test_a_candidate_that_answers_by_its_own_clock_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("heard", [pytest.param(step.HEARD, id="seen"), pytest.param(0.0, id="read")])
+def test_candidates_that_answer_by_their_own_clocks_are_seen_to(heard: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of others do: an election that believed their stamps alone would be found."""
     write = LeaseCandidate._write
 
     def by_its_own(self: LeaseCandidate, renewed: datetime) -> None:
@@ -96,10 +99,11 @@ def test_a_candidate_that_answers_by_its_own_clock_is_found(monkeypatch: pytest.
         write(self, host.now())
 
     monkeypatch.setattr(LeaseCandidate, "_write", by_its_own)
+    monkeypatch.setattr(step, "HEARD", heard)
     behind = tuple(Fault(Kind.JUMP, name, 5.0, -7200.0) for name in coordinated_run.CANDIDATES)
     found = [run(1, script=(*behind, *all_but(name)), seconds=130.0).invariant for name in coordinated_run.CANDIDATES]
 
-    assert {*found} & {"converges", "a leader within the bound"}
+    assert bool({*found} & {"converges", "a leader within the bound"}) is (heard == 0.0)
 
 
 @pytest.mark.parametrize("name", coordinated_run.CANDIDATES)
