@@ -19,7 +19,8 @@ from controller_runtime.testing import simulate
 from controllers.command import cli
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# `coordinated` is played by tests/examples/test_coordinated.py, with fewer replicas.
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "coordinated")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "config").rglob("*.md")])
 BLOCK = re.compile(r"<!-- example: (\S+) -->\n```python\n(.*?)```\n", re.DOTALL)
 

@@ -185,9 +185,8 @@ class LeaderElector:
             self._act()
 
     def _look(self) -> None:
-        record: LeaseRecord | None
         try:
-            record = self.lock.read(self._deadline())
+            record: LeaseRecord | None = self.lock.read(self._deadline())
         except NotFound:
             record = None
         self._note(record)
@@ -249,6 +248,7 @@ class LeaderElector:
         if term.is_over():
             raise self._lost("the deadline passed before it could be given back")
         self._term = None
+        log.info("leads no more", lease=self.lock, identity=self.identity)
         deadline = self._host.monotonic() + self._config.retry_period  # a stop does not wait long for a silent server
         if self.candidate is not None:  # before, or we would be elected again
             self.candidate.withdraw(deadline)

@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.stress
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_the_oldest_leads_and_an_upgrade_hands_leadership_over(capsys: pytest.CaptureFixture[str]) -> None:
     led = example.play(["1.36.0", "1.35.0"], "1.37.0")
 
