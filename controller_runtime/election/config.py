@@ -76,7 +76,9 @@ class LeaderElectionConfig:
 
     A leader stops by itself `renew_deadline` after it sent its last successful renewal;
     the others wait `lease_duration` after they saw it. So there is never more than one, as
-    long as no clock runs faster than another by more than the ratio of the two.
+    long as no clock runs faster than another by more than the ratio of the two. Another leads
+    `retry_period` after a lease was given back, and `lease_duration` and `retry_period` after
+    a leader was killed, at the latest, but for the few requests that it takes.
 
     Attributes:
         name: Of the Lease.
@@ -86,7 +88,8 @@ class LeaderElectionConfig:
         lease_duration: Whole seconds that others leave a lease alone after it changed.
         renew_deadline: Seconds that a leader may go on without a successful renewal.
         retry_period: Seconds between two renewals, and at most between two looks of the others.
-        jitter: How many times as often the others look, at most, so that they do not look together.
+        jitter: How many times as often the others look, at most, so that they do not look
+            together. In client-go it makes them look less often, and another leads later.
         release_on_stop: Give the lease back when stopped as asked, so that the next
             leader need not wait.
         labels: Put on the Lease, beside those it has.

@@ -39,7 +39,7 @@ def test_a_stopped_leader_blanks_its_lease_after_a_fresh_look(bench: Bench) -> N
     assert bench.spec["leaseTransitions"] == 0
     assert not a.elector.is_leader()
     assert a.elector.term is None
-    bench.sim.advance(4.4)
+    bench.sim.advance(2.0)
     assert b.elector.is_leader()
     assert bench.spec["leaseTransitions"] == 1
 

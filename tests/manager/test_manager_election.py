@@ -168,7 +168,7 @@ def test_the_lease_is_given_back_when_the_work_has_ended(house: House) -> None:
 
     assert a.log[-1] == "done"
     assert house.holder in ("", "b")
-    house.sim.advance(4.4)
+    house.sim.advance(2.0)
     assert b.leads
     assert a.outcome.failure is None
 
