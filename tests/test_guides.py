@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.metrics_core import Metric
@@ -26,6 +29,7 @@ from controller_runtime.controller.reconciler import Reconciler, Result
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager import health, serving
+from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.manager.program import CANCEL_GRACE
@@ -80,6 +84,20 @@ def test_the_code_of_the_client_guide_runs(tmp_path: Path) -> None:
 
     assert (outcome.returncode, outcome.stderr) == (0, "")
     assert CLIENT.count("```python") == 7
+
+
+@pytest.mark.parametrize("guide", ["coordinated-leader-election", "heartbeat", "node-agent", "operations"])
+def test_the_code_that_a_guide_only_shows_names_what_there_is(guide: str) -> None:
+    tree = ast.parse(code_of((DOCS / f"{guide}.md").read_text(encoding="utf-8")))
+    imports: list[ast.stmt] = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    names: dict[str, Any] = {"Endpoints": Endpoints}
+
+    exec(compile(ast.Module(imports, []), guide, "exec"), names)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in names]
+
+    assert calls
+    for call in calls:
+        inspect.signature(names[ast.unparse(call.func)]).bind(*call.args, **{str(k.arg): k for k in call.keywords})
 
 
 def test_the_client_guide_names_the_verbs_there_are() -> None:

@@ -20,7 +20,7 @@ Mutate = Callable[[dict[str, Any]], None]
 
 
 class Change(enum.Enum):
-    """What was written."""
+    """What `create_or_patch` wrote."""
 
     UNCHANGED = "unchanged"
     CREATED = "created"

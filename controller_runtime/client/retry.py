@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class ConflictRetry(enum.Enum):
-    """How often, and how far apart; the numbers are client-go's."""
+    """How often `retry_on_conflict` tries, and how far apart; the numbers are client-go's."""
 
     QUICK = 5, Backoff(initial=0.01, factor=1.0, cap=0.01, jitter=0.1)
     """5 tries, 10 ms apart: for an object that others seldom write."""

@@ -66,7 +66,10 @@ class Thread(Protocol):
 
 
 class Clock(Protocol):
-    """All that a reconciler may hold."""
+    """What time it is, in two ways: all of a `Host` that a reconciler may hold.
+
+    Threads: any.
+    """
 
     def now(self) -> datetime:
         """Aware UTC, for what is written to the API; it may jump either way, so never decide on it."""
@@ -76,7 +79,13 @@ class Clock(Protocol):
 
 
 class Host(Clock, Protocol):
-    """All that a loop may hold: what the program runs on."""
+    """What a program runs on: time, waiting, locks, threads and chance, for whoever loops.
+
+    `SystemHost` is the real machine; a simulation's hosts keep the same contract under virtual time.
+    Nobody else sleeps, reads a clock, makes a lock or a thread, or draws by chance.
+
+    Threads: any, for every method.
+    """
 
     name: str
     """Unique in the system; the seed of identities."""
