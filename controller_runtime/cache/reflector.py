@@ -30,7 +30,7 @@ SLACK = 10.0
 """Seconds after the end that was asked for when a stream that goes on counts as dead."""
 
 TOO_SHORT = 1.0
-"""A watch that ends sooner, in seconds, without having said anything new has failed."""
+"""A watch that ends sooner, in seconds, without having said anything new has failed. No two begin sooner than that."""
 
 
 class Sink(Protocol):
@@ -160,6 +160,7 @@ class Reflector:
         if self._version == before and ended - began < TOO_SHORT:
             raise ControllerRuntimeError(f"{self._source}: the watch ended at once, without saying anything new")
         self._worked_until(ended)
+        stop.wait(max(0.0, began + TOO_SHORT - ended))  # so that one which ends after each event is taken up in peace
 
     def _taken_up(self) -> None:
         if not self._is_doubtful:
@@ -227,7 +228,9 @@ class Reflector:
         self.last_error = str(error)
         self.failed_at = self._host.monotonic()
         failed, failure = self.state, classify(error)
-        self._is_doubtful |= self._watching_since is not None and failure is not Failure.BUSY
+        if self._watching_since is not None:
+            stood = self.failed_at - self._watching_since
+            self._is_doubtful |= failure is not Failure.BUSY or stood < TOO_SHORT
         self._worked_until(self.heard_at if is_silence else self.failed_at)
         self.state, wait, most_recent = recovery(
             failed,

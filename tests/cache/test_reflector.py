@@ -240,6 +240,7 @@ def test_watch_events_change_the_store_and_a_foreign_object_is_ignored(scene: Ma
         line("ADDED", node("baz", 32)),
     ]
     s = scene(watched(line("ADDED", node("foo", 1)), SYNCED, *events, End()))
+    s.sim.advance(1.0)
 
     assert s.held == {"bar": "55", "baz": "32"}
     assert s.server.questions == ["stream 0", "watch 32"]
@@ -309,12 +310,12 @@ def test_watch_that_ends_is_resumed_at_the_last_version(scene: Make, end: Cut | 
 def test_watch_that_ends_at_once_without_a_word_counts_as_an_error(
     scene: Make, steps: list[bytes | End | Pause], waits: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A very short watch is an error if nothing new arrived within a second, and a clean end otherwise."""
+    """A very short watch is an error if nothing new arrived within a second; else the next begins after that second."""
     s = scene(watched(SYNCED, End()), watched(*steps))
     s.sim.advance(30.0)
 
     first, second = s.server.times[1:]
-    assert (second - first >= 0.8) == (waits or isinstance(steps[0], Pause))
+    assert second - first >= 0.8 if waits else second - first == pytest.approx(1.0)
     assert bool(caplog.records) == waits
 
 
@@ -409,6 +410,7 @@ def test_server_may_ask_for_a_longer_delay(scene: Make) -> None:
 def test_watches_ask_for_an_end_in_five_to_ten_minutes(scene: Make) -> None:
     """The seconds asked for are random between five and ten minutes."""
     s = scene(watched(SYNCED, End()), *(watched(bookmark_line(version), End()) for version in range(6, 56)))
+    s.sim.advance(60.0)
 
     asked = [int(query["timeoutSeconds"]) for query in s.server.asked]
     assert len(asked) > 50

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that does the same wrong thing for ever: how often it is asked, what is kept, and what readiness says."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+
+import pytest
+from nodes import bookmark_line, error_line, line, node
+from scripted import Act, Answer, Cut, End, Pause, Refused, ScriptedServer, Watched, failure, page, watched
+
+from controller_runtime.api.resources import NODES
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.cache.informers import Informers
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
+from controller_runtime.manager.health import problem_of
+from controller_runtime.testing.simulation import Simulation
+
+HALF_AN_HOUR = 1800.0
+Behaviour = Callable[[str, int], Act]
+"""What a request (`list`, `stream` or `watch`) meets; the number of requests before it is the version to use."""
+
+
+class WrongServer(ScriptedServer):
+    """Answers every request by one rule."""
+
+    def __init__(self, host: Host, behaviour: Behaviour) -> None:
+        super().__init__(host)
+        self._behaviour = behaviour
+
+    def _next(self, request: HTTPRequest, over: Act) -> Answer | Watched:
+        query = dict(request.query)
+        kind = "stream" if "sendInitialEvents" in query else "watch" if "watch" in query else "list"
+        self.then(self._behaviour(kind, 10 + len(self.asked)))
+        return super()._next(request, over)
+
+
+def most_in_a_minute(times: Sequence[float]) -> int:
+    return max(bisect_left(times, start + 60.0) - index for index, start in enumerate(times))
+
+
+class Program:
+    """An informer at work on it."""
+
+    def __init__(self, sim: Simulation, behaviour: Behaviour) -> None:
+        self.host = sim.host("r0")
+        self.server = WrongServer(self.host, behaviour)
+        informers, stop = Informers(self.host, self.server), Stop(self.host)
+        self.informer = informers.of(NODES)
+        informers.start(stop)
+        sim.check_end(lambda: stop.set() or sim.settle())  # type: ignore[arg-type]
+
+    @property
+    def problem(self) -> str:
+        return problem_of(self.informer, self.host)
+
+
+def listing(watch: Callable[[int], Act]) -> Behaviour:
+    """Lists work, watches do not, lists by stream there are not."""
+
+    def behave(kind: str, version: int) -> Act:
+        match kind:
+            case "list":
+                return page(version, node("a", version))
+            case "stream":
+                return failure(422, "Invalid", "sendInitialEvents is forbidden")
+        return watch(version)
+
+    return behave
+
+
+def streaming(*after: bytes | Pause | Cut | End) -> Behaviour:
+    """Every request is a good streamed list, which then goes on like this."""
+    return lambda kind, version: watched(
+        line("ADDED", node("a", version)), bookmark_line(version, ends_initial="true"), *after
+    )
+
+
+def said(version: int, *steps: bytes | Pause | Cut | End) -> Act:
+    return watched(line("MODIFIED", node("a", version)), *steps)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "most", "is_well"),
+    [
+        pytest.param(listing(lambda v: watched(End())), 10, True, id="closes watches at once, so it is listed"),
+        pytest.param(listing(lambda v: watched(Cut())), 8, False, id="cuts watches at once"),
+        pytest.param(listing(lambda v: said(v, End())), 61, True, id="closes watches after one event"),
+        pytest.param(listing(lambda v: said(v, Cut())), 8, True, id="cuts watches after one event"),
+        pytest.param(listing(lambda v: watched(bookmark_line(v), End())), 61, True, id="closes after a bookmark"),
+        pytest.param(listing(lambda v: failure(410, "Expired")), 12, True, id="a storm of 410"),
+        pytest.param(listing(lambda v: watched(error_line(410, "Expired"))), 12, True, id="a storm of 410 as events"),
+        pytest.param(streaming(error_line(410, "Expired")), 8, True, id="a storm of 410 after streamed lists"),
+        pytest.param(streaming(End()), 61, True, id="closes streamed lists at once"),
+        pytest.param(listing(lambda v: failure(429, "TooManyRequests", retry_after=1)), 8, False, id="always busy"),
+        pytest.param(listing(lambda v: watched()), 3, False, id="half-open after each list"),
+        pytest.param(lambda kind, v: Refused(), 8, False, id="nobody there"),
+        pytest.param(lambda kind, v: watched() if kind != "list" else Refused(), 8, False, id="streams are silent"),
+    ],
+)
+def test_a_server_that_goes_wrong_for_ever_is_asked_seldom_and_told_of(
+    behaviour: Behaviour, most: int, is_well: bool, sim: Simulation
+) -> None:
+    p = Program(sim, behaviour)
+
+    sim.advance(HALF_AN_HOUR)
+
+    times = p.server.times
+    assert most_in_a_minute(times) <= 63
+    assert most_in_a_minute([time for time in times if time > times[0] + 600.0]) <= most
+    assert (p.problem == "") == is_well, p.problem
+    assert len(p.informer.store) <= 1
