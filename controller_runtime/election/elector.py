@@ -108,10 +108,7 @@ class LeaderElector:
 
     @property
     def stop_timeout(self) -> float:
-        """Seconds that `run` should get once its stop is set: a renewal in flight, then the release.
-
-        A server that takes longer is not worth the wait: then the lease expires.
-        """
+        """Seconds that `run` should get once its stop is set: a renewal in flight, then the release; or it expires."""
         return 2 * self._config.retry_period
 
     def is_leader(self) -> bool:
@@ -210,7 +207,8 @@ class LeaderElector:
             case Step.YIELD:
                 self._yield(seen.preferred)
             case Step.LOST:
-                raise self._lost(self.last_error or f"it is held by {self.leader or 'nobody'}")
+                why = f"it is held by {self.leader or 'nobody'}" if self.is_leader() else "its deadline has passed"
+                raise self._lost(self.last_error or why)
 
     def _begin(self, write: Write, transitions: int) -> None:
         """Become the leader; from then on what the lease says is ours."""

@@ -146,6 +146,7 @@ def test_a_leadership_that_lapsed_stays_lost_though_the_renewal_succeeds(bench: 
     bench.sim.advance(30.0)
 
     assert isinstance(a.outcome.failure, LeadershipLost)
+    assert str(a.outcome.failure) == "lease default/program is lost: its deadline has passed"
     assert not a.elector.is_leader()
     assert bench.spec["holderIdentity"] == "a"
 
