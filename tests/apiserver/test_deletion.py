@@ -235,3 +235,19 @@ def test_two_may_delete_one_collection_at_once(seed: int) -> None:
 
 def test_namespaces_are_deleted_one_by_one_only(ask: Asking) -> None:
     assert ask("DELETE", NAMESPACES)[0] == 405
+
+
+@pytest.mark.parametrize(
+    ("path", "obj", "told"),
+    [
+        pytest.param(PODS, pod("x"), ["MODIFIED", "DELETED"], id="a pod is marked first"),
+        pytest.param(LEASES, lease("x"), ["DELETED"], id="a lease is not"),
+    ],
+)
+def test_what_watchers_are_told_of_a_deletion_at_once(path: str, obj: Any, told: list[str], ask: Asking) -> None:
+    made = ask.ok("POST", path, obj)
+    watch = ask.watch(path, resourceVersion=version(made))
+
+    ask.ok("DELETE", f"{path}/x")
+
+    assert [event["type"] for event in events(watch)] == told

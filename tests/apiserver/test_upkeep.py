@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
 import pytest
 from asking import LEASES, NODES, Asking, lease, node
@@ -16,9 +17,9 @@ from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.upkeep.garbage import GarbageCollector
 from controller_runtime.apiserver.upkeep.inside import Inside
 from controller_runtime.apiserver.upkeep.ownership import Item
-from controller_runtime.apiserver.upkeep.upkeep import PACE, Upkeep
+from controller_runtime.apiserver.upkeep.upkeep import PACE, RETRY_AFTER, Upkeep
 from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.testing.simulation import Simulation
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 CONFIG_MAP = KINDS.find("", "v1", "configmaps")
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -226,3 +227,47 @@ def test_it_runs_until_it_is_stopped_and_sees_what_happens_meanwhile(sim: Simula
 
     assert left == []
     assert thread.join_until(None)
+
+
+class Failing:
+    """A server that fails `times` times, and the instants at which it was asked."""
+
+    def __init__(self, ask: Asking, host: SimulatedHost, times: int) -> None:
+        self.storage, self.host = ask.server.storage, host
+        self.ask, self.left = ask, times
+        self.asked_at: list[float] = []
+
+    def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
+        self.asked_at.append(self.host.monotonic())
+        self.left -= 1
+        return HTTPResponse(500, {}, b"") if self.left >= 0 else self.ask.server.handle(request, on_ready)
+
+
+def test_what_fails_is_tried_again_a_second_later(sim: Simulation, ask: Asking) -> None:
+    host = sim.host("upkeep")
+    stop, server = Stop(host), Failing(ask, host, 2)
+    top = ask.ok("POST", MAPS, owned("top"))
+    ask.ok("POST", MAPS, owned("child", owner(top)))
+    ask.ok("DELETE", f"{MAPS}/top")
+    upkeep = Upkeep(host, cast(APIServer, server))
+
+    thread = spawn(host, stop, "upkeep", lambda: upkeep.run(stop))
+    sim.advance(10.0)
+    stop.set()
+
+    gaps = [later - sooner for sooner, later in pairwise(server.asked_at)]
+    assert gaps == pytest.approx([RETRY_AFTER + PACE] * 2)
+    assert names(ask) == []
+    assert thread.join_until(None)
+
+
+def test_an_object_whose_owners_are_all_there_is_not_written(sim: Simulation, ask: Asking) -> None:
+    top = ask.ok("POST", MAPS, owned("top"))
+    ask.ok("POST", MAPS, owned("child", owner(top)))
+    server = Failing(ask, sim.host("upkeep"), 0)
+    collector = GarbageCollector(ask.server.storage, Inside(server, "test"))
+    assert CONFIG_MAP is not None
+
+    assert collector.look(Item(CONFIG_MAP, "default/child"))
+
+    assert server.asked_at == []

@@ -188,3 +188,20 @@ def test_a_transform_is_for_its_own_resource(sim: Simulation) -> None:
 
     assert informers.of(LEASES).reflector._transform is None
     assert informers.of(NODES, label_selector="a=b").reflector._transform is SUFFIX
+
+
+def test_a_deletion_counts_although_the_transform_cannot_read_its_last_state(sim: Simulation) -> None:
+    def picky(raw: bytes) -> bytes:
+        if b"odd" in raw:
+            raise DecodeError("too odd")
+        return raw
+
+    gone = node("a", 3, seen="odd")
+    p = Program(sim, picky, watched(line("ADDED", node("a", 1)), SYNCED, Pause(1.0), line("DELETED", gone)))
+    assert p.lister.requests() == [Request("a")]
+
+    sim.advance(2.0)
+
+    assert p.lister.requests() == []
+    assert p.informer.reflector.skipped == 0
+    p.end()

@@ -99,3 +99,10 @@ def test_a_side_that_cannot_be_read_leaves_the_other_one(broken_first: bool) -> 
     sides = (broken, pod(owner("a"))) if broken_first else (pod(owner("a")), broken)
 
     assert list(enqueue_owner(REPLICA_SETS)(Delta(*sides))) == [Request("a", "ns")]
+
+
+def test_the_core_group_is_written_without_a_slash() -> None:
+    nodes = enqueue_owner(NODES)
+
+    assert list(nodes(Delta(None, pod(owner("n", kind="Node", api_version="v1"))))) == [Request("n")]
+    assert list(nodes(Delta(None, pod(owner("n", kind="Node", api_version="/v1"))))) == []

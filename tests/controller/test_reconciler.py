@@ -36,3 +36,7 @@ def test_results_that_make_no_sense_are_refused(requeue_after: float, jitter: fl
 def test_a_reconciler_must_reconcile() -> None:
     with pytest.raises(TypeError, match="abstract"):
         Reconciler()  # type: ignore[abstract]
+
+
+def test_without_a_next_look_there_is_no_delay() -> None:
+    assert Result().delay(random.Random(0)) == 0.0

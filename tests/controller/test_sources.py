@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterable
 from functools import partial
 
@@ -16,6 +17,7 @@ from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Result
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.log import fields_of
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
@@ -164,6 +166,35 @@ def test_a_channel_has_one_controller(bench: Bench) -> None:
         Controller("two", Noting()).receive(channel)
     with pytest.raises(ValueError, match="at least 1"):
         Channel(bench.host, capacity=0)
+
+
+def test_a_channel_of_one_keeps_one(bench: Bench) -> None:
+    channel = Channel(bench.host, capacity=1)
+
+    assert [channel.push(Request(name)) for name in ("a", "b")] == [True, False]
+
+
+def test_a_period_may_be_a_part_of_a_second(bench: Bench) -> None:
+    noting = Noting()
+    bench.start(Controller("notes", noting).every(0.5, everything, jitter=0.0))
+
+    bench.sim.advance(1.75)
+
+    assert len(noting.seen) == 4
+
+
+def test_a_reconcile_is_told_what_has_become_of_its_object(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.create("a")
+    with caplog.at_level(logging.DEBUG):
+        bench.start(Controller("notes", Noting()).watch(NODES))
+        for act in (lambda: bench.create("b"), lambda: bench.annotate("b", "x")):
+            act()
+            bench.sim.settle()
+        bench.client.delete(NODES, Request("b"))
+        bench.sim.settle()
+
+    causes = [fields_of(record)["causes"] for record in caplog.records if record.getMessage() == "reconciled"]
+    assert causes == ["nodes listed", "nodes added", "nodes changed", "nodes deleted"]
 
 
 @pytest.mark.parametrize("seed", range(10))

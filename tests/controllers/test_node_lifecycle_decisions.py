@@ -180,7 +180,7 @@ def test_old_labels_are_only_written_where_they_differ() -> None:
     assert missing_labels(found) == {"beta.kubernetes.io/arch": "arm64"}
 
 
-@pytest.mark.parametrize("graces", [(0.0, 60.0), (50.0, -1.0)])
+@pytest.mark.parametrize("graces", [(0.0, 60.0), (50.0, 0.0), (50.0, -1.0)])
 def test_a_grace_must_be_positive(graces: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="must be positive"):
         Graces(*graces)

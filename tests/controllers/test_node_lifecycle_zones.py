@@ -49,6 +49,13 @@ def test_a_policy_that_makes_no_sense_is_refused(bad: dict[str, float]) -> None:
         ZonePolicy(**bad)  # type: ignore[arg-type]
 
 
+def test_a_policy_may_evict_nobody_at_all() -> None:
+    policy = ZonePolicy(rate=0.0, secondary_rate=0.0, large=0, threshold=0.0)
+
+    assert [policy.rate_of(state, 1) for state in ZoneState] == [0.0] * len(ZoneState)
+    assert policy.state(1, 3) is ZoneState.PARTIAL
+
+
 def served(turns: Turns, now: float) -> list[str]:
     """Who gets a turn at `now`, if all ask."""
     found = [name for name in turns.waiting if turns.ask(name, now) == 0.0]

@@ -42,3 +42,13 @@ def test_cumulative_counts_are_what_a_look_at_all_values_would_give(observed: li
     assert histogram.count == len(observed)
     # Not `sum`, which adds more exactly from Python 3.12 on.
     assert histogram.total == functools.reduce(operator.add, observed, 0.0)
+
+
+def test_a_copy_has_all_that_was_seen_and_sees_nothing_more() -> None:
+    histogram = Histogram([1.0])
+    histogram.observe(0.5)
+
+    copy = histogram.copy()
+    histogram.observe(2.0)
+
+    assert (copy.count, copy.total, copy.cumulative()) == (1, 0.5, [1, 1])
