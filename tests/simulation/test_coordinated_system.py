@@ -12,12 +12,14 @@ import coordinated_run
 import pytest
 from coordinated_run import run
 
+from controller_runtime.api.objects import Request
 from controller_runtime.core.host import Host
 from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.decision import Held, Sighting, Step, decide_coordinated
 from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind
 from controllers.election import step
+from controllers.election.lease_candidate_election import LeaseCandidateElection
 from controllers.election.step import Lease
 
 WEATHERS = tuple(PROFILES)
@@ -73,6 +75,31 @@ def test_an_election_that_believes_wall_clocks_is_found(monkeypatch: pytest.Monk
     found = (run(seed, script=(*BEHIND, *STANDSTILLS), seconds=100.0).invariant for seed in range(30))
 
     assert "one leader at most" in found
+
+
+LATE = tuple(
+    Fault(Kind.SLOW_REPLY, name, call, seconds)
+    for names, seconds in [(coordinated_run.ELECTORS, 12.0), (coordinated_run.CANDIDATES, 17.0)]
+    for name in names
+    for call in range(2)
+)
+"""All watches are late, and stay so: by more than an answer takes."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_is_elected_though_all_watches_are_late(seed: int) -> None:
+    assert run(seed, script=LATE, seconds=260.0).message == ""
+
+
+def test_an_election_that_believes_its_cache_and_stamps_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cached(self: LeaseCandidateElection, request: Request) -> object:
+        candidates = self.candidates.list(request.namespace)
+        return self.leases.get(request), {view.metadata.name: view for view in candidates if view.lease == request}
+
+    monkeypatch.setattr(step, "HEARD", 0.0)
+    monkeypatch.setattr(LeaseCandidateElection, "_live", cached)
+
+    assert run(0, script=LATE, seconds=260.0).invariant == "converges"
 
 
 def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
