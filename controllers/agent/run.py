@@ -123,6 +123,8 @@ def run_agent(options: AgentOptions) -> None:
             server = stack.enter_context(APIServerProcess(host))
             kubeconfig = server.kubeconfig
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
+        if (duration := options.duration) is not None:
+            spawn(host, stop, "duration", lambda: None if stop.wait(duration) else stop.set())
         manager = Manager.from_kubeconfig(kubeconfig, options.context, grace=max(GRACE, settings.shutdown_grace))
         await_server(manager, stop, lambda: None if options.take_over else refuse_anothers_node(manager, settings.name))
         resolver = Resolver(host, settings.name)
@@ -131,8 +133,6 @@ def run_agent(options: AgentOptions) -> None:
             log.warning("this system does not tell all of a machine", unknown=", ".join(unknown))
         add_node_agent(manager, observer, settings)
         signals.report = lambda: report(manager)
-        if (duration := options.duration) is not None:
-            spawn(host, stop, "duration", lambda: None if stop.wait(duration) else stop.set())
         manager.run(stop)
     log.info("stopped")
 
