@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from kubectl import Kubectl
+from processes import read_until, running
 
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import LEASES, NODES
@@ -34,27 +35,6 @@ NAME = "this-machine"
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "controllers", "agent", "--node-name", NAME, *arguments]
-
-
-@contextlib.contextmanager
-def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def read_until(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
-    """Read lines until one matches; the test's own timeout bounds the wait."""
-    assert process.stderr is not None
-    said = []
-    for line in process.stderr:
-        said.append(line)
-        if match := re.search(pattern, line):
-            return match
-    raise AssertionError(f"it ended without {pattern!r}: {''.join(said)}")
 
 
 def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> str:
@@ -104,7 +84,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminate"])
 def test_it_runs_on_a_server_of_its_own_and_a_signal_ends_both(number: signal.Signals) -> None:
-    with running("--embedded") as process:
+    with running(command("--embedded")) as process:
         server = int(read_until(process, r"server is ready pid=(\d+)")[1])
         read_until(process, "node is registered")
 
@@ -116,7 +96,7 @@ def test_it_runs_on_a_server_of_its_own_and_a_signal_ends_both(number: signal.Si
 
 
 def test_its_numbers_are_those_of_this_machine(cluster: Cluster) -> None:
-    with running(cluster.option) as process:
+    with running(command(cluster.option)) as process:
         read_until(process, "node is registered")
         status = cluster.node()["status"]
         end(process)
@@ -139,7 +119,7 @@ def test_its_numbers_are_those_of_this_machine(cluster: Cluster) -> None:
 
 
 def test_a_threshold_on_the_command_line_provokes_pressure(cluster: Cluster) -> None:
-    with running(cluster.option, "--eviction-hard", "memory.available<100%") as process:
+    with running(command(cluster.option, "--eviction-hard", "memory.available<100%")) as process:
         read_until(process, "node is registered")
         conditions = cluster.conditions()
         end(process)
@@ -157,7 +137,7 @@ def test_kubectl_describes_it_like_any_node(cluster: Cluster, tmp_path: Path) ->
     kubectl = Kubectl(tmp_path, Path(cluster.option.partition("=")[2]))
     taint = {"key": "dedicated", "value": "test", "effect": "NoSchedule"}
     cluster.client.create(NODES, {"metadata": {"name": NAME}, "spec": {"taints": [taint]}})
-    with running(cluster.option) as process:
+    with running(command(cluster.option)) as process:
         read_until(process, "node is registered")
         eventually(cluster.manager, LEASES, lambda: cluster.client.list(LEASES, NAMESPACE), timeout=120.0)
         cluster.await_status("Ready", "True")
@@ -184,7 +164,7 @@ def test_kubectl_describes_it_like_any_node(cluster: Cluster, tmp_path: Path) ->
 
 def test_a_killed_agent_leaves_node_and_lease_and_the_next_one_goes_on(cluster: Cluster) -> None:
     cluster.client.create(NODES, {"metadata": {"name": NAME}})  # that somebody else made
-    with running(cluster.option) as process:
+    with running(command(cluster.option)) as process:
         read_until(process, "node is registered")
         eventually(cluster.manager, LEASES, lambda: cluster.client.list(LEASES, NAMESPACE), timeout=120.0)
         cluster.await_status("Ready", "True")
@@ -193,7 +173,7 @@ def test_a_killed_agent_leaves_node_and_lease_and_the_next_one_goes_on(cluster: 
     node = cluster.node()
     (lease,) = cluster.client.list(LEASES, NAMESPACE, view=dict)
 
-    with running(cluster.option) as process:
+    with running(command(cluster.option)) as process:
         read_until(process, "node is registered")
         end(process)
 
@@ -205,7 +185,7 @@ def test_a_killed_agent_leaves_node_and_lease_and_the_next_one_goes_on(cluster: 
 
 
 def test_asked_to_stop_with_a_grace_it_says_that_the_node_goes(cluster: Cluster) -> None:
-    with running(cluster.option, "--shutdown-grace-period", "10") as process:
+    with running(command(cluster.option, "--shutdown-grace-period", "10")) as process:
         read_until(process, "node is registered")
         end(process)
 
@@ -219,14 +199,14 @@ def test_asked_to_stop_with_a_grace_it_says_that_the_node_goes(cluster: Cluster)
 
 def test_a_node_that_is_deleted_under_it_comes_back_with_the_next_start(cluster: Cluster) -> None:
     often = ("--node-status-update-frequency", "0.2")
-    with running(cluster.option, *often) as process:
+    with running(command(cluster.option, *often)) as process:
         read_until(process, "node is registered")
         cluster.client.delete(NODES, Request(NAME))
         read_until(process, "WARNING .*status cannot be posted.*not found")
         end(process)
     assert cluster.client.list(NODES, view=dict) == []
 
-    with running(cluster.option) as process:
+    with running(command(cluster.option)) as process:
         read_until(process, "node is registered")
         end(process)
     assert cluster.conditions()["Ready"]["status"] == "True"
@@ -240,7 +220,7 @@ def test_a_server_that_comes_later_is_waited_for(tmp_path: Path) -> None:
     with APIServerProcess(SystemHost(), *kept) as server:
         shutil.copy(server.kubeconfig, kubeconfig)
 
-    with running(f"--kubeconfig={kubeconfig}") as process:
+    with running(command(f"--kubeconfig={kubeconfig}")) as process:
         read_until(process, "WARNING waiting for the API server .*refused")
         with APIServerProcess(SystemHost(), *kept):
             read_until(process, "INFO +the API server answers")
@@ -252,7 +232,7 @@ def test_whoever_waits_for_a_server_can_be_stopped(tmp_path: Path) -> None:
     with APIServerProcess(SystemHost()) as server:
         kubeconfig = shutil.copy(server.kubeconfig, tmp_path / "kubeconfig")
 
-    with running(f"--kubeconfig={kubeconfig}") as process:
+    with running(command(f"--kubeconfig={kubeconfig}")) as process:
         read_until(process, "waiting for the API server")
         rest = end(process, signal.SIGINT)
 
@@ -267,7 +247,7 @@ def test_a_server_that_goes_and_comes_back_is_served_again(tmp_path: Path) -> No
     with contextlib.ExitStack() as first:
         server = first.enter_context(APIServerProcess(SystemHost(), *kept))
         shutil.copy(server.kubeconfig, kubeconfig)
-        with running(f"--kubeconfig={kubeconfig}", "--node-status-update-frequency", "0.2") as process:
+        with running(command(f"--kubeconfig={kubeconfig}", "--node-status-update-frequency", "0.2")) as process:
             read_until(process, "node is registered")
 
             first.close()
@@ -285,7 +265,7 @@ def test_a_kubelets_node_is_not_fought_over_unless_that_is_asked_for(cluster: Cl
     cluster.client.create(NODES, {"metadata": {"name": NAME}, "status": {"nodeInfo": info}})
 
     refused = subprocess.run(command(cluster.option), capture_output=True, text=True, check=False)
-    with running(cluster.option, "--take-over") as process:
+    with running(command(cluster.option, "--take-over")) as process:
         read_until(process, "node is registered")
         cluster.await_status("Ready", "True")
         end(process)

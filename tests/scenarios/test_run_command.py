@@ -12,10 +12,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import read_until, running
 
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
@@ -34,27 +34,6 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "controllers", "run", *arguments]
 
 
-@contextlib.contextmanager
-def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def read_until(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
-    """Read lines until one matches; the test's own timeout bounds the wait."""
-    assert process.stderr is not None
-    said = []
-    for line in process.stderr:
-        said.append(line)
-        if match := re.search(pattern, line):
-            return match
-    raise AssertionError(f"it ended without {pattern!r}: {''.join(said)}")
-
-
 def wait_until_gone(pid: int) -> None:
     """Wait for a process that is no child of ours; the test's own timeout bounds the wait."""
     with contextlib.suppress(ProcessLookupError):
@@ -67,7 +46,7 @@ def wait_until_gone(pid: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminate"])
 def test_120_nodes_cross_the_boundary_and_a_signal_ends_everything_well(number: signal.Signals) -> None:
-    with running("--embedded", "--hollow-nodes", "120") as process:
+    with running(command("--embedded", "--hollow-nodes", "120")) as process:
         server = int(read_until(process, r"server is ready pid=(\d+)")[1])
         read_until(process, r"crossed a size boundary nodes=101 ttl=15 was=0")
         read_until(process, r" nodes=120 .*ttl_15=120 ")
@@ -104,7 +83,7 @@ def test_with_leader_election_controllers_start_with_the_lease_and_give_it_back_
 
 
 def test_a_killed_run_leaves_no_server_behind() -> None:
-    with running("--embedded") as process:
+    with running(command("--embedded")) as process:
         server = int(read_until(process, r"server is ready pid=(\d+)")[1])
         read_until(process, "controller started")
 
@@ -114,7 +93,7 @@ def test_a_killed_run_leaves_no_server_behind() -> None:
 
 
 def test_a_server_that_dies_is_named_and_the_run_still_stops_well() -> None:
-    with running("--embedded", "--hollow-nodes", "3") as process:
+    with running(command("--embedded", "--hollow-nodes", "3")) as process:
         server = int(read_until(process, r"server is ready pid=(\d+)")[1])
         read_until(process, "hollow nodes registered")
 
@@ -128,7 +107,7 @@ def test_a_server_that_dies_is_named_and_the_run_still_stops_well() -> None:
 
 
 def test_a_silent_server_does_not_keep_it_from_stopping() -> None:
-    with running("--embedded", "--hollow-nodes", "2000") as process:
+    with running(command("--embedded", "--hollow-nodes", "2000")) as process:
         server = int(read_until(process, r"server is ready pid=(\d+)")[1])
         read_until(process, r" nodes=\d+ ")
 
@@ -144,7 +123,7 @@ def test_a_silent_server_does_not_keep_it_from_stopping() -> None:
 def test_a_server_that_is_silent_from_the_beginning_does_not_either(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         (tmp_path / "silent").write_text(KUBECONFIG % silent.getsockname()[1])
-        with running(f"--kubeconfig={tmp_path}/silent", "--controllers=node-ttl") as process:
+        with running(command(f"--kubeconfig={tmp_path}/silent", "--controllers=node-ttl")) as process:
             connection, _ = silent.accept()
 
             process.send_signal(signal.SIGINT)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands as processes, by what they say on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """Inside, the command runs; whatever happens it is gone afterwards."""
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_until(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
+    """Read lines until one matches; the test's own timeout bounds the wait."""
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if match := re.search(pattern, line):
+            return match
+    raise AssertionError(f"it ended without {pattern!r}: {''.join(said)}")
