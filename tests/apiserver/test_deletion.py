@@ -12,6 +12,7 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
 
 NAMESPACES = "/api/v1/namespaces"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 
 def test_lease_goes_at_once_and_a_status_says_so(ask: Asking) -> None:
@@ -251,3 +252,20 @@ def test_what_watchers_are_told_of_a_deletion_at_once(path: str, obj: Any, told:
     ask.ok("DELETE", f"{path}/x")
 
     assert [event["type"] for event in events(watch)] == told
+
+
+def test_a_deletion_that_waits_is_a_generation_of_its_own(ask: Asking) -> None:
+    made = ask.ok("POST", BUDGETS, {"metadata": {"name": "x", "finalizers": ["a/b"]}, "spec": {"maxUnavailable": 1}})
+
+    marked = ask.ok("DELETE", f"{BUDGETS}/x")
+
+    assert marked["metadata"]["generation"] == made["metadata"]["generation"] + 1
+    assert ask.ok("DELETE", f"{BUDGETS}/x")["metadata"]["generation"] == marked["metadata"]["generation"]
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system"])
+def test_only_namespaces_are_kept_for_their_names(name: str, ask: Asking) -> None:
+    ask.ok("POST", LEASES, lease(name))
+
+    assert ask("DELETE", f"{LEASES}/{name}")[0] == 200
+    assert ask("DELETE", f"{NAMESPACES}/{name}")[0] == 403

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -167,3 +169,13 @@ def test_killed_process_leaves_everything_it_acknowledged(sim: Simulation, tmp_p
     assert put - deleted - found <= last
     assert not deleted & found
     assert storage.version >= max(int(version) for _, _, version in said)
+
+
+def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
+    SQLiteJournal(tmp_path).close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "objects.sqlite")) as database:
+        database.execute("PRAGMA user_version = 7")
+
+    for _ in range(2):  # the first refusal let go of the file
+        with pytest.raises(UsageError, match="cannot be used: its format is 7, not 1"):
+            SQLiteJournal(tmp_path)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, cast
@@ -271,3 +272,19 @@ def test_an_object_whose_owners_are_all_there_is_not_written(sim: Simulation, as
     assert collector.look(Item(CONFIG_MAP, "default/child"))
 
     assert server.asked_at == []
+
+
+def test_upkeep_of_a_guarded_server_shows_its_token(sim: Simulation) -> None:
+    server = APIServer(sim.host("guarded"), token="secret")
+    assert CONFIG_MAP is not None
+    headers = {"authorization": "Bearer secret", "content-type": "application/json"}
+    orphan = owned("child", {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u"})
+    made = server.handle(HTTPRequest("POST", MAPS, (), headers, json.dumps(orphan).encode()))
+    assert isinstance(made, HTTPResponse)
+    assert made.status == 201
+
+    assert Upkeep(sim.host("stranger"), server).settle()
+    assert server.storage.get(CONFIG_MAP.resource, "default/child") is not None
+    assert Upkeep(sim.host("upkeep"), server, "secret").settle()
+
+    assert server.storage.get(CONFIG_MAP.resource, "default/child") is None

@@ -56,6 +56,10 @@ def test_a_policy_may_evict_nobody_at_all() -> None:
     assert policy.state(1, 3) is ZoneState.PARTIAL
 
 
+def test_a_zone_may_count_as_disrupted_only_if_all_of_it_is() -> None:
+    assert ZonePolicy(threshold=1.0).state(1, 99) is ZoneState.NORMAL
+
+
 def served(turns: Turns, now: float) -> list[str]:
     """Who gets a turn at `now`, if all ask."""
     found = [name for name in turns.waiting if turns.ask(name, now) == 0.0]

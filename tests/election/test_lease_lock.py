@@ -39,7 +39,7 @@ def lock_of(host: Host, client: Client, **labels: str) -> LeaseLock:
 
 
 def soon(host: Host) -> float:
-    return host.monotonic() + 5.0
+    return host.monotonic() + 60.0
 
 
 def lease(client: Client) -> dict[str, Any]:

@@ -164,3 +164,23 @@ def test_shutting_down_twice_is_no_error(queue: WorkQueue[str], drain: bool) -> 
 
     with pytest.raises(ShutDown):
         queue.get()
+
+
+def test_an_item_that_fell_due_before_the_shutdown_is_handed_out(sim: Simulation, queue: WorkQueue[str]) -> None:
+    queue.add_after("due", 1.0)
+    queue.add_after("later", 3.0)
+    sim.advance(2.0)
+
+    queue.shut_down()
+
+    assert queue.get() == "due"
+    with pytest.raises(ShutDown):
+        queue.get()
+
+
+def test_draining_does_not_wait_for_what_is_not_due(
+    sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]
+) -> None:
+    queue.add_after("later", 3600.0)
+
+    assert ended(host, draining(sim, host, queue))
