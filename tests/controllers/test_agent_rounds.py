@@ -53,20 +53,23 @@ def test_the_first_round_posts_even_if_nothing_differs(sim: Simulation, bench: A
 
 
 @pytest.mark.scenario("B-09")
-@pytest.mark.parametrize("seed", range(3))
-def test_an_unchanged_status_is_posted_around_its_interval(seed: int) -> None:
+def test_an_unchanged_status_is_posted_around_its_interval() -> None:
     """The second PATCH of an unchanged status comes at the first round at or after 300 s and a delay within 150 s;
     those after it come each 300 s."""
-    with Simulation(seed) as sim:
-        bench = AgentBench(sim)
-        bench.start(1200.0)
-        times = [each.at for each in bench.asked() if each.what == "PATCH nodes/status"]
-        bench.end()
+    gaps = []
+    for seed in range(3):
+        with Simulation(seed) as sim:
+            bench = AgentBench(sim)
+            bench.start(1200.0)
+            times = [each.at for each in bench.asked() if each.what == "PATCH nodes/status"]
+            bench.end()
+        gaps.append([b - a for a, b in pairwise(times)])
 
-    first, *later = [b - a for a, b in pairwise(times)]
-    assert 150.0 <= first < 450.0 + 10.4
-    assert later
-    assert all(300.0 <= gap < 310.4 for gap in later)
+    firsts = sorted(first for first, *_ in gaps)
+    assert 150.0 <= firsts[0] <= firsts[-1] < 450.0 + 10.4
+    assert firsts[-1] - firsts[0] > 10.4, "it is drawn, and not just the round at which it falls due"
+    assert all(later for _, *later in gaps)
+    assert all(300.0 <= gap < 310.4 for _, *later in gaps for gap in later)
 
 
 @pytest.mark.scenario("B-11")
