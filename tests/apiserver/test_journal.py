@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -179,3 +180,21 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     for _ in range(2):  # the first refusal let go of the file
         with pytest.raises(UsageError, match="cannot be used: its format is 7, not 1"):
             SQLiteJournal(tmp_path)
+
+
+def test_what_a_killed_process_left_is_read_without_writing_so_that_a_full_disk_does_not_matter(
+    sim: Simulation, tmp_path: Path
+) -> None:
+    storage = Storage(sim.host("s"), journal=SQLiteJournal(tmp_path / "data"))
+    storage.commit("things", "a", None, thing("a"))
+    shutil.copytree(tmp_path / "data", tmp_path / "left")
+    storage.close()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "left").iterdir()}
+
+    journal = SQLiteJournal(tmp_path / "left")
+    _, found = journal.load()
+
+    after = {path.name: path.read_bytes() for path in (tmp_path / "left").iterdir()}
+    journal.close()
+    assert [stored.key for _, stored in found] == ["a"]
+    assert after == before

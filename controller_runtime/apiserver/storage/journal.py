@@ -99,7 +99,8 @@ class SQLiteJournal:
         (found,) = self._database.execute("PRAGMA user_version").fetchone()
         if found not in (0, _FORMAT):
             raise UsageError(f"its format is {found}, not {_FORMAT}")
-        self._database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
+        if not found:  # else nothing is written: one may read what there is when the disk is full
+            self._database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
         row = self._database.execute("SELECT version FROM reserved").fetchone()
         self._reserved = row[0] if row else 0
 
