@@ -44,7 +44,7 @@ CHURN = (
 )
 
 
-@pytest.mark.parametrize("write", range(1, 9))
+@pytest.mark.parametrize("write", [1, 2, 3, 5, 8, 13, 21, 34])
 def test_who_elects_may_die_at_any_write(write: int) -> None:
     outcome = run(3, script=CHURN, die_at_write=write, seconds=200.0)
 
