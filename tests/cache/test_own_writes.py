@@ -104,12 +104,22 @@ def status_replaced(world: World, resource: Resource[Any], request: Request) -> 
     return world.client.replace(resource, whole, subresource="status").resource_version
 
 
+def scaled(world: World, resource: Resource[Any], request: Request) -> str:
+    return world.client.patch(resource, request, {"spec": {"replicas": 3}}, subresource="scale").resource_version
+
+
+def scale_replaced(world: World, resource: Resource[Any], request: Request) -> str:
+    scale = world.client.get_subresource(resource, request, "scale")
+    return world.client.replace(resource, {**scale, "spec": {"replicas": 3}}, subresource="scale").resource_version
+
+
 @pytest.mark.scenario("RY-01")
 @pytest.mark.parametrize(
     ("resource", "write"),
     [
         *((resource, write) for resource in (NODES, LEASES) for write in (created, replaced, patched, applied)),
         *((resource, write) for resource in (NODES, DEPLOYMENTS) for write in (status_patched, status_replaced)),
+        *((DEPLOYMENTS, write) for write in (scaled, scale_replaced)),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )

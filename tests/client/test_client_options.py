@@ -16,7 +16,7 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.writing import FieldValidation
-from controller_runtime.core.errors import BadRequest, DecodeError, Invalid, NotFound
+from controller_runtime.core.errors import BadRequest, Conflict, DecodeError, Invalid, NotFound
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 DEPLOYMENTS: Resource[dict[str, Any]] = Resource("apps", "v1", "Deployment", "deployments")
@@ -76,6 +76,21 @@ def test_a_scale_is_written_under_its_own_kind(host: SimulatedHost) -> None:
     request = recorder.asked[0]
     assert (request.method, request.path) == ("PUT", "/apis/apps/v1/namespaces/default/deployments/d/scale")
     assert recorder.body == {"apiVersion": "autoscaling/v1", "kind": "Scale", **scale}
+
+
+def test_a_scale_is_read_patched_and_replaced(live: Client) -> None:
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": POD["spec"]}
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
+    made = live.create(DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec}, "default")
+
+    patched = live.patch(DEPLOYMENTS, made.request, {"spec": {"replicas": 4}}, subresource="scale")
+    scale = live.get_subresource(DEPLOYMENTS, made.request, "scale")
+    live.replace(DEPLOYMENTS, {**scale, "spec": {"replicas": 5}}, subresource="scale")
+
+    assert (scale["metadata"]["resourceVersion"], scale["spec"]) == (patched.resource_version, {"replicas": 4})
+    assert live.get(DEPLOYMENTS, made.request)["spec"]["replicas"] == 5
+    with pytest.raises(Conflict):
+        live.replace(DEPLOYMENTS, scale, subresource="scale")
 
 
 def test_a_status_is_replaced_and_nothing_else(live: Client) -> None:
