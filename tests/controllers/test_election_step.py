@@ -225,6 +225,10 @@ def test_a_strategy_of_ones_own_elects_by_its_name() -> None:
         pytest.param(60, -15, Standing.UNKNOWN, id="ahead, asked again"),
         pytest.param(-20, 60, Standing.UNKNOWN, id="asked by a controller whose clock was ahead"),
         pytest.param(10**10, None, Standing.UNKNOWN, id="centuries ahead"),
+        pytest.param(5, None, Standing.LIVES, id="5 s ahead"),
+        pytest.param(-20, 5, Standing.ASKED, id="asked by a clock 5 s ahead"),
+        pytest.param(-6, -5, Standing.SILENT, id="asked 5 s ago, no answer"),
+        pytest.param(-5, -5, Standing.SILENT, id="asked and renewed at once, 5 s ago"),
     ],
 )
 def test_what_is_known_of_a_candidate(renewed: float, pinged: float | None, expected: Standing) -> None:
