@@ -48,9 +48,9 @@ class Cluster:
         self.controller = apiserver_lease_gc(self.cluster.manager)
         self.cluster.manager.add(self.controller)
 
-    def start(self) -> None:
+    def start(self, seconds: float = 1.0) -> None:
         self.cluster.start()
-        self.sim.advance(1.0)
+        self.sim.advance(seconds)
 
     def end(self) -> None:
         self.cluster.stop()
@@ -62,8 +62,10 @@ class Cluster:
         metadata = {"name": name, "namespace": "kube-system", "labels": {IDENTITY: label}}
         self.world.create(LEASES, {"metadata": metadata, "spec": spec})
 
-    def renew(self) -> None:
-        self.world.patch(LEASES, LEASE, {"spec": {"renewTime": microtime(self.host.now())}})
+    def renew(self, age: float = 0.0) -> None:
+        """As somebody does whose request took so long."""
+        time = microtime(self.host.now() - timedelta(seconds=age))
+        self.world.patch(LEASES, LEASE, {"spec": {"renewTime": time}})
 
     def left(self) -> list[str]:
         leases: list[dict[str, Any]] = self.world.list(LEASES, "kube-system", view=dict)
@@ -147,13 +149,14 @@ def test_a_lease_that_is_renewed_is_left_alone_and_costs_no_request(sim: Simulat
 
 
 @pytest.mark.scenario("G-11")
-def test_a_renewal_that_the_cache_has_not_seen_saves_the_lease(sim: Simulation) -> None:
+@pytest.mark.parametrize("age", [pytest.param(0.0, id="just now"), pytest.param(3600.0, id="for this very instant")])
+def test_a_renewal_that_the_cache_has_not_seen_saves_the_lease(sim: Simulation, age: float) -> None:
     """Expired in the cache, but renewed on the server meanwhile: kept."""
     cluster = Cluster(sim)
     cluster.create("lease", 3601.0)
-    cluster.before["GET"] = cluster.renew
+    cluster.before["GET"] = lambda: cluster.renew(age)
 
-    cluster.start()
+    cluster.start(0.0)
 
     assert cluster.asked[0] == "GET lease"
     assert cluster.left() == ["lease"]
