@@ -16,7 +16,7 @@ from controller_runtime.client.answers import check
 from controller_runtime.client.decoding import PARTIAL, Decoding, Page, Undecodable, WatchEvent
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.client.warnings import Warnings
-from controller_runtime.core.errors import APIError
+from controller_runtime.core.errors import APIError, DecodeError
 from controller_runtime.core.host import Host
 
 ANY_VERSION = "0"
@@ -113,15 +113,18 @@ class ListWatch:
 
         Raises:
             Expired: Out of the iterator: the list began too long ago to be continued.
+            DecodeError: Out of the iterator: a page is followed by itself.
             Exception: Whatever `list` raises.
         """
         token = ""
         while True:
             page = self.list(version, continue_token=token)
             yield page
-            token = page.continue_token
+            before, token = token, page.continue_token
             if not token:
                 return
+            if token == before:  # it would be asked for ever
+                raise DecodeError(f"{self}: the list goes on where it went on before")
 
     def list(self, version: str = "", *, continue_token: str = "") -> Page:
         """One page.

@@ -96,6 +96,12 @@ def said(version: int, *steps: bytes | Pause | Cut | End) -> Act:
         pytest.param(streaming(End()), 61, True, id="closes streamed lists at once"),
         pytest.param(listing(lambda v: failure(429, "TooManyRequests", retry_after=1)), 8, False, id="always busy"),
         pytest.param(listing(lambda v: watched()), 3, False, id="half-open after each list"),
+        pytest.param(
+            lambda kind, v: page(v, node("a", v), more="token") if kind == "list" else failure(422, "Invalid"),
+            8,
+            False,
+            id="a list that never ends",
+        ),
         pytest.param(lambda kind, v: Refused(), 8, False, id="nobody there"),
         pytest.param(lambda kind, v: watched() if kind != "list" else Refused(), 8, False, id="streams are silent"),
     ],
