@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Node lifecycle and taint eviction in storms: who lives is not evicted, the dead are in time, wrong ones are found.
+
+A thousand seeds are `tox -e simulation`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import planted_lifecycle
+import pytest
+from lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
+
+from controller_runtime.testing.simulation.faults import Fault, Kind, Script, script_to_json
+from controllers.node_lifecycle import monitor, node_lifecycle
+from controllers.node_lifecycle.monitor import Monitor
+from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
+from controllers.taint_eviction import taint_eviction
+from controllers.taint_eviction.taint_eviction import TaintEviction
+
+SEEDS = 20
+
+
+@pytest.fixture(autouse=True)
+def _quietly(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL")
+
+
+def weathered(seed: int) -> str:
+    """What did not hold, and the script to see it again; empty if all did."""
+    outcome = run(seed)
+    return f"{outcome.message}\nseed {seed}, {script_to_json(outcome.script)}" if outcome.invariant else ""
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_who_renews_is_not_evicted_and_the_pods_of_the_dead_go_in_time(seed: int) -> None:
+    assert weathered(seed) == ""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_it_holds_for_a_thousand_seeds() -> None:
+    assert [failed for seed in range(SEEDS, 1000) if (failed := weathered(seed))] == []
+
+
+DEAD = NAMES[1]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(
+            (Fault(Kind.PAUSE, DEAD, 20.0, 80.0), Fault(Kind.CRASH, CONTROLLERS, 52.0, 2.0)),
+            id="the controllers are killed while a node is evicted",
+        ),
+        pytest.param((Fault(Kind.PAUSE, CONTROLLERS, 20.0, 80.0),), id="the controllers frozen for three graces"),
+        pytest.param((Fault(Kind.CRASH, SERVER, 20.0, 80.0),), id="the server away for three graces"),
+        pytest.param((Fault(Kind.CUT, KUBELETS, 20.0, 80.0),), id="all nodes cut off"),
+        pytest.param(
+            (Fault(Kind.CUT, KUBELETS, 20.0, 80.0), Fault(Kind.CUT, CONTROLLERS, 20.0, 80.0)), id="the network away"
+        ),
+        pytest.param((Fault(Kind.JUMP, KUBELETS, 40.0, -7200.0),), id="the clocks of all nodes set back"),
+        pytest.param((Fault(Kind.JUMP, CONTROLLERS, 40.0, 7200.0),), id="the controllers' clock set ahead"),
+    ],
+)
+def test_it_holds_in_kept_scripts(script: Script) -> None:
+    assert run(0, script=script).message == ""
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, *parts: tuple[Any, str, Any]) -> None:
+    for owner, name, planted in parts:
+        monkeypatch.setattr(owner, name, planted)
+
+
+ALIVE, OUTAGE, BACK, IN_TIME = (
+    "who lives is not evicted", "silence of all evicts nobody", "who is back is well", "pods of the dead go in time",
+)  # fmt: skip
+PLANTED = planted_lifecycle
+
+
+@pytest.mark.parametrize(
+    ("parts", "invariant", "seeds"),
+    [
+        pytest.param(
+            [(Monitor, "health", PLANTED.believes_clocks), (Monitor, "renewed", PLANTED.believes_clocks_again)],
+            ALIVE,
+            2,
+            id="judges by the times in leases",
+        ),
+        pytest.param([(monitor, "first_seen", PLANTED.no_fresh_grace)], ALIVE, 20, id="no fresh grace"),
+        pytest.param(
+            [(NodeLifecycle, "_asked_the_server", PLANTED.believes_its_cache)], ALIVE, 2, id="believes its cache"
+        ),
+        pytest.param([(Monitor, "_are_all_silent", PLANTED.sees_no_outage)], OUTAGE, 1, id="sees no outage"),
+        pytest.param([(node_lifecycle, "eviction", PLANTED.taints_are_for_ever)], BACK, 2, id="taints stay"),
+        pytest.param([(TaintEviction, "_live_taints", PLANTED.cached_taints)], ALIVE, 10, id="deletes by its cache"),
+        pytest.param([(taint_eviction, "leaves_at", PLANTED.counts_anew)], IN_TIME, 1, id="counts anew"),
+    ],
+)
+def test_controllers_that_are_wrong_are_found_within_so_many_seeds(
+    monkeypatch: pytest.MonkeyPatch, parts: list[tuple[Any, str, Any]], invariant: str, seeds: int
+) -> None:
+    plant(monkeypatch, *parts)
+
+    found = next((outcome.invariant for seed in range(seeds) if (outcome := run(seed)).invariant), "")
+
+    assert found == invariant
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    assert run(4) == run(4)
