@@ -26,6 +26,7 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "statefulsets.apps": {"spec": {**_WORKLOAD, "serviceName": "a"}},
     "cronjobs.batch": {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": _ONCE}}}},
     "jobs.batch": {"spec": {"template": _ONCE}},
+    "ingresses.networking.k8s.io": {"spec": {"defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}}},
     "leasecandidates.coordination.k8s.io": {
         "spec": {"leaseName": "a", "binaryVersion": "1.0.0", "emulationVersion": "1.0.0", "strategy": "example.com/a"}
     },
