@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 
@@ -38,6 +39,18 @@ def no_thread_dies_unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
     assert not died, f"threads died: {died}"
+
+
+@pytest.fixture(autouse=True)
+def logging_is_left_as_it_was() -> Iterator[None]:
+    """A command that ran in this process has set up logging, to a stream that is closed by now."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+
+    yield
+
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture
