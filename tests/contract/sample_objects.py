@@ -22,7 +22,6 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "services": {"spec": {"ports": [{"port": 80}]}},
     "daemonsets.apps": {"spec": _WORKLOAD},
     "deployments.apps": {"spec": _WORKLOAD},
-    "ingresses.networking.k8s.io": {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}},
     "replicasets.apps": {"spec": _WORKLOAD},
     "statefulsets.apps": {"spec": {**_WORKLOAD, "serviceName": "a"}},
     "cronjobs.batch": {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": _ONCE}}}},
