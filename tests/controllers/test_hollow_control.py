@@ -7,6 +7,7 @@ import contextlib
 import json
 import socket
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,10 +41,11 @@ def controlled(path: Path | None) -> Iterator[HollowControl]:
 
 
 @pytest.fixture
-def runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A runtime folder of the user's own."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path
+    with tempfile.TemporaryDirectory() as folder:  # the path of a socket has room for a hundred characters
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder)
 
 
 def test_commands_reach_the_nodes_and_answer_with_the_names(runtime: Path) -> None:
