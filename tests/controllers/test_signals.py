@@ -18,8 +18,8 @@ from controllers.command.signals import handled_signals
 host = SystemHost()
 stop = Stop(host)
 with handled_signals(host, stop) as signals:
-    print("ready", flush=True)
     signals.report = lambda: "the report"
+    print("ready", flush=True)
     stop.wait_until(None)
     print("asked to stop", flush=True)
     if {stays}:
