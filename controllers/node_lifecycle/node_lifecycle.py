@@ -112,6 +112,8 @@ class NodeLifecycle(Reconciler):
         now, graces = self.host.monotonic(), self.config.graces
         if health.is_silent(graces, now) and unknown_conditions(node, ""):
             health = self._asked_the_server(node, health)
+            if self.host.monotonic() - now > self.config.monitor_period:
+                return Result(requeue_after=_SOON)  # it may have renewed since: the answer is of the past
             if health.is_silent(graces, now):
                 node = self._declare_unknown(node)
         waits = [self._taint(node, health), self._mark_pods(node)]

@@ -33,7 +33,8 @@ def weathered(seed: int) -> str:
     return f"{outcome.message}\nseed {seed}, {script_to_json(outcome.script)}" if outcome.invariant else ""
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+# 311: the controllers freeze with an answer in hand that is a minute old when they wake.
+@pytest.mark.parametrize("seed", [*range(SEEDS), 311])
 def test_who_renews_is_not_evicted_and_the_pods_of_the_dead_go_in_time(seed: int) -> None:
     assert weathered(seed) == ""
 
