@@ -124,6 +124,7 @@ class System:
         self._pass(10.0)
         dead, began = NAMES[0], self._sim.time
         self._freeze(dead, seconds=1e6)
+        self._pass(1.0)  # its last word may be on its way
         heard = self._witness.node(dead).beats[-1]
         self._pass(heard + BOUND - self._sim.time)
         went = {pod for pod, at in self._witness.evicted.items() if at >= began}
