@@ -22,7 +22,8 @@ from controller_runtime.testing.simulation.faults import (
 )
 from controller_runtime.testing.simulation.shrinking import shrunk
 from controller_runtime.testing.system import caches
-from controller_runtime.testing.system.run import Outcome, run
+from controller_runtime.testing.system.outcome import Outcome
+from controller_runtime.testing.system.run import run
 
 
 class Run(Protocol):

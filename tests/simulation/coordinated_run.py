@@ -11,13 +11,11 @@ import logging
 import sys
 from collections.abc import Iterable
 
-import attrs
-
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.simulation import Hang, LockHeld, SimulatedHost, Simulation
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.faults import (
     PROFILES,
     DrawnFaults,
@@ -30,7 +28,9 @@ from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.system.disk import Disk
 from controller_runtime.testing.system.invariants import Violated
+from controller_runtime.testing.system.outcome import Outcome, observe
 from controller_runtime.testing.system.replica import Replica
+from controller_runtime.testing.system.surroundings import Course, ServerProcess
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.election.lease_candidate_gc import lease_candidate_gc
 
@@ -55,17 +55,6 @@ the elected, and what remains of it from an elected that fell silent again: see 
 OWN_LEASE = LeaderElectionConfig(name="leader-election-controller", namespace="kube-system")
 
 
-@attrs.frozen
-class Outcome:
-    """What came of a run; `invariant` is empty if everything held."""
-
-    seed: int
-    invariant: str
-    message: str
-    changes: int
-    writes: int
-
-
 def run(
     seed: int,
     *,
@@ -85,58 +74,36 @@ def run(
     """
     names = (*ELECTORS, *CANDIDATES, SERVER)
     faults: Faults = DrawnFaults(seed, PROFILES[profile], names, STORM) if script is None else ScriptedFaults(script)
-    invariant = message = ""
-    sim = Simulation(seed)
-    with_system: list[System] = []
-    try:
-        with sim:
-            with_system.append(System(sim, faults, die_at_write))
-            with_system[0].run(seconds)
-    except Violated as error:
-        invariant, message = error.invariant, f"at {sim.time:.1f} s: {error}"
-    except (Hang, LockHeld) as error:
-        invariant, message = type(error).__name__, str(error)
-    return Outcome(seed, invariant, message, with_system[0].changes, with_system[0].writes)
+    return observe(seed, lambda sim, fired: System(sim, faults, fired, die_at_write).run(seconds))
 
 
 class System:
-    """A server, those who elect, candidates, the network between them, and what befalls them.
+    """A server, those who elect, candidates, the network between them, and what befalls them."""
 
-    Attributes:
-        changes: How often another began to lead.
-        writes: How many writes of elections began.
-    """
-
-    def __init__(self, sim: Simulation, faults: Faults, die_at_write: int | None) -> None:
+    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault], die_at_write: int | None) -> None:
         self._chance = sim.chance("coordinated")
         self._sim = sim
         self._die_at_write = die_at_write
-        self._timed = [*faults.timed]
+        self._course = Course(sim, faults.timed, self._supervise, self._befall)
         self._disk = Disk()
-        self._server = sim.host(SERVER)
-        self._server_starts_at: float | None = 0.0
-        self._fired: list[Fault] = []
-        self._network = Network(sim, faults, self._fired, latency=self._chance.choice((0.001, 0.05)), until=STORM)
+        server = sim.host(SERVER)
+        self._fired = fired
+        self._network = Network(sim, faults, fired, latency=self._chance.choice((0.001, 0.05)), until=STORM)
+        self._server = ServerProcess(sim, self._network, server, self._api_server)
         self._network.on_begin.append(self._count)
         self._electors = [Replica(sim, self._host(name), self._elector) for name in ELECTORS]
         self._candidates = [Replica(sim, self._host(name), self._candidate) for name in CANDIDATES]
         self._versions = {name: self._chance.choice(VERSIONS) for name in CANDIDATES}
         self._offsets: dict[str, float] = {}
-        self._leader = ""
         self._quiet_since = self._led_at = self._cut_until = 0.0
         self._victim: Replica | None = None
-        self.changes = self.writes = 0
+        self._writes = 0
         sim.check(self._look)
 
     def run(self, seconds: float) -> None:
         """The storm, the calm, and what must have come of it."""
-        while self._sim.time < seconds:
-            self._supervise()
-            due = self._timed[0].when if self._timed else seconds
-            self._sim.advance(max(0.0, min(due, self._sim.time + 1.0) - self._sim.time))
-            while self._timed and self._timed[0].when <= self._sim.time:
-                self._befall(self._timed.pop(0))
-            self._expect_a_leader()
+        self._course.pass_until(seconds)
+        self._expect_a_leader()
         leader = next((r for r in self._candidates if r.leads), None)
         if leader is None:
             raise Violated("converges", "nobody leads")
@@ -167,9 +134,6 @@ class System:
         leaders = [replica.host.name for replica in self._candidates if replica.leads]
         if len(leaders) > 1:
             raise Violated("one leader at most", " and ".join(leaders))
-        if leaders and leaders[0] != self._leader:
-            self._leader = leaders[0]
-            self.changes += 1
 
     def _lives(self, replica: Replica) -> bool:
         return not replica.host.crashed and not replica.host.paused and replica.elector is not None
@@ -187,19 +151,16 @@ class System:
             raise Violated("a leader within the bound", f"nobody has led for {bound:.0f} s without trouble")
 
     def _supervise(self) -> None:
+        self._expect_a_leader()
         if self._victim is not None:
             self._victim.die(3.0)
             self._victim = None
         for replica in (*self._electors, *self._candidates):
             replica.supervise()
-        if self._server_starts_at is not None and self._sim.time >= self._server_starts_at:
-            self._server_starts_at = None
-            if self._server.crashed:
-                self._server = self._sim.restart(self._server)
-            self._server.spawn("boot", self._boot)
+        self._server.supervise()
 
-    def _boot(self) -> None:
-        self._network.serve(self._server, APIServer(self._server, journal=self._disk))
+    def _api_server(self, host: SimulatedHost) -> APIServer:
+        return APIServer(host, journal=self._disk)
 
     def _count(self, host: SimulatedHost, request: HTTPRequest) -> None:
         """Count what electors write of elections, and kill the one whose write is due."""
@@ -207,8 +168,8 @@ class System:
             return
         if "/lease" not in request.path or "kube-system" in request.path:
             return
-        self.writes += 1
-        if self.writes == self._die_at_write:
+        self._writes += 1
+        if self._writes == self._die_at_write:
             self._quiet_since = self._sim.time
             self._victim = next(r for r in self._electors if r.host is host)
             self._sim.pause(host, 1e6)  # nothing of it runs any more; whether the write lands is the network's
@@ -216,7 +177,7 @@ class System:
     def _befall(self, fault: Fault) -> None:
         self._network.note(fault)
         replica = next((r for r in (*self._electors, *self._candidates) if self._name_of(r) == fault.host), None)
-        host = replica.host if replica is not None else self._server
+        host = replica.host if replica is not None else self._server.host
         is_over_at = self._sim.time + (fault.seconds if replica is None and fault.kind is not Kind.JUMP else 0.0)
         self._quiet_since = max(self._quiet_since, is_over_at)
         match fault.kind:
@@ -235,8 +196,7 @@ class System:
                 self._upgrade(fault.host)
                 replica.die(fault.seconds)
             case _:
-                self._sim.crash(self._server)
-                self._server_starts_at = self._sim.time + fault.seconds
+                self._server.die(fault.seconds)
 
     def _set_clock(self, host: SimulatedHost, name: str, offset: float) -> None:
         """Let a wall clock be wrong by `offset`, which never adds up to more than `FARTHEST`."""

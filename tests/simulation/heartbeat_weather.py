@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
-from controller_runtime.testing.simulation import Hang, LockHeld, Simulation
+from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.simulation.faults import (
     DrawnFaults,
     Fault,
@@ -22,7 +22,8 @@ from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.system.disk import Disk
 from controller_runtime.testing.system.invariants import Violated
-from controller_runtime.testing.system.run import Outcome
+from controller_runtime.testing.system.outcome import Outcome, observe
+from controller_runtime.testing.system.surroundings import Course
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
 from controllers.hollow.nodes import RETRY, HollowNodes
 
@@ -49,17 +50,7 @@ def run(seed: int, *, script: Iterable[Fault] | None = None) -> Outcome:
     """Let hollow nodes live through a storm and the calm after it."""
     profile = [*PROFILES.values()][seed % len(PROFILES)]
     faults: Faults = DrawnFaults(seed, profile, (HOLLOW, SERVER), STORM) if script is None else ScriptedFaults(script)
-    invariant = message = ""
-    sim = Simulation(seed)
-    fired: list[Fault] = []
-    try:
-        with sim:
-            Weather(sim, faults, fired).run()
-    except Violated as error:
-        invariant, message = error.invariant, str(error)
-    except (Hang, LockHeld) as error:
-        invariant, message = type(error).__name__, str(error)
-    return Outcome(seed, invariant, message, tuple(fired), sim.digest, sim.steps)
+    return observe(seed, lambda sim, fired: Weather(sim, faults, fired).run())
 
 
 class Renewals:
@@ -93,7 +84,7 @@ class Weather:
 
     def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
         self._sim = sim
-        self._timed = list(faults.timed)
+        self._course = Course(sim, faults.timed, self._supervise, self._befall)
         self._disk = Disk()
         self._renewals = Renewals(self._disk)
         self._network = Network(sim, faults, fired, until=STORM)
@@ -105,11 +96,10 @@ class Weather:
 
     def run(self) -> None:
         """The storm, the calm, and what must have come of it."""
-        while self._sim.time < STORM or self._timed or self._starts_at:
-            self._start_what_is_due()
-            self._advance_to(min([self._sim.time + 1.0, *(fault.when for fault in self._timed[:1])]))
-            while self._timed and self._timed[0].when <= self._sim.time:
-                self._befall(self._timed.pop(0))
+        self._course.pass_until(STORM)
+        while self._starts_at:
+            self._course.pass_until(max(self._starts_at.values()))
+            self._supervise()
         self._advance_to(self._healed_at)
         in_hand = REQUEST_TIMEOUT  # a request that was lost is given up
         joining = RETRY.cap + SPREAD if self._has_restarted or len(self._renewals.times) < NODES else 0.0
@@ -134,7 +124,8 @@ class Weather:
         self._sim.advance(max(0.0, time - self._sim.time))
         self._renewals.look()
 
-    def _start_what_is_due(self) -> None:
+    def _supervise(self) -> None:
+        self._renewals.look()
         for name, time in list(self._starts_at.items()):
             if self._sim.time >= time:
                 del self._starts_at[name]

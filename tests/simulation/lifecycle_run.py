@@ -15,14 +15,15 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.simulation import Hang, LockHeld, SimulatedHost, Simulation
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.faults import DrawnFaults, Fault, Faults, Kind, Profile, ScriptedFaults
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.system.disk import Disk
 from controller_runtime.testing.system.invariants import Violated
+from controller_runtime.testing.system.outcome import Outcome, observe
 from controller_runtime.testing.system.replica import Replica
-from controller_runtime.testing.system.run import Outcome
+from controller_runtime.testing.system.surroundings import Course, ServerProcess
 from controllers.hollow.node import node_name
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods, PodMaker
@@ -64,17 +65,7 @@ def run(seed: int, *, script: Iterable[Fault] | None = None) -> Outcome:
     hosts = (SERVER, CONTROLLERS, CONTROLLERS, KUBELETS, *NAMES)
     profile = PROFILES[WEATHERS[seed % len(WEATHERS)]]
     faults: Faults = DrawnFaults(seed, profile, hosts, STORM) if script is None else ScriptedFaults(script)
-    invariant = message = ""
-    sim = Simulation(seed)
-    fired: list[Fault] = []
-    try:
-        with sim:
-            System(sim, faults, fired).run()
-    except Violated as error:
-        invariant, message = error.invariant, f"at {sim.time:.1f} s: {error}"
-    except (Hang, LockHeld) as error:
-        invariant, message = type(error).__name__, str(error)
-    return Outcome(seed, invariant, message, tuple(fired), sim.digest, sim.steps)
+    return observe(seed, lambda sim, fired: System(sim, faults, fired).run())
 
 
 def node_of(pod: str) -> str:
@@ -86,13 +77,12 @@ class System:
 
     def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
         self._sim = sim
-        self._timed = [*faults.timed]
+        self._course = Course(sim, faults.timed, self._supervise, self._befall)
         self._disk = Disk()
         self._witness = Witness(sim, self._disk, CONTROLLERS, GRACE, node_of)
         self._network = Network(sim, faults, fired, until=STORM)
         self._network.on_begin.append(self._witness.begins)
-        self._server = sim.host(SERVER)
-        self._server_starts_at: float | None = 0.0
+        self._server = ServerProcess(sim, self._network, sim.host(SERVER), self._api_server)
         self._hollow: HollowNodes | None = None
         self._wakes_at: dict[str, float] = {}
         self._programs = {
@@ -103,7 +93,7 @@ class System:
 
     def run(self) -> None:
         """The storm, the calm, and what must have come of it."""
-        self._pass(STORM)
+        self._course.pass_until(STORM)
         self._befall(Fault(Kind.CRASH, SERVER, STORM, 0.0))  # else a watch that was slow once would always be
         self._pass(CALM)
         self._expect_all_well()
@@ -141,14 +131,7 @@ class System:
             raise Violated("silence of all evicts nobody", f"tainted are {tainted}, evicted {self._witness.evicted}")
 
     def _pass(self, seconds: float) -> None:
-        """Let time pass, and happen what is due."""
-        until = self._sim.time + seconds
-        while until - self._sim.time > 1e-6:  # it counts nanoseconds, and sums of floats do not
-            self._supervise()
-            due = min([until, self._sim.time + 1.0, *(fault.when for fault in self._timed[:1])])
-            self._sim.advance(max(0.0, due - self._sim.time))
-            while self._timed and self._timed[0].when <= self._sim.time:
-                self._befall(self._timed.pop(0))
+        self._course.pass_until(self._sim.time + seconds)
 
     def _supervise(self) -> None:
         for program in self._programs.values():
@@ -156,15 +139,10 @@ class System:
         for name in [name for name, at in self._wakes_at.items() if at <= self._sim.time]:
             del self._wakes_at[name]
             self._tell_kubelets()
-        if self._server_starts_at is not None and self._sim.time >= self._server_starts_at:
-            self._server_starts_at = None
-            if self._server.crashed:
-                self._server = self._sim.restart(self._server)
-            self._server.spawn("boot", self._boot)
+        self._server.supervise()
 
-    def _boot(self) -> None:
-        server = APIServer(self._server, journal=self._disk)
-        self._network.serve(self._server, Door(server, self._witness))
+    def _api_server(self, host: SimulatedHost) -> Door:
+        return Door(APIServer(host, journal=self._disk), self._witness)
 
     def _control(self, host: SimulatedHost) -> Manager:
         manager = Manager(host, NetworkTransport(self._network, host), grace=2.0)
@@ -201,7 +179,7 @@ class System:
     def _befall(self, fault: Fault) -> None:
         self._network.note(fault)
         program = self._programs.get(fault.host)
-        host = self._server if program is None else program.host
+        host = self._server.host if program is None else program.host
         match fault.kind:
             case _ if fault.host in NAMES:
                 self._freeze(fault.host, seconds=min(abs(fault.seconds), LONGEST))
@@ -214,5 +192,4 @@ class System:
             case Kind.CRASH if program is not None:
                 program.die(fault.seconds)
             case _:
-                self._sim.crash(self._server)
-                self._server_starts_at = self._sim.time + fault.seconds
+                self._server.die(fault.seconds)

@@ -24,7 +24,8 @@ from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind, 
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.system import run as system
-from controller_runtime.testing.system.run import Outcome, run
+from controller_runtime.testing.system.outcome import Outcome
+from controller_runtime.testing.system.run import run
 
 WEATHERS = tuple(PROFILES)
 

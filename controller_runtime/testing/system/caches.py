@@ -21,7 +21,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
 from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.stop import Stop
-from controller_runtime.testing.simulation import Hang, LockHeld, SimulatedHost, Simulation
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.faults import (
     DrawnFaults,
     Fault,
@@ -34,8 +34,9 @@ from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.system.invariants import Violated
 from controller_runtime.testing.system.ledger import Ledger
+from controller_runtime.testing.system.outcome import Outcome, observe
 from controller_runtime.testing.system.restorable import RestorableDisk
-from controller_runtime.testing.system.run import Outcome
+from controller_runtime.testing.system.surroundings import Course
 
 READERS = ("streams", "pages")
 """How each reader lists."""
@@ -71,17 +72,7 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = N
     faults: Faults = (
         DrawnFaults(seed, PROFILES[profile], (*READERS, SERVER), STORM) if script is None else ScriptedFaults(script)
     )
-    invariant = message = ""
-    sim = Simulation(seed)
-    fired: list[Fault] = []
-    try:
-        with sim:
-            Caches(sim, faults, fired).run()
-    except Violated as error:
-        invariant, message = error.invariant, str(error)
-    except (Hang, LockHeld) as error:
-        invariant, message = type(error).__name__, str(error)
-    return Outcome(seed, invariant, message, tuple(fired), sim.digest, sim.steps)
+    return observe(seed, lambda sim, fired: Caches(sim, faults, fired).run())
 
 
 class Reader:
@@ -138,7 +129,7 @@ class Caches:
     def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
         chance = sim.chance("caches")
         self._sim = sim
-        self._timed = list(faults.timed)
+        self._course = Course(sim, faults.timed, self._supervise, self._befall)
         self._disk = RestorableDisk()
         self._history = History(changes=chance.choice((3, 20, 1000)))
         self._network = Network(sim, faults, fired, latency=chance.choice((0.001, 0.1)), until=STORM)
@@ -157,19 +148,17 @@ class Caches:
 
     def run(self) -> None:
         """The storm, the calm, and what must have come of it."""
-        while self._sim.time < STORM + CALM:
-            if self._starts_at is not None and self._sim.time >= self._starts_at:
-                self._boot()
-            due = self._timed[0].when if self._timed else STORM + CALM
-            self._sim.advance(max(0.0, min(due, self._sim.time + 1.0) - self._sim.time))
-            while self._timed and self._timed[0].when <= self._sim.time:
-                self._befall(self._timed.pop(0))
-            if self._sim.time >= STORM:
-                self._user_stop.set()
+        self._course.pass_until(STORM)
+        self._user_stop.set()
+        self._course.pass_until(STORM + CALM)
         served = self._served()
         for reader in self._readers:
             reader.settled(served)
             reader.stop.set()
+
+    def _supervise(self) -> None:
+        if self._starts_at is not None and self._sim.time >= self._starts_at:
+            self._boot()
 
     def _boot(self) -> None:
         self._starts_at = None

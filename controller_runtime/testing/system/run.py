@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: a seed and its weather in, what was violated and the script of what went wrong out."""
+"""Replicas that elect a leader and do its work, in bad weather."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-
-import attrs
 
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
@@ -14,21 +12,22 @@ from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.simulation import Hang, LockHeld, SimulatedHost, Simulation
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.faults import (
     PROFILES,
     DrawnFaults,
     Fault,
     Faults,
     Kind,
-    Script,
     ScriptedFaults,
 )
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.system.disk import Disk
-from controller_runtime.testing.system.invariants import Invariants, Violated
+from controller_runtime.testing.system.invariants import Invariants
+from controller_runtime.testing.system.outcome import Outcome, observe
 from controller_runtime.testing.system.replica import Replica
+from controller_runtime.testing.system.surroundings import Course, ServerProcess
 from controller_runtime.testing.system.work import User, do_what_is_wanted
 
 REPLICAS = ("r0", "r1", "r2")
@@ -43,27 +42,6 @@ DRIFT = 5_000
 CONFIG = LeaderElectionConfig(name="replicas", namespace="kube-system")
 
 
-@attrs.frozen
-class Outcome:
-    """What came of a run.
-
-    Attributes:
-        seed: Its seed.
-        invariant: What does not hold; empty if all does.
-        message: How one sees it.
-        script: What went wrong with the system's surroundings, in order.
-        digest: A hash over every step.
-        steps: How many there were.
-    """
-
-    seed: int
-    invariant: str
-    message: str
-    script: Script
-    digest: str
-    steps: int
-
-
 def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = None) -> Outcome:
     """Let the system run through a storm and the calm after it.
 
@@ -75,17 +53,7 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = N
     faults: Faults = (
         DrawnFaults(seed, PROFILES[profile], (*REPLICAS, SERVER), STORM) if script is None else ScriptedFaults(script)
     )
-    invariant = message = ""
-    sim = Simulation(seed)
-    fired: list[Fault] = []
-    try:
-        with sim:
-            System(sim, faults, fired).run()
-    except Violated as error:
-        invariant, message = error.invariant, str(error)
-    except (Hang, LockHeld) as error:
-        invariant, message = type(error).__name__, str(error)
-    return Outcome(seed, invariant, message, tuple(fired), sim.digest, sim.steps)
+    return observe(seed, lambda sim, fired: System(sim, faults, fired).run())
 
 
 class System:
@@ -94,12 +62,12 @@ class System:
     def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
         chance = sim.chance("system")
         self._sim = sim
-        self._timed = list(faults.timed)
+        self._course = Course(sim, faults.timed, self._supervise, self._befall)
         self._disk = Disk()
         self._history = chance.choice((History(), History(changes=20)))
-        self._server = sim.host(SERVER, drift=_drift(chance))
-        self._server_starts_at: float | None = 0.0
+        server = sim.host(SERVER, drift=_drift(chance))
         self._network = Network(sim, faults, fired, latency=chance.choice((0.001, 0.01, 0.1)), until=STORM)
+        self._server = ServerProcess(sim, self._network, server, self._api_server)
         self._replicas = [Replica(sim, sim.host(name, drift=_drift(chance)), self._program) for name in REPLICAS]
         user_host = sim.host("user")
         reach = NetworkTransport(self._network, user_host)
@@ -113,14 +81,9 @@ class System:
 
     def run(self) -> None:
         """The storm, the calm, and what must have come of it."""
-        while self._sim.time < STORM + CALM:
-            self._supervise()
-            due = self._timed[0].when if self._timed else STORM + CALM
-            self._sim.advance(max(0.0, min(due, self._sim.time + 1.0) - self._sim.time))
-            while self._timed and self._timed[0].when <= self._sim.time:
-                self._befall(self._timed.pop(0))
-            if self._sim.time >= STORM:
-                self._user_stop.set()
+        self._course.pass_until(STORM)
+        self._user_stop.set()
+        self._course.pass_until(STORM + CALM)
         self._invariants.settled(self._user)
 
     def _program(self, host: SimulatedHost) -> Manager:
@@ -131,19 +94,15 @@ class System:
     def _supervise(self) -> None:
         for replica in self._replicas:
             replica.supervise()
-        if self._server_starts_at is not None and self._sim.time >= self._server_starts_at:
-            self._server_starts_at = None
-            if self._server.crashed:
-                self._server = self._sim.restart(self._server)
-            self._server.spawn("boot", self._boot)
+        self._server.supervise()
 
-    def _boot(self) -> None:
-        self._network.serve(self._server, APIServer(self._server, journal=self._disk, history=self._history))
+    def _api_server(self, host: SimulatedHost) -> APIServer:
+        return APIServer(host, journal=self._disk, history=self._history)
 
     def _befall(self, fault: Fault) -> None:
         self._network.note(fault)
         replica = next((r for r in self._replicas if r.host.name.partition("#")[0] == fault.host), None)
-        host = replica.host if replica is not None else self._server
+        host = replica.host if replica is not None else self._server.host
         match fault.kind:
             case Kind.CUT:
                 for name in [fault.host] if replica is not None else [*REPLICAS, "user"]:
@@ -157,8 +116,7 @@ class System:
             case Kind.CRASH if replica is not None:
                 replica.die(fault.seconds)
             case _:
-                self._sim.crash(self._server)
-                self._server_starts_at = self._sim.time + fault.seconds
+                self._server.die(fault.seconds)
 
 
 def _drift(chance: random.Random) -> int:
