@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
-from controller_runtime.core.log import configure, get_logger
+from controller_runtime.core.log import get_logger
 from controller_runtime.manager.endpoints import NOWHERE
 from controllers.command import stderr
 from controllers.command.cli_lifecycle import given, lifecycle_flags
+from controllers.command.cli_options import duration_option, log_options, server_options, speak
 
 log = get_logger(__name__)
 
@@ -62,11 +61,7 @@ def cli() -> None:
     default=None,
     help="Comma-separated names, or * for all. Default on the embedded server: *; on a cluster it is required.",
 )
-@click.option("--embedded", is_flag=True, help="Start an embedded API server and run on it.")
-@click.option(
-    "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Run on the cluster this file names."
-)
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig; its current one by default.")
+@server_options
 @click.option(
     "--hollow-nodes",
     type=click.IntRange(min=0),
@@ -101,12 +96,7 @@ def cli() -> None:
 )
 @click.option("--leader-election-namespace", metavar="NS", help="Where that lease is; kube-system by default.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers of each controller.")
-@click.option(
-    "--duration",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Stop by itself after this long.",
-)
+@duration_option
 @click.option(
     "--metrics-bind-address",
     metavar="ADDRESS",
@@ -120,26 +110,20 @@ def cli() -> None:
     help="Serve /healthz, /livez and /readyz, likewise.",
 )
 @lifecycle_flags
-@click.option(
-    "--log-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json also turns the live table off.",
-)
-@click.option("-v", "--verbose", is_flag=True, help="Log each reconcile, and show tracebacks.")
+@log_options
 def run_command(log_format: str, verbose: bool, **options: Any) -> None:
     """Run controllers until stopped.
 
     With neither --embedded nor --kubeconfig: the cluster of the pod this runs in, else
-    the embedded server.
+    the embedded server. On a terminal it shows a live table, unless --log-format is json
+    or -v is given.
     """
     from controllers.command.run import (  # every controller and the live view: 10 MiB no other command needs
         RunOptions,
         run,
     )
 
-    configure(style=log_format, level=logging.DEBUG if verbose else logging.INFO)
+    speak(log_format, verbose)
     live = log_format == "text" and not verbose and sys.stderr.isatty()
     run(RunOptions(live=live, lifecycle=given(options), **options))  # click checks the values above
 

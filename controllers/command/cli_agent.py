@@ -3,25 +3,17 @@
 
 from __future__ import annotations
 
-import logging
-from pathlib import Path
 from typing import Any
 
 import click
 
-from controller_runtime.core.log import configure
 from controllers.agent.run import AgentOptions, run_agent
-
-_SECONDS = click.FloatRange(min=0, min_open=True)
+from controllers.command.cli_options import SECONDS, duration_option, log_options, server_options, speak
 
 
 @click.command("agent")
 @click.option("--node-name", metavar="NAME", help="What the node is called; as this machine by default.")
-@click.option("--embedded", is_flag=True, help="Start an embedded API server and run on it.")
-@click.option(
-    "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Run on the cluster this file names."
-)
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig; its current one by default.")
+@server_options
 @click.option(
     "--register-node",
     type=bool,
@@ -67,11 +59,11 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
     help="How long pressure holds after it was seen last.",
 )
 @click.option(
-    "--node-status-update-frequency", type=_SECONDS, metavar="SECONDS", help="Between two looks; 10 by default."
+    "--node-status-update-frequency", type=SECONDS, metavar="SECONDS", help="Between two looks; 10 by default."
 )
 @click.option(
     "--node-status-report-frequency",
-    type=_SECONDS,
+    type=SECONDS,
     metavar="SECONDS",
     help="Between two posts of an unchanged status; 300 by default, or the update frequency if that is given.",
 )
@@ -92,14 +84,13 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
     help="What the last word, Ready=False, may take; 0 says none.",
 )
 @click.option("--root-dir", default="/", show_default=True, metavar="DIR", help="On the disk that is measured.")
-@click.option("--duration", type=_SECONDS, metavar="SECONDS", help="Stop by itself after this long.")
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("-v", "--verbose", is_flag=True, help="Log each reconcile, and show tracebacks.")
+@duration_option
+@log_options
 def agent(log_format: str, verbose: bool, **options: Any) -> None:
     """Keep this machine's node alive: register it, post its status, renew its lease.
 
     With neither --embedded nor --kubeconfig: on the cluster of the pod this runs in, else
     on the embedded server.
     """
-    configure(style=log_format, level=logging.DEBUG if verbose else logging.INFO)
+    speak(log_format, verbose)
     run_agent(AgentOptions(**options))

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from controller_runtime.core.log import configure
+from controllers.command.cli_options import duration_option, log_options, server_options, speak
 from controllers.hollow.control import command
 from controllers.hollow.run import HollowRunOptions, run_hollow_nodes
 from controllers.hollow.selection import Selection
@@ -22,18 +21,11 @@ _control = click.option(
 
 @click.group("hollow-nodes", invoke_without_command=True, no_args_is_help=False)
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="How many nodes; required to run them.")
-@click.option("--embedded", is_flag=True, help="Start an embedded API server and run on it.")
-@click.option(
-    "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Run on the cluster this file names."
-)
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig; its current one by default.")
+@server_options
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Requests at the same time.")
-@click.option(
-    "--duration", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop by itself after this long."
-)
+@duration_option
 @click.option("--control", type=click.Path(path_type=Path), metavar="PATH", help="Where to listen for commands.")
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("-v", "--verbose", is_flag=True, help="Log each reconcile, and show tracebacks.")
+@log_options
 @click.pass_context
 def hollow_nodes(ctx: click.Context, /, count: int | None, log_format: str, verbose: bool, **options: Any) -> None:
     """Run nodes without machines: they register, renew their leases and post their status.
@@ -45,7 +37,7 @@ def hollow_nodes(ctx: click.Context, /, count: int | None, log_format: str, verb
         return
     if count is None:
         raise click.UsageError("--count is required: say how many nodes", ctx)
-    configure(style=log_format, level=logging.DEBUG if verbose else logging.INFO)
+    speak(log_format, verbose)
     run_hollow_nodes(HollowRunOptions(count=count, **options))
 
 
