@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from controller_runtime.api.objects import Request
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.core.counters import Histogram
 from controller_runtime.core.host import Host
+from controllers.taint_eviction.toleration import Taint
 
 BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0)
 """Seconds; upstream's."""
@@ -21,11 +24,13 @@ class Countdown:
     Attributes:
         uid: Which pod: another of its name has a time of its own.
         at: When, in monotonic seconds; -inf is at once.
+        taints: What it has to leave for, as last seen.
         written: Once it was deleted: its version just before.
     """
 
     uid: str
     at: float
+    taints: Sequence[Taint] = ()
     written: str = ""
 
     def is_done(self, version: str) -> bool:

@@ -31,7 +31,7 @@ from controller_runtime.manager.exposition import counter, histogram
 from controller_runtime.manager.manager import Manager
 from controllers.pods_by_node import pods_by_node
 from controllers.taint_eviction.countdown import Countdown, Countdowns
-from controllers.taint_eviction.toleration import NO_EXECUTE, Taint, Toleration, leaves_at
+from controllers.taint_eviction.toleration import NO_EXECUTE, Taint, Toleration, have_come_again, leaves_at
 
 log = get_logger(__name__)
 
@@ -128,17 +128,14 @@ class TaintEviction(Reconciler):
             before = None
         if pod is None or not pod.stays or (before is not None and before.is_done(pod.metadata.resource_version)):
             return Result()
-        now, so_far = self.host.monotonic(), None if before is None else before.at
-        at = leaves_at(self._cached_taints(pod), pod.tolerations, so_far, now)
-        if before is not None and at != so_far:
-            self._end(request, before)
+        now = self.host.monotonic()
+        at = self._count_down(request, pod, self._cached_taints(pod), now)
         if at is None:
             return Result()
         if at > now:
-            self.countdowns.put(request, Countdown(pod.metadata.uid, at))
             return Result(requeue_after=at - now)
         # It may just have been spared, and the watches be behind.
-        at_server = leaves_at(self._live_taints(pod), pod.tolerations, so_far, now)
+        at_server = self._count_down(request, pod, self._live_taints(pod), now)
         if at_server is None or at_server > now:
             return Result(requeue_after=NEXT_TRY)
         return self._evict(request, pod, Countdown(pod.metadata.uid, at), now)
@@ -159,6 +156,17 @@ class TaintEviction(Reconciler):
             return self.client.get(NODES, Request(pod.spec.node_name), NodeView).expelling
         except NotFound:
             return None
+
+    def _count_down(self, request: Request, pod: PodView, taints: Sequence[Taint] | None, now: float) -> float | None:
+        """Let the pod's time run, go on or end, as these taints call for; when it has to leave, as `leaves_at`."""
+        before = self.countdowns.get(request)
+        goes_on = before is not None and not have_come_again(before.taints, taints or ())
+        at = leaves_at(taints, pod.tolerations, before.at if before is not None and goes_on else None, now)
+        if before is not None and at != before.at:
+            self._end(request, before)
+        if taints is not None and at is not None and at > now:
+            self.countdowns.put(request, Countdown(pod.metadata.uid, at, taints))
+        return at
 
     def _end(self, request: Request, countdown: Countdown) -> None:
         """End a countdown; an event tells of it where that was not our doing."""

@@ -13,12 +13,13 @@ AT_ONCE = -math.inf
 """What a pod that does not tolerate a taint is given; also when it has to leave."""
 
 
-class Taint(msgspec.Struct, gc=False, frozen=True):
-    """Keeps pods off a node, as the API writes it."""
+class Taint(msgspec.Struct, gc=False, frozen=True, rename="camel"):
+    """Keeps pods off a node, as the API writes it; the time is compared with others and never reckoned with."""
 
     key: str
     effect: str = ""
     value: str = ""
+    time_added: str | None = None
 
 
 class Toleration(msgspec.Struct, gc=False, frozen=True, rename="camel"):
@@ -59,6 +60,16 @@ def patience(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> floa
         if used.toleration_seconds is not None:
             shortest = min(shortest, max(0.0, float(used.toleration_seconds)))
     return shortest
+
+
+def have_come_again(before: Sequence[Taint], taints: Sequence[Taint]) -> bool:
+    """Whether all taints were gone for a while, though nobody saw it: each that is known was added later than before.
+
+    Where one took the place of another, so that none is known, they were not.
+    """
+    added = {taint.key: taint.time_added for taint in before}
+    known = [(added[taint.key], taint.time_added) for taint in taints if taint.key in added]
+    return bool(known) and all(old and new and new > old for old, new in known)
 
 
 def leaves_at(

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.taint_eviction.toleration import AT_ONCE, NO_EXECUTE, Taint, Toleration, leaves_at, patience
+from controllers.taint_eviction.toleration import (
+    AT_ONCE,
+    NO_EXECUTE,
+    Taint,
+    Toleration,
+    have_come_again,
+    leaves_at,
+    patience,
+)
 
 TAINT = Taint("k", NO_EXECUTE, "v")
 OTHER = Taint("other", NO_EXECUTE)
@@ -90,6 +98,37 @@ def test_when_a_pod_has_to_leave(
 ) -> None:
     """A time that runs stays as it is, however long is tolerated now; without a toleration the pod leaves at once."""
     assert leaves_at(taints, tolerations, before, NOW) == at
+
+
+def added(key: str, at: str | None = None) -> Taint:
+    return Taint(key, NO_EXECUTE, time_added=at)
+
+
+EARLY, LATE = "2026-01-01T09:59:59Z", "2026-01-01T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("before", "taints", "again"),
+    [
+        pytest.param([added("k", EARLY)], [added("k", LATE)], True, id="added later"),
+        pytest.param([added("k", EARLY)], [added("k", EARLY)], False, id="the same"),
+        pytest.param([added("k", LATE)], [added("k", EARLY)], False, id="an older look"),
+        pytest.param([added("k")], [added("k", LATE)], False, id="nobody had said when"),
+        pytest.param([added("k", EARLY)], [added("k")], False, id="nobody says when"),
+        pytest.param([added("k", EARLY)], [added("other", LATE)], False, id="another in its place"),
+        pytest.param([added("k", EARLY)], [added("k", LATE), added("other", LATE)], True, id="with another"),
+        pytest.param(
+            [added("k", EARLY), added("other", EARLY)],
+            [added("k", LATE), added("other", EARLY)],
+            False,
+            id="one stayed",
+        ),
+        pytest.param([added("k", EARLY)], [], False, id="gone"),
+        pytest.param([], [added("k", LATE)], False, id="the first"),
+    ],
+)
+def test_taints_that_were_added_later_have_been_gone(before: list[Taint], taints: list[Taint], again: bool) -> None:
+    assert have_come_again(before, taints) is again
 
 
 KEYS = st.sampled_from(["", "a", "b"])
