@@ -79,12 +79,10 @@ class LeaseCandidate:
         self._lease = lease
         self._candidacy = candidacy
         self._decode = decoder_for(_View, LEASE_CANDIDATES)
-        # The thread of `run` alone uses these.
-        self._offset = timedelta(0)  # of the electors' clock from ours
-        self._answered: datetime | None = None
         # Guards the fields below; `run` and `withdraw` wait on it.
         self._condition = host.condition(self.name)
-        self._asked: tuple[datetime, datetime] | None = None  # by whose clock, and when we heard of it by ours
+        self._asked: datetime | None = None  # by the clock of whoever elects
+        self._offset = timedelta(0)  # of that clock from ours
         self._is_due = True
         self._is_leaving = False
         self._is_gone = False
@@ -128,21 +126,24 @@ class LeaseCandidate:
         if delta.new is None:
             self._wake(is_due=True)
             return
-        try:
-            pinged = self._decode(delta.new.raw).spec.ping_time
-        except DecodeError:
+        now, before = self._spec_of(delta.new), self._spec_of(delta.old)
+        if now.ping_time is None:
             return
-        before = self._pinged_of(delta.old)
-        if pinged is not None and pinged != before:
+        is_new = now.ping_time != before.ping_time
+        # It may also be an old one to which our answer is gone: a renewal that was on its way for long came after it.
+        if is_new or now.renew_time is None or now.renew_time < now.ping_time:
             with self._condition:
-                self._asked = (pinged, self._host.now())
+                self._asked = now.ping_time
+                if is_new:
+                    difference = now.ping_time - self._host.now()
+                    self._offset = difference if abs(difference) > CLOCKS_AGREE else timedelta(0)
                 self._condition.notify_all()
 
-    def _pinged_of(self, cached: Cached | None) -> datetime | None:
+    def _spec_of(self, cached: Cached | None) -> _Spec:
         try:
-            return None if cached is None else self._decode(cached.raw).spec.ping_time
+            return _Spec() if cached is None else self._decode(cached.raw).spec
         except DecodeError:
-            return None
+            return _Spec()
 
     def _wake(self, *, is_due: bool = False, is_leaving: bool = False) -> None:
         with self._condition:
@@ -164,13 +165,9 @@ class LeaseCandidate:
         """Write that we live now, by the clock of whoever asked last."""
         with self._condition:
             asked, self._is_due = self._asked, False
+            renewed = self._host.now() + self._offset
         if asked is not None:
-            by_theirs, by_ours = asked
-            difference = by_theirs - by_ours
-            self._offset = difference if abs(difference) > CLOCKS_AGREE else timedelta(0)
-        renewed = self._host.now() + self._offset
-        if asked is not None:
-            renewed = max(renewed, asked[0])  # an earlier one would be no answer
+            renewed = max(renewed, asked)  # an earlier one would be no answer
         self._write(renewed)
         with self._condition:
             if self._asked is asked:

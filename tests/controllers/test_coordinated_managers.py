@@ -295,10 +295,30 @@ def test_a_ping_is_answered_at_once_and_kept(sim: Simulation) -> None:
     a.stop.set()
 
 
+def test_an_answer_that_an_older_renewal_undoes_is_given_again(world: World) -> None:
+    a, b = Replica(world, "a").start(), Replica(world, "b").start()
+    world.sim.advance(20.0)
+    world.client.patch(LEASE_CANDIDATES, Request("b", "default"), {"spec": {"pingTime": world.stamp(0.0)}})
+    world.sim.advance(20.0)
+
+    late = {"spec": {"renewTime": world.stamp(21.0)}}  # it was on its way for so long
+    world.client.patch(LEASE_CANDIDATES, Request("b", "default"), late)
+    b.asked.clear()
+    world.sim.advance(10.0)
+
+    after = b.candidate
+    assert after is not None
+    assert after["renewTime"] >= str(world.stamp(10.5))
+    assert b.asked.count("PATCH b") == 1
+    a.stop.set()
+    b.stop.set()
+
+
 @pytest.mark.scenario("E-29")
 def test_what_is_no_ping_is_not_answered(world: World) -> None:
-    """A label, or a ping of before its last renewal: no write."""
+    """A label or an annotation, while its last renewal is later than the last ping: no write."""
     a, b = Replica(world, "a").start(), Replica(world, "b").start()
+    world.client.patch(LEASE_CANDIDATES, Request("b", "default"), {"spec": {"pingTime": world.stamp(0.0)}})
     world.sim.advance(20.0)
     b.asked.clear()
 
