@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -24,6 +24,7 @@ from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.monitor import ZoneReport
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle, node_lifecycle
+from controllers.taint_eviction.taint_eviction import taint_eviction
 
 PREFIX = "node.kubernetes.io/"
 RENEW = 10.0
@@ -46,12 +47,14 @@ class LifecycleCluster:
     """A server that stays well, kubelets, and the controller, which can be killed and started again.
 
     Attributes:
+        evicts: Whether the controller that deletes pods runs as well.
         world: A client of everybody else's.
         fault: What befalls a request of the controller's for a single object: method and path decide.
     """
 
-    def __init__(self, sim: Simulation, **config: Any) -> None:
+    def __init__(self, sim: Simulation, *, evicts: bool = False, **config: Any) -> None:
         self.sim = sim
+        self.evicts = evicts
         self.config = LifecycleConfig(**config)
         self.host = sim.host("server")
         self.server = APIServer(self.host)
@@ -76,6 +79,8 @@ class LifecycleCluster:
         self.cluster = EmbeddedCluster(self.controller, server=self.server, transport=transport)
         self.lifecycle = node_lifecycle(self.cluster.manager, config=self.config)
         self.cluster.manager.add(self.lifecycle)
+        if self.evicts:
+            self.cluster.manager.add(taint_eviction(self.cluster.manager))
         self.cluster.start()
         self.sim.settle()
 
@@ -150,10 +155,11 @@ class LifecycleCluster:
         patch = {"status": {"conditions": conditions}}
         self.world.patch(NODES, Request(name), patch, type=PatchType.STRATEGIC, subresource="status")
 
-    def pod(self, name: str, node: str, ready: str | None = "True") -> None:
+    def pod(self, name: str, node: str, ready: str | None = "True", tolerations: Sequence[Any] = ()) -> None:
         """A pod on a node, with a Ready condition or without."""
-        spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}
+        spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}], "tolerations": [*tolerations]}
         self.world.create(PODS, {"metadata": {"name": name}, "spec": spec}, "default")
+        self.sim.settle()
         if ready is not None:
             conditions = [{"type": "Ready", "status": ready, "reason": "Kubelet"}]
             patch = {"status": {"phase": "Running", "conditions": conditions}}
