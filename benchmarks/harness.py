@@ -41,20 +41,34 @@ class PeerFailed(ControllerRuntimeError):
     """A peer ended with an error or printed no figures; the message has its last words."""
 
 
-def run_peer(module: str, *arguments: str, timeout: float = 300.0) -> dict[str, float]:
+def run_peer(
+    module: str, *arguments: str, timeout: float = 300.0, once_ready: Callable[[], object] | None = None
+) -> dict[str, float]:
     """Run `python -m module arguments` and return what it printed as JSON on its last line.
+
+    Args:
+        module: What is run.
+        arguments: For it.
+        timeout: Seconds it may take once it is ready.
+        once_ready: Called when the peer has printed its first line.
 
     Raises:
         PeerFailed: It is not installed, failed, or took longer than `timeout` seconds.
     """
     command = [sys.executable, "-m", module, *arguments]
-    try:
-        outcome = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise PeerFailed(f"{module} took longer than {timeout:.0f} s") from error
-    lines = outcome.stdout.strip().splitlines()
-    if outcome.returncode != 0 or not lines:
-        words = (outcome.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            if once_ready is not None and process.stdout.readline():
+                once_ready()
+            out, errors = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired as error:
+            raise PeerFailed(f"{module} took longer than {timeout:.0f} s") from error
+        finally:
+            process.kill()
+    lines = out.strip().splitlines()
+    if process.returncode != 0 or not lines:
+        words = (errors.strip().splitlines() or ["it said nothing"])[-1]
         raise PeerFailed(f"{module} failed: {words}")
     figures: dict[str, float] = json.loads(lines[-1])
     return figures

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.client.client import Client
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
-from controllers.hollow.node import hollow_node
+from controllers.hollow.node import hollow_node, node_name
 from controllers.hollow.pods import hollow_pod
 
 FILLERS = 8
@@ -52,6 +53,16 @@ def fill(host: Host, client: Client, count: int, size: int = 7000) -> None:
 def fill_with_pods(host: Host, client: Client, count: int, nodes: int, size: int = 2000) -> None:
     """Create `count` pods of about `size` bytes, in turn on `nodes` nodes."""
     _fill(host, count, lambda index: client.create(PODS, big_pod(index, nodes, size)))
+
+
+def change(host: Host, client: Client, count: int, rounds: int) -> None:
+    """Change each of the first `count` nodes so often."""
+
+    def one(index: int) -> None:
+        patch = {"metadata": {"annotations": {"example.com/change": str(index)}}}
+        client.patch(NODES, Request(node_name(index % count)), patch)
+
+    _fill(host, count * rounds, one)
 
 
 def _fill(host: Host, count: int, create: Callable[[int], object]) -> None:

@@ -8,7 +8,15 @@ from functools import partial
 
 import attrs
 
-from benchmarks import agent_suite, cache_suite, eviction_suite, lifecycle_suite, manager_suite, server_suite
+from benchmarks import (
+    agent_suite,
+    cache_suite,
+    event_suite,
+    eviction_suite,
+    lifecycle_suite,
+    manager_suite,
+    server_suite,
+)
 from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
 from benchmarks.nodes import filled_server
 from controller_runtime.core.host import Host
@@ -156,8 +164,14 @@ def cache(host: Host, sizes: Sizes) -> list[Row]:
     return cache_suite.cache(sizes.runs)
 
 
+def events(host: Host, sizes: Sizes) -> list[Row]:
+    """Watch events of large nodes over TLS, by everybody."""
+    with APIServerProcess(host) as server:
+        return _rows(event_suite.WORK, event_suite.measures(host, server))
+
+
 def growth(host: Host, sizes: Sizes) -> list[Row]:
-    """Initial sync of 1,000, 10,000 and 100,000 small nodes, by everybody; for `--plot`."""
+    """Initial sync of 1,000 to 100,000 small nodes, by everybody; for `--plot`."""
     return cache_suite.sizes(host, sizes.runs)
 
 
@@ -165,6 +179,7 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
     "growth": growth,
     "cache": cache,
+    "events": events,
     "ttl": ttl,
     "queue": queue,
     "manager": manager,

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What watch events cost, beside the peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from benchmarks.harness import Figures, run_peer
+from benchmarks.nodes import change, fill
+from controller_runtime.api.resources import NODES
+from controller_runtime.core.host import Host
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.server_process import APIServerProcess
+
+COUNT, ROUNDS, SIZE = 500, 20, 7_000
+EVENTS = COUNT * ROUNDS
+WORK = f"{EVENTS} watch events of {COUNT} nodes of 7 KB"
+PEERS: Mapping[str, str] = {
+    "controller-runtime": "ours",
+    "lightkube (watch only)": "lightkube",
+    "official informer": "official",
+    "kr8s (watch only)": "kr8s",
+    "kopf (handler)": "kopf",
+}
+LIMIT = 180.0
+"""Seconds that a peer may take."""
+
+
+def measures(host: Host, server: APIServerProcess) -> dict[str, Callable[[], Figures]]:
+    """How each peer is measured on a server that is to have the nodes: CPU of an event over TLS, to its handler."""
+    client = Manager.from_kubeconfig(server.kubeconfig).client
+    fill(host, client, COUNT, SIZE)
+
+    def measure(who: str) -> Figures:
+        last = f"last-for-{who}"
+
+        def send() -> None:
+            change(host, client, COUNT, ROUNDS)
+            client.create(NODES, {"metadata": {"name": last}})
+
+        arguments = (who, str(server.kubeconfig), str(COUNT), last)
+        figures = run_peer("benchmarks.peers.events", *arguments, timeout=LIMIT, once_ready=send)
+        return {"cpu_us": figures["cpu_s"] / EVENTS * 1e6}
+
+    return {name: lambda who=who: measure(who) for name, who in PEERS.items()}  # type: ignore[misc]
