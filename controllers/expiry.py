@@ -25,18 +25,24 @@ from controller_runtime.core.log import get_logger
 log = get_logger(__name__)
 
 
-class _Metadata(Protocol):
+class Metadata(Protocol):
+    """By which one may say of an object: this one, as I saw it."""
+
     @property
-    def uid(self) -> str: ...
+    def uid(self) -> str:
+        """Of the object, for as long as it lives."""
+
     @property
-    def resource_version(self) -> str: ...
+    def resource_version(self) -> str:
+        """Of what was seen."""
 
 
 class Versioned(Protocol):
-    """An object of which one may say: this one, as I saw it."""
+    """An object with such metadata."""
 
     @property
-    def metadata(self) -> _Metadata: ...
+    def metadata(self) -> Metadata:
+        """Its own."""
 
 
 T = TypeVar("T", bound=Versioned)

@@ -20,7 +20,19 @@ from typing import Any, TextIO
 
 _NOTHING: Mapping[str, Any] = {}
 _context: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("log_context", default=_NOTHING)
-_FIELDS = "controller_runtime_fields"
+
+
+class Line:
+    """What is logged: a constant text and its fields. As a string both, so whatever handler a program has shows both."""
+
+    __slots__ = ("fields", "text")
+
+    def __init__(self, text: str, fields: Mapping[str, Any]) -> None:
+        self.text = text
+        self.fields = fields
+
+    def __str__(self) -> str:
+        return self.text + "".join(f" {key}={_quoted(value)}" for key, value in self.fields.items())
 
 
 class Logger:
@@ -53,8 +65,8 @@ class Logger:
 
     def _log(self, level: int, message: str, fields: dict[str, Any], exc_info: bool = False) -> None:
         if self._logger.isEnabledFor(level):
-            merged = {**_context.get(), **fields}
-            self._logger.log(level, message, exc_info=exc_info, extra={_FIELDS: merged}, stacklevel=3)
+            line = Line(message, {**_context.get(), **fields})
+            self._logger.log(level, line, exc_info=exc_info, stacklevel=3)
 
 
 def get_logger(name: str) -> Logger:
@@ -90,9 +102,13 @@ def bound_fields() -> Mapping[str, Any]:
 
 
 def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
-    """The key=value part of a record, empty for records of others."""
-    fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
-    return fields
+    """The fields of a record, empty for records of others."""
+    return record.msg.fields if isinstance(record.msg, Line) else _NOTHING
+
+
+def text_of(record: logging.LogRecord) -> str:
+    """The message of a record without its fields."""
+    return record.msg.text if isinstance(record.msg, Line) else record.getMessage()
 
 
 def _time_of(record: logging.LogRecord) -> str:
@@ -110,7 +126,6 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"{_time_of(record)} {record.levelname:<7} {record.getMessage()}"
-        line += "".join(f" {key}={_quoted(value)}" for key, value in fields_of(record).items())
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
@@ -122,7 +137,7 @@ class JSONFormatter(logging.Formatter):
             "time": _time_of(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": text_of(record),
         }
         entry = {**entry, **fields_of(record), **entry}  # in this order, and no field can pass for the message
         if record.exc_info:

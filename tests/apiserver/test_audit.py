@@ -14,6 +14,7 @@ from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.__main__ import main
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.core.log import text_of
 from controller_runtime.testing.simulation import Simulation
 
 NODES = "/api/v1/nodes"
@@ -76,7 +77,7 @@ def test_a_disk_that_is_full_is_logged_and_requests_are_answered(
         answer = handler.handle(HTTPRequest("GET", NODES))
 
     assert answer == HTTPResponse(204)
-    assert [record.getMessage() for record in caplog.records] == ["request not audited"]
+    assert [text_of(record) for record in caplog.records] == ["request not audited"]
 
 
 def test_a_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

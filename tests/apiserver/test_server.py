@@ -14,6 +14,7 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.stored import Draft
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.log import text_of
 from controller_runtime.testing.simulation import Simulation
 
 
@@ -130,7 +131,7 @@ def test_unexpected_failure_is_answered_and_logged(ask: Asking, caplog: pytest.L
 
     assert (status, body["reason"]) == (500, "InternalError")
     assert body["message"].startswith("Internal error occurred: DecodeError: ")
-    assert [record.getMessage() for record in caplog.records] == ["request failed"]
+    assert [text_of(record) for record in caplog.records] == ["request failed"]
     assert caplog.records[0].exc_info
 
 

@@ -12,6 +12,7 @@ from kubernetes.client import Configuration
 from controller_runtime.client.credentials import Credential, TokenFile
 from controller_runtime.client.http_authorization import Authorization
 from controller_runtime.core.errors import ConnectionLost
+from controller_runtime.core.log import text_of
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 
@@ -225,7 +226,7 @@ def test_a_renewal_that_fails_is_logged_and_the_refusal_stands(
 
     assert scripted.renewed(refused, source._host.monotonic() + 60.0) is None
 
-    assert [record.getMessage() for record in caplog.records] == [
+    assert [text_of(record) for record in caplog.records] == [
         "the server refuses the credentials, and there are no others"
     ]
 

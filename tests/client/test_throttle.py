@@ -14,6 +14,7 @@ from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.client import Client
 from controller_runtime.client.throttle import ThrottledTransport
 from controller_runtime.core.errors import ConnectionLost
+from controller_runtime.core.log import text_of
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 GET = HTTPRequest("GET", "/x")
@@ -129,7 +130,7 @@ def test_a_long_wait_is_told_but_not_each_of_many(
     spawn_askers(host, transport, 4, patience=60.0)
     sim.advance(8.0)
 
-    assert [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING] == [
+    assert [text_of(r) for r in caplog.records if r.levelno == logging.WARNING] == [
         "request waits for the client's own limit"
     ]
 

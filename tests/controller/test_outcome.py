@@ -13,7 +13,7 @@ from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.outcome import settle
 from controller_runtime.controller.reconciler import Result
 from controller_runtime.core.errors import Cancelled, Conflict, ConnectionLost, TerminalError, TooManyRequests
-from controller_runtime.core.log import fields_of
+from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import Simulation
@@ -125,7 +125,7 @@ def test_each_end_is_one_line_with_why_it_ran(
         end(queue, how)
 
     (record,) = caplog.records
-    assert (record.levelno, record.getMessage()) == (level, message)
+    assert (record.levelno, text_of(record)) == (level, message)
     assert (fields_of(record)["causes"], fields_of(record)["took"]) == ("retry", 0.25)
 
 

@@ -17,7 +17,7 @@ from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Result
 from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import fields_of
+from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
@@ -193,7 +193,7 @@ def test_a_reconcile_is_told_what_has_become_of_its_object(bench: Bench, caplog:
         bench.client.delete(NODES, Request("b"))
         bench.sim.settle()
 
-    causes = [fields_of(record)["causes"] for record in caplog.records if record.getMessage() == "reconciled"]
+    causes = [fields_of(record)["causes"] for record in caplog.records if text_of(record) == "reconciled"]
     assert causes == ["nodes listed", "nodes added", "nodes changed", "nodes deleted"]
 
 

@@ -15,7 +15,7 @@ from controller_runtime.controller.reconciler import Reconciler, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.errors import ConnectionLost, TerminalError
 from controller_runtime.core.host import Host
-from controller_runtime.core.log import bound_fields, fields_of
+from controller_runtime.core.log import bound_fields, fields_of, text_of
 from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
@@ -213,7 +213,7 @@ def test_lines_logged_inside_a_reconcile_name_controller_and_request(
         room.work(lambda request: Result())
         sim.settle()
 
-    (record,) = [record for record in caplog.records if record.getMessage() == "reconciled"]
+    (record,) = [record for record in caplog.records if text_of(record) == "reconciled"]
     about = {"controller": "zones", "request": A, "reconcile": 1}
     assert fields_of(record) == {**about, "causes": "nodes changed", "took": 0.0}
     room.stop.set()

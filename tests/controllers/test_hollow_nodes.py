@@ -16,6 +16,7 @@ from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.faults import CutReply, LostReply, LostRequest, Refused
 from controller_runtime.client.patches import PatchType
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.log import text_of
 from controller_runtime.testing.objects import a_node
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE
@@ -242,7 +243,7 @@ def test_the_troubles_of_all_are_told_in_two_lines(sim: Simulation, caplog: pyte
         hollow.fault = [None]
         sim.advance(60.0)
 
-    told = [(r.levelname, r.getMessage()) for r in caplog.records if r.name == "controllers.troubles"]
+    told = [(r.levelname, text_of(r)) for r in caplog.records if r.name == "controllers.troubles"]
     assert told == [("WARNING", "hollow nodes are in trouble"), ("INFO", "hollow nodes are well again")]
     hollow.end()
 
@@ -255,7 +256,7 @@ def test_a_clock_that_is_set_back_is_told_in_two_lines(sim: Simulation, caplog: 
         sim.jump(hollow.host, -60.0)
         sim.advance(90.0)
 
-    told = [(r.levelname, r.getMessage()) for r in caplog.records]
+    told = [(r.levelname, text_of(r)) for r in caplog.records]
     assert told == [
         ("WARNING", "clock is behind leases, renewing from their last times"),
         ("INFO", "clock has caught up with all leases"),
@@ -272,7 +273,7 @@ def test_a_deleted_node_is_told_once_and_is_no_trouble_of_the_others(
     hollow.world.delete(NODES, Request(FIRST))
     hollow.world.delete(LEASES, Request(FIRST, NAMESPACE))
     sim.advance(900.0)
-    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    warnings = [text_of(record) for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == ["hollow node was deleted, and registers again only once killed and revived"]
     assert sorted(hollow.ready()) == sorted(hollow.renew_times()) == [SECOND, "hollow-00002"]
 

@@ -15,6 +15,7 @@ from controller_runtime.api.objects import Request, microtime
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.faults import CutReply, Delayed, LostReply, LostRequest, Refused
 from controller_runtime.core.errors import BadRequest
+from controller_runtime.core.log import text_of
 from controller_runtime.core.stop import spawn
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.objects import a_lease
@@ -452,7 +453,7 @@ def test_a_process_whose_clock_is_behind_the_one_before_does_not_set_the_lease_b
 
     assert before < behind < microtime(beating.host.now())
     assert beating.spec()["renewTime"][:19] > behind[:19], "the clock has caught up"
-    told = [record.getMessage().partition(" lease=")[0] for record in caplog.records if record.levelname == "WARNING"]
+    told = [text_of(record).partition(" lease=")[0] for record in caplog.records if record.levelname == "WARNING"]
     assert told == ["clock is behind the lease, renewing from its last time"]
     beating.end()
 
@@ -492,7 +493,7 @@ def test_it_tells_once_that_the_lease_is_not_kept_and_once_that_it_is_again(
     with caplog.at_level("INFO", logger="controllers"):
         beating.start(60.0)
 
-    told = [record.getMessage() for record in caplog.records if "lease is" in record.getMessage()]
+    told = [text_of(record) for record in caplog.records if "lease is" in text_of(record)]
     assert [text.partition(" lease=")[0] for text in told] == ["lease is not kept", "lease is kept again"]
     beating.end()
 

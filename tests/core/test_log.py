@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_runtime.core.log import bound, configure, fields_of, get_logger
+from controller_runtime.core.log import bound, configure, fields_of, get_logger, text_of
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
@@ -78,6 +78,17 @@ def test_json_is_one_object_a_line(stream: io.StringIO) -> None:
         "seconds": 0.5,
         "error": "no",
     }
+
+
+def test_a_program_that_configures_logging_by_itself_sees_the_fields(caplog: pytest.LogCaptureFixture) -> None:
+    with bound(controller="ttl"):
+        log.warning("will retry", seconds=0.5, error=ValueError("100 % full"))
+
+    record = caplog.records[0]
+    assert logging.Formatter("%(name)s: %(message)s").format(record) == (
+        'test.log: will retry controller=ttl seconds=0.5 error="100 % full"'
+    )
+    assert text_of(record) == "will retry"
 
 
 def test_no_field_can_pass_for_the_message(stream: io.StringIO) -> None:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from controller_runtime.core.errors import Cancelled
+from controller_runtime.core.log import text_of
 from controller_runtime.core.stop import Stage, Stop, spawn
 from controller_runtime.testing.simulation import Simulation
 
@@ -205,7 +206,7 @@ def test_a_failed_thread_stops_its_program_and_the_first_failure_is_kept(
 
     assert stop.is_set()
     assert str(stop.failure) == "failure at 0.0"
-    assert [record.getMessage() for record in caplog.records] == ["thread failed, stopping"] * 2
+    assert [text_of(record) for record in caplog.records] == ["thread failed, stopping"] * 2
 
 
 def test_a_thread_that_ends_well_stops_nobody(sim: Simulation) -> None:
