@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from benchmarks.harness import Figures, PeerFailed, Row, repeated, run_peer
+from benchmarks.harness import Figures, PeerFailed, Row, budgeted, repeated, run_peer
 from benchmarks.nodes import filled_server
 from controller_runtime.core.host import Host
 from controller_runtime.testing.server_process import APIServerProcess
@@ -59,17 +59,18 @@ def _measured(work: str, who: str, run: Run, server: APIServerProcess, count: in
     return Row(work, who, figures, note)
 
 
-BUDGETS: Mapping[str, float] = {"1500": 1.8, "7000": 1.2}
-"""Times its JSON that an object may weigh, by its size in bytes."""
+STORES = (("Pod", 700, 100_000, 2.2), ("Node", 1_500, 100_000, 1.8), ("Node", 7_000, 10_000, 1.2))
+"""Kind, bytes of an object, how many of them, and times its JSON that one may weigh."""
 
 
 def cache(runs: int) -> list[Row]:
     """Memory of an object, the cost of an event from its line to the handler, and of a full collection of garbage."""
-    rows = []
-    for size, count in (("1500", 100_000), ("7000", 10_000)):
-        figures = repeated(runs, lambda s=size, c=count: run_peer("benchmarks.peers.cache_ours", s, str(c)))  # type: ignore[misc]
-        note = f"budget {BUDGETS[size]:g} times its JSON, an event 15 us, a collection 2 ms more"
-        rows.append(
-            Row(f"cache of {count} nodes of {figures['json_bytes']:.0f} bytes", "controller-runtime", figures, note)
-        )
-    return rows
+    return [_stored(runs, *store) for store in STORES]
+
+
+def _stored(runs: int, kind: str, size: int, count: int, weight: float) -> Row:
+    def measure() -> Figures:
+        return repeated(runs, lambda: run_peer("benchmarks.peers.cache_ours", kind, str(size), str(count)))
+
+    budgets = {"times_its_json": f"<= {weight:g}", "event_us": "<= 15", "gc_full_ms_more": "<= 2"}
+    return budgeted(f"cache of {count} {kind.lower()}s of {size} bytes", "controller-runtime", measure, budgets)

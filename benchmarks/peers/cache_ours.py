@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store full of nodes: its weight, what it adds to a full collection of garbage, an event's cost: SIZE COUNT."""
+"""A store full of nodes or pods: its weight, what it adds to a full collection, an event's cost: KIND SIZE COUNT."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import time
 import msgspec
 
 from benchmarks.harness import report
-from benchmarks.nodes import big_node
+from benchmarks.nodes import big_node, big_pod
 from benchmarks.raw import own_memory
 from controller_runtime.api.objects import Cached
-from controller_runtime.api.resources import NODES
+from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import Decoding, WatchEvent
@@ -23,20 +23,20 @@ EVENTS = 20_000
 
 
 def collection_ms() -> float:
-    """The shortest of five full collections."""
+    """The shortest of twenty full collections: the machine may be busy."""
     times = []
-    for _ in range(5):
+    for _ in range(20):
         began = time.process_time()
         gc.collect()
         times.append(time.process_time() - began)
     return min(times) * 1e3
 
 
-def line_of(index: int, size: int, version: int) -> bytes:
-    """A watch line of one node."""
-    node = big_node(index, size)
-    node["metadata"] |= {"resourceVersion": str(version), "uid": f"uid-{index}"}
-    whole = {"kind": "Node", "apiVersion": "v1", **node}
+def line_of(kind: str, index: int, size: int, version: int) -> bytes:
+    """A watch line of one object; its uid and version are as long as a server's."""
+    obj = big_node(index, size) if kind == "Node" else big_pod(index, 100, size)
+    obj["metadata"] |= {"resourceVersion": str(version), "uid": f"0b5b8f1c-5a3f-4d0e-9f59-{index:012x}"}
+    whole = {"kind": kind, "apiVersion": "v1", **obj}
     return msgspec.json.encode({"type": "MODIFIED", "object": whole})
 
 
@@ -50,18 +50,18 @@ def cached_of(decoding: Decoding, line: bytes) -> Cached:
 
 def main() -> None:
     """Fill it, weigh it, send events through it, and print the figures."""
-    size, count = int(sys.argv[1]), int(sys.argv[2])
-    host, decoding, told = SystemHost(), Decoding(NODES), list[Delta]()
-    lines = [line_of(index, size, 1000) for index in range(100)]
-    changes = [line_of(index, size, 1001 + number) for number in range(4) for index in range(100)]
+    kind, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    host, decoding, told = SystemHost(), Decoding(NODES if kind == "Node" else PODS), list[Delta]()
+    lines = [line_of(kind, index, size, 1000000) for index in range(100)]
+    changes = [line_of(kind, index, size, 1000001 + number) for number in range(4) for index in range(100)]
     store = Store(host)
-    delivery = Delivery(host, store, "nodes")
+    delivery = Delivery(host, store, "objects")
     before_ms, before = collection_ms(), own_memory()
     objects = {}
     for number in range(count):
         cached = cached_of(decoding, lines[number % 100].replace(b'"name":"', b'"name":"%06d-' % (number // 100), 1))
         objects[cached.key] = cached
-    delivery.replace(objects, "1000")
+    delivery.replace(objects, "1000000")
     weight = (own_memory() - before) / count
     json_bytes = sum(len(cached.raw) for cached in objects.values()) / count
     del objects

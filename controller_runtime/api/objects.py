@@ -8,6 +8,7 @@ bytes cost the garbage collector nothing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
@@ -155,7 +156,8 @@ def cached_from_bytes(raw: bytes) -> Cached:
         meta = _header.decode(raw).metadata
     except UNREADABLE as error:
         raise DecodeError(f"an object without readable metadata: {error}") from error
-    return Cached(raw, meta.name, meta.namespace, meta.uid, meta.resource_version)
+    namespace = sys.intern(meta.namespace)  # one text for all that is in it
+    return Cached(raw, meta.name, namespace, meta.uid, meta.resource_version)
 
 
 class HasMetadata(Protocol):
