@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -42,7 +43,11 @@ class PeerFailed(ControllerRuntimeError):
 
 
 def run_peer(
-    module: str, *arguments: str, timeout: float = 300.0, once_ready: Callable[[], object] | None = None
+    module: str,
+    *arguments: str,
+    timeout: float = 300.0,
+    cpu_limit: int | None = None,
+    once_ready: Callable[[], object] | None = None,
 ) -> dict[str, float]:
     """Run `python -m module arguments` and return what it printed as JSON on its last line.
 
@@ -50,14 +55,17 @@ def run_peer(
         module: What is run.
         arguments: For it.
         timeout: Seconds it may take once it is ready.
+        cpu_limit: Seconds of CPU that it may take (Linux).
         once_ready: Called when the peer has printed its first line.
 
     Raises:
-        PeerFailed: It is not installed, failed, or took longer than `timeout` seconds.
+        PeerFailed: It is not installed, failed, or took too long.
     """
     command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        if cpu_limit is not None:
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_limit, cpu_limit + 1))
         try:
             if once_ready is not None and process.stdout.readline():
                 once_ready()
@@ -66,6 +74,8 @@ def run_peer(
             raise PeerFailed(f"{module} took longer than {timeout:.0f} s") from error
         finally:
             process.kill()
+    if process.returncode == -signal.SIGXCPU:
+        raise PeerFailed(f"{module} needed more than {cpu_limit} s of CPU")
     lines = out.strip().splitlines()
     if process.returncode != 0 or not lines:
         words = (errors.strip().splitlines() or ["it said nothing"])[-1]

@@ -114,6 +114,8 @@ def lease(host: Host, sizes: Sizes) -> list[Row]:
             "controller-runtime, LeaseHeartbeat": peer("heartbeat_ours"),
             "controller-runtime, client": peer("put_ours"),
             "official typed": peer("put_official"),
+            "lightkube": peer("put_lightkube"),
+            "kr8s (patch)": peer("patch_kr8s"),
         }
         rows = _rows("lease renewal over TLS", peers)
     for ours in ("controller-runtime, LeaseHeartbeat", "controller-runtime, client"):

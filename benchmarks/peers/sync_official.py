@@ -29,7 +29,7 @@ def main() -> None:
     informer.add_event_handler(ADDED, added)
     with metered(figures):
         informer.start()
-        assert done.wait(300), seen
+        assert done.wait(900), seen
     report(figures)
     os._exit(0)  # its thread does not end by itself
 
