@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.parts import PARTS
-from controller_runtime.apiserver.kinds.registry import KINDS, Kind
 from controller_runtime.apiserver.storage.stored import key_of
 
 # `/namespaces/x/status` is a part of the namespace x; `/namespaces/x/pods` is the pods in it.
@@ -39,8 +39,8 @@ class Route(NamedTuple):
         return key_of(self.namespace, self.name)
 
 
-def find_route(path: str) -> Route | None:
-    """What `path` names, or None if it is no path of a served kind.
+def find_route(kinds: Kinds, path: str) -> Route | None:
+    """What `path` names, or None if it is no path of a kind that is served.
 
     Cluster-scoped kinds have no namespaced paths, and an object of a namespaced kind
     has no path without its namespace.
@@ -61,14 +61,14 @@ def find_route(path: str) -> Route | None:
             rest = rest[2:]
         case _:
             namespace = ""
-    return _of_kind(group, version, namespace, rest)
+    return _of_kind(kinds, group, version, namespace, rest)
 
 
-def _of_kind(group: str, version: str, namespace: str, rest: list[str]) -> Route | None:
+def _of_kind(kinds: Kinds, group: str, version: str, namespace: str, rest: list[str]) -> Route | None:
     if not 1 <= len(rest) <= 3:
         return None
     plural, name, subresource = (*rest, "", "")[:3]
-    kind = KINDS.find(group, version, plural)
+    kind = kinds.find(group, version, plural)
     if kind is None or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
         return None
     if subresource and subresource not in kind.subresources:

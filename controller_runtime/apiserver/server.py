@@ -13,8 +13,10 @@ from pathlib import Path
 
 from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, text
+from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import self_description
 from controller_runtime.apiserver.discovery.discovery import is_served
+from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
 from controller_runtime.apiserver.routes import find_route
 from controller_runtime.apiserver.status import (
@@ -73,9 +75,15 @@ class APIServer:
         self._credentials = None if token is None else f"Bearer {token}".encode()
         self.storage = Storage(host, history, SQLiteJournal(data_dir) if data_dir else journal)
         self._verbs = Verbs(host, self.storage)
+        self._definitions = Definitions(host, self.storage)
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
+
+    @property
+    def kinds(self) -> Kinds:
+        """What is served now; others may be once a definition is written."""
+        return self._definitions.kinds
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
         """Answer `request`; never raises.
@@ -110,14 +118,15 @@ class APIServer:
         self._authenticate(request.headers.get("authorization"), path)
         if len(request.body) > BODY_LIMIT:
             raise too_large(f"limit is {BODY_LIMIT}")
-        if (found := find_route(path)) is not None:
+        kinds = self._definitions.kinds
+        if (found := find_route(kinds, path)) is not None:
             return self._verbs.answer(found, readable(request), on_ready)
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
-            if (told := self_description(path, request.headers)) is not None:
+            if (told := self_description(kinds, path, request.headers)) is not None:
                 return told
-        if is_served(path):
+        if is_served(kinds, path):
             raise no_such_resource()
         return text(404, "404 page not found\n")
 

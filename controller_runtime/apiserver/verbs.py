@@ -123,7 +123,7 @@ def verb_of(route: Route, method: str) -> str:
 
 def _single(route: Route, form: Form, raw: bytes) -> bytes:
     if route.sent is SCALE:
-        raw = msgspec.json.encode(scale_of(msgspec.json.decode(raw)))
+        raw = msgspec.json.encode(scale_of(route.kind, msgspec.json.decode(raw)))
     return form.single(raw)
 
 

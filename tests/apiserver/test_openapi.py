@@ -11,13 +11,14 @@ from asking import Asking
 
 from controller_runtime.apiserver.discovery.discovery import AGGREGATED
 from controller_runtime.apiserver.discovery.openapi import openapi_document
+from controller_runtime.apiserver.kinds.registry import KINDS
 
-INDEX = json.loads(openapi_document("/openapi/v3") or b"")["paths"]
+INDEX = json.loads(openapi_document(KINDS, "/openapi/v3") or b"")["paths"]
 KUBECTL = f"{AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
 
 def document(name: str) -> Any:
-    return json.loads(openapi_document(f"/openapi/v3/{name}") or b"")
+    return json.loads(openapi_document(KINDS, f"/openapi/v3/{name}") or b"")
 
 
 def test_the_index_names_every_group_version_with_its_hash(ask: Asking) -> None:

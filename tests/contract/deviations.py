@@ -46,6 +46,7 @@ DEVIATIONS: dict[str, Deviation] = {
     ),
     "list: a broken continue token": _LANGUAGE,
     "list: a version that is no number": _LANGUAGE,
+    "crd: a table with the printer columns": _TABLES,
     "list: a table of leases": _TABLES,
     "list: a table of nodes": _TABLES,
     "list: a table of pods": _TABLES,

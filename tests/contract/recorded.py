@@ -26,7 +26,8 @@ UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 VARIABLE = {"uid": UUID, "resourceVersion": re.compile("[1-9][0-9]*"), "continue": re.compile("[A-Za-z0-9_-]+")}
 AGE = re.compile(r"(\d+[smhdy]){1,2}")
-SERVER_TIMES = ("creationTimestamp", "deletionTimestamp", "time")  # the last one of managedFields
+# The last ones of managedFields and of conditions.
+SERVER_TIMES = ("creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime")
 # Who made the recordings, as managedFields name it.
 AGENT = {"user-agent": "python-urllib3"}
 IN_TEXTS = re.compile(rf"{UUID.pattern}|\b\d{{5,}}\b")

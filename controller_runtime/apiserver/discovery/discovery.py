@@ -11,9 +11,8 @@ import base64
 import hashlib
 from typing import Any
 
-from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.parts import PARTS
-from controller_runtime.apiserver.kinds.registry import KINDS
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 """The media type of the aggregated documents."""
@@ -38,7 +37,7 @@ _BUILD = {
 }
 
 
-def discovery_document(path: str) -> dict[str, Any] | None:
+def discovery_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
     """The classic document at `path` (without a final slash), or None if it is none of these."""
     match path.split("/")[1:]:
         case ["version"]:
@@ -46,67 +45,65 @@ def discovery_document(path: str) -> dict[str, Any] | None:
         case ["api"]:
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
         case ["apis"]:
-            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in _groups()]}
+            return {
+                "kind": "APIGroupList",
+                "apiVersion": "v1",
+                "groups": [_group(kinds, group) for group in kinds.groups()],
+            }
         case ["api", version]:
-            return _resources("", version)
-        case ["apis", group] if group and _versions(group):
-            return {"kind": "APIGroup", "apiVersion": "v1", **_group(group)}
+            return _resources(kinds, "", version)
+        case ["apis", group] if group and kinds.versions(group):
+            return {"kind": "APIGroup", "apiVersion": "v1", **_group(kinds, group)}
         case ["apis", group, version] if group:
-            return _resources(group, version)
+            return _resources(kinds, group, version)
         case _:
             return None
 
 
-def aggregated_document(path: str) -> dict[str, Any] | None:
+def aggregated_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
     """The aggregated document at `path`: of the core group, or of all others; else None."""
     items: list[dict[str, Any]]
     match path:
         case "/api":
-            items = [{"metadata": {}, "versions": _aggregated_versions("")}]
+            items = [{"metadata": {}, "versions": _aggregated_versions(kinds, "")}]
         case "/apis":
-            items = [{"metadata": {"name": group}, "versions": _aggregated_versions(group)} for group in _groups()]
+            items = [
+                {"metadata": {"name": group}, "versions": _aggregated_versions(kinds, group)}
+                for group in kinds.groups()
+            ]
         case _:
             return None
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def is_served(path: str) -> bool:
+def is_served(kinds: Kinds, path: str) -> bool:
     """Whether `path` lies in a group version that is served, whatever it names there."""
     match path.split("/")[1:]:
         case ["api", version, *_]:
-            return bool(_kinds_in("", version))
+            return bool(kinds.of("", version))
         case ["apis", group, version, *_] if group:
-            return bool(_kinds_in(group, version))
+            return bool(kinds.of(group, version))
         case _:
             return False
 
 
-def _groups() -> list[str]:
-    return list(dict.fromkeys(kind.group for kind in KINDS if kind.group))
-
-
-def _versions(group: str) -> list[str]:
-    return list(dict.fromkeys(kind.version for kind in KINDS if kind.group == group))
-
-
-def _kinds_in(group: str, version: str) -> list[Kind]:
-    kinds = [kind for kind in KINDS if (kind.group, kind.version) == (group, version)]
-    return sorted(kinds, key=lambda kind: kind.plural)
-
-
-def _group(group: str) -> dict[str, Any]:
-    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in _versions(group)]
+def _group(kinds: Kinds, group: str) -> dict[str, Any]:
+    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in kinds.versions(group)]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _resources(group: str, version: str) -> dict[str, Any] | None:
-    kinds = _kinds_in(group, version)
-    if not kinds:
+def _resources(kinds: Kinds, group: str, version: str) -> dict[str, Any] | None:
+    told = _in_order(kinds, group, version)
+    if not told:
         return None
-    entries = [entry for kind in kinds for entry in _entries(kind)]
-    document = {"kind": "APIResourceList", "groupVersion": kinds[0].api_version, "resources": entries}
+    entries = [entry for kind in told for entry in _entries(kind)]
+    document = {"kind": "APIResourceList", "groupVersion": told[0].api_version, "resources": entries}
     # The oldest list of all does not say what it is a version of.
     return {**document, "apiVersion": "v1"} if group else document
+
+
+def _in_order(kinds: Kinds, group: str, version: str) -> list[Kind]:
+    return sorted(kinds.of(group, version), key=lambda kind: kind.plural)
 
 
 def _entries(kind: Kind) -> list[dict[str, Any]]:
@@ -131,14 +128,14 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
     return [whole, *parts]
 
 
-def _aggregated_versions(group: str) -> list[dict[str, Any]]:
+def _aggregated_versions(kinds: Kinds, group: str) -> list[dict[str, Any]]:
     return [
         {
             "version": version,
-            "resources": [_aggregated(kind) for kind in _kinds_in(group, version)],
+            "resources": [_aggregated(kind) for kind in _in_order(kinds, group, version)],
             "freshness": "Current",
         }
-        for version in _versions(group)
+        for version in kinds.versions(group)
     ]
 
 

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from controller_runtime.api.schema import definitions
 from controller_runtime.apiserver.discovery.discovery import VERSION
-from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.parts import PARTS
-from controller_runtime.apiserver.kinds.registry import KINDS
-from controller_runtime.apiserver.writes import apply
-from controller_runtime.apiserver.writes.patch import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from controller_runtime.apiserver.writes.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
 _REF = "#/components/schemas/"
-_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, apply.MEDIA_TYPE)
+_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 _BODIES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _ANSWERS = ("application/json", "application/yaml")
 _OF_COLLECTIONS = {"list": "get", "create": "post", "deletecollection": "delete"}
@@ -53,25 +50,25 @@ _QUERIES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-@functools.cache
-def openapi_document(path: str) -> bytes | None:
+def openapi_document(kinds: Kinds, path: str) -> bytes | None:
     """The index at `/openapi/v3`, the document of a group version below it, or None for no such document."""
     if path == "/openapi/v3":
-        return msgspec.json.encode({"paths": {name: _link(name) for name in _group_versions()}})
-    kinds = _group_versions().get(path.removeprefix("/openapi/v3/"))
-    return None if kinds is None else msgspec.json.encode(_document(kinds))
+        return msgspec.json.encode(
+            {"paths": {name: _link(name, told) for name, told in _group_versions(kinds).items()}}
+        )
+    told = _group_versions(kinds).get(path.removeprefix("/openapi/v3/"))
+    return None if told is None else _document(tuple(told))
 
 
-def _link(name: str) -> dict[str, str]:
-    document = openapi_document(f"/openapi/v3/{name}") or b""
-    digest = hashlib.sha256(document).hexdigest().upper()
+def _link(name: str, kinds: Iterable[Kind]) -> dict[str, str]:
+    digest = hashlib.sha256(_document(tuple(kinds))).hexdigest().upper()
     return {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"}
 
 
-def _group_versions() -> dict[str, list[Kind]]:
+def _group_versions(kinds: Kinds) -> dict[str, list[Kind]]:
     """The kinds of each group version, by the path it is served at."""
     found: dict[str, list[Kind]] = {}
-    for kind in KINDS:
+    for kind in kinds:
         found.setdefault(_root(kind).removeprefix("/"), []).append(kind)
     return found
 
@@ -80,14 +77,17 @@ def _root(kind: Kind) -> str:
     return f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
 
 
-def _document(kinds: Iterable[Kind]) -> dict[str, Any]:
+@functools.lru_cache  # of kinds that are gone no more documents stay than the cache holds
+def _document(kinds: tuple[Kind, ...]) -> bytes:
     paths = {path: item for kind in kinds for path, item in _paths(kind)}
-    return {
-        "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": VERSION},
-        "paths": dict(sorted(paths.items())),
-        "components": {"schemas": _schemas(paths)},
-    }
+    return msgspec.json.encode(
+        {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes", "version": VERSION},
+            "paths": dict(sorted(paths.items())),
+            "components": {"schemas": _schemas(paths, [kind.schemas for kind in kinds])},
+        }
+    )
 
 
 def _paths(kind: Kind) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -141,14 +141,14 @@ def _content(media_types: Iterable[str], name: str) -> dict[str, Any]:
     return {media_type: {"schema": {"$ref": _REF + name}} for media_type in media_types}
 
 
-def _schemas(paths: Mapping[str, Any]) -> dict[str, Any]:
+def _schemas(paths: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The definitions that the paths name, and those that these name."""
     found: dict[str, Any] = {}
     waiting = list(_references(paths))
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name] = definitions()[name]
+            found[name] = next(schemas[name] for schemas in known if name in schemas)
             waiting += _references(found[name])
     return dict(sorted(found.items()))
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import attrs
 
-from controller_runtime.api.schema import Schema, schema_for
+from controller_runtime.api.schema import Schema, definitions, schema_for
+from controller_runtime.apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -22,6 +24,7 @@ class Kind:
         kind: Such as `Lease`.
         plural: Name in paths.
         singular: The kind in lower case, as a rule.
+        list_kind: What a list of its objects is, the kind with `List` as a rule.
         namespaced: Whether its objects live in namespaces.
         short_names: What `kubectl` may call it.
         categories: Such as `all`.
@@ -36,6 +39,9 @@ class Kind:
         names_known_fields: Whether the refusal of another field selector lists the known ones.
         stored_as: The kind whose objects these are, seen through another group or version.
         deprecation: What every answer warns of; empty for nothing.
+        scale: Where its number of replicas stands, if it has a scale.
+        definition: What says how its objects look, if somebody has defined the kind at run time.
+        is_terminating: Whether its definition is being deleted, so that nothing new may be made.
     """
 
     group: str
@@ -56,13 +62,21 @@ class Kind:
     names_known_fields: bool = True
     stored_as: Kind | None = None
     deprecation: str = ""
+    scale: ScalePaths = WORKLOAD
+    definition: Definition | None = None
+    is_terminating: bool = False
     singular: str = attrs.field()
+    list_kind: str = attrs.field()
     api_version: str = attrs.field(init=False)
     resource: str = attrs.field(init=False)
 
     @singular.default
     def _lower_case(self) -> str:
         return self.kind.lower()
+
+    @list_kind.default
+    def _with_list(self) -> str:
+        return f"{self.kind}List"
 
     @api_version.default
     def _with_group(self) -> str:
@@ -76,15 +90,22 @@ class Kind:
 
     @property
     def schema(self) -> Schema:
-        """The recorded schema; loaded when first asked for.
+        """The schema it was defined with, or the recorded one, which is loaded when first asked for.
 
         Raises:
             KeyError: None was recorded.
         """
+        if self.definition is not None:
+            return self.definition.schema
         schema = schema_for(self.group, self.version, self.kind)
         if schema is None:
             raise KeyError(f"no schema was recorded for {self.kind} of {self.api_version}")
         return schema
+
+    @property
+    def schemas(self) -> Mapping[str, Mapping[str, Any]]:
+        """Every schema it refers to, its own included, by name; as OpenAPI tells them."""
+        return definitions() if self.definition is None else self.definition.schemas
 
     @property
     def stored(self) -> Kind:
@@ -103,14 +124,43 @@ class Kind:
 
 
 class Kinds:
-    """The kinds served, by where they are found. Immutable."""
+    """The kinds served at one time, by where they are found. Immutable: what is served may change, a snapshot does not.
+
+    Args:
+        kinds: In the order in which they are discovered. Of two at one path, the first is served.
+    """
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
-        self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in kinds}
+        self._by_path: dict[tuple[str, str, str], Kind] = {}
+        self._by_group: dict[str, dict[str, list[Kind]]] = {}
+        self._by_name: dict[tuple[str, str], Kind] = {}
+        for kind in kinds:
+            if self._by_path.setdefault((kind.group, kind.version, kind.plural), kind) is kind:
+                self._by_group.setdefault(kind.group, {}).setdefault(kind.version, []).append(kind)
+                if kind.is_stored:
+                    self._by_name.setdefault((kind.api_version, kind.kind), kind.stored)
+        # Every kind of which there are objects, each once, however many groups and versions show it.
+        self.stored: tuple[Kind, ...] = tuple(dict.fromkeys(kind.stored for kind in self if kind.is_stored))
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         """The kind served at a path, or None."""
         return self._by_path.get((group, version, plural))
+
+    def named(self, api_version: str, kind: str) -> Kind | None:
+        """The stored kind that objects mean by these words, or None."""
+        return self._by_name.get((api_version, kind))
+
+    def groups(self) -> list[str]:
+        """The groups, without the core group."""
+        return [group for group in self._by_group if group]
+
+    def versions(self, group: str) -> list[str]:
+        """The versions of a group, the preferred one first; none if it is not served."""
+        return list(self._by_group.get(group, ()))
+
+    def of(self, group: str, version: str) -> list[Kind]:
+        """The kinds of a group version, in the order they were given."""
+        return self._by_group.get(group, {}).get(version, [])
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self._by_path.values())

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server serves: one line of data for each kind.
+"""What the server serves of its own: one line of data for each kind.
 
 A kind added here is stored, listed, watched, discovered, checked against its recorded
-schema and merged by it. Rules that no schema tells stand in `strategy`, by kind.
+schema and merged by it. Rules that no schema tells stand in `rules`, by kind. Kinds that
+users define are added to these at run time: see `custom.py`.
 """
 
 from __future__ import annotations
@@ -63,6 +64,18 @@ POD = Kind(
         "status.nominatedNodeName": "",
     },
     names_known_fields=False,
+)
+DEFINITION = Kind(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+    short_names=("crd", "crds"),
+    categories=("api-extensions",),
+    subresources=_STATUS,
+    unconditional_update=False,
+    deletes_with_object=True,
 )
 LEASE = Kind(
     group="coordination.k8s.io",
@@ -247,6 +260,7 @@ KINDS = Kinds(
         INGRESS,
         DISRUPTION_BUDGET,
         *_RBAC,
+        DEFINITION,
         LEASE,
         LEASE_CANDIDATE,
     )

@@ -13,7 +13,7 @@ from controller_runtime.apiserver.reads.ages import age
 from controller_runtime.apiserver.rules.label_match import selector_text
 from controller_runtime.apiserver.rules.rules import Object
 
-Cell = Callable[[Object, datetime], str | int | bool | None]
+Cell = Callable[[Object, datetime], str | float | bool | None]
 """From a stored object and the time to what stands in its row."""
 
 NONE = "<none>"

@@ -25,6 +25,7 @@ from controller_runtime.apiserver.reads.columns import (
     selector_at,
     value_at,
 )
+from controller_runtime.apiserver.reads.columns_custom import DEFINITION_COLUMNS, custom_columns
 from controller_runtime.apiserver.reads.columns_nodes import EVENTS, LEASE_CANDIDATES, LEASES, NAMESPACES, NODES
 from controller_runtime.apiserver.reads.columns_pods import PODS
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -243,6 +244,7 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
         Column("Allowed Disruptions", at("status.disruptionsAllowed", 0), "How many may go now.", type="integer"),
         AGE,
     ),
+    kinds.DEFINITION: DEFINITION_COLUMNS,
     kinds.INGRESS: (
         NAME,
         Column("Class", at("spec.ingressClassName"), "Who leads there."),
@@ -266,4 +268,6 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
 
 def columns_of(kind: Kind) -> tuple[Column, ...]:
     """The columns of a kind's table."""
+    if kind.definition is not None:
+        return custom_columns(kind.definition)
     return _TABLES.get(kind.stored, _GENERIC)

@@ -58,14 +58,17 @@ class JSONForm:
     Args:
         api_version: As objects carry it.
         kind: Of the objects.
+        list_kind: Of lists; the kind with `List` if it is not said.
+        items_named: Whether each item of a list says what it is, as those of custom kinds do.
     """
 
     content_type = "application/json"
 
-    def __init__(self, api_version: str, kind: str) -> None:
+    def __init__(self, api_version: str, kind: str, list_kind: str = "", *, items_named: bool = False) -> None:
         head = f'"apiVersion":"{api_version}",'
         self._single = f'{{"kind":"{kind}",{head}'.encode()
-        self._list = f'{{"kind":"{kind}List",{head}"metadata":'.encode()
+        self._list = f'{{"kind":"{list_kind or f"{kind}List"}",{head}"metadata":'.encode()
+        self._items_named = items_named
         self._event = {type_: b'{"type":"%b","object":%b' % (type_.value.encode(), self._single) for type_ in EventType}
         self._bookmark = b'{"type":"BOOKMARK","object":' + self._single
 
@@ -74,13 +77,14 @@ class JSONForm:
         return self._single + raw[1:]
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
-        """A list whose items carry neither kind nor apiVersion."""
+        """A list; its items carry neither kind nor apiVersion, unless they are named."""
         metadata: dict[str, str | int] = {"resourceVersion": str(version)}
         if token:
             metadata["continue"] = token
         if remaining:
             metadata["remainingItemCount"] = remaining
-        joined = b",".join([item.raw for item in items])
+        raws = [item.raw for item in items]
+        joined = b",".join(map(self.single, raws) if self._items_named else raws)
         return b'%b%b,"items":[%b]}' % (self._list, msgspec.json.encode(metadata), joined)
 
     def event(self, type_: EventType, change: Change) -> bytes:
@@ -102,9 +106,9 @@ class JSONForm:
 
 
 @functools.lru_cache
-def json_form(api_version: str, kind: str) -> JSONForm:
+def json_form(api_version: str, kind: str, list_kind: str = "", *, items_named: bool = False) -> JSONForm:
     """The form of a kind; one for all requests."""
-    return JSONForm(api_version, kind)
+    return JSONForm(api_version, kind, list_kind, items_named=items_named)
 
 
 def error_line(status: dict[str, object]) -> bytes:

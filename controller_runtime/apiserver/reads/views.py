@@ -82,7 +82,7 @@ def metadata_view() -> View:
 @functools.lru_cache
 def whole_view(kind: Kind) -> JSONForm | View:
     """Objects of a kind, whole, by the names it has for their fields."""
-    form = json_form(kind.api_version, kind.kind)
+    form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
     if kind.stored_as is None:
         return form
     rules = rules_of(kind)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
@@ -29,6 +31,9 @@ class NamespaceRules(Rules):
             return _labelled(with_status_of(old, new))
         isolated = super().on_update(kind, old, new, subresource)
         return _labelled({**isolated, "spec": part(old, "spec")})
+
+    def on_delete(self, obj: Object, now: datetime) -> Object:
+        return {**obj, "status": {**part(obj, "status"), "phase": "Terminating"}}
 
     def causes(self, obj: Object) -> list[Cause]:
         finalizers = part(obj, "spec").get("finalizers", ())

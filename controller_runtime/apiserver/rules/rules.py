@@ -6,7 +6,8 @@ Rules take objects and answer objects and causes; they modify nothing they are g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -52,6 +53,22 @@ class Rules:
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         """What is wrong with the change alone."""
         return []
+
+    def causes_of_new(self, obj: Object) -> list[Cause]:
+        """What is wrong with a new object, beside its metadata."""
+        return self.causes(obj)
+
+    def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        """What is wrong with an update, beside its metadata."""
+        return self.causes(new) + self.update_causes(old, new, subresource)
+
+    def warnings(self, obj: Object, old: Object | None) -> Sequence[str]:
+        """What its writer should know of an object as sent; `old` is what it was, None if it is new."""
+        return ()
+
+    def on_delete(self, obj: Object, now: datetime) -> Object:
+        """An object just marked for deletion, as it waits for its end."""
+        return obj
 
 
 def with_status_of(old: Object, new: Object) -> Object:

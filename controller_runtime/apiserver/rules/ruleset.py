@@ -11,6 +11,8 @@ from controller_runtime.apiserver.rules import policy as policy_rules
 from controller_runtime.apiserver.rules import workload as workload_rules
 from controller_runtime.apiserver.rules.candidate import LeaseCandidateRules
 from controller_runtime.apiserver.rules.config import ConfigMapRules, SecretRules
+from controller_runtime.apiserver.rules.custom import CustomRules
+from controller_runtime.apiserver.rules.definition import DefinitionRules
 from controller_runtime.apiserver.rules.event import EventRules, NewEventRules
 from controller_runtime.apiserver.rules.lease import LeaseRules
 from controller_runtime.apiserver.rules.namespace import NamespaceRules
@@ -46,6 +48,7 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.CLUSTER_ROLE: _ROLES,
     kinds.ROLE_BINDING: _BINDINGS,
     kinds.ROLE: _ROLES,
+    kinds.DEFINITION: DefinitionRules(),
     kinds.LEASE: LeaseRules(),
     kinds.LEASE_CANDIDATE: LeaseCandidateRules(),
 }
@@ -53,4 +56,7 @@ _RULES: Mapping[Kind, Rules] = {
 
 def rules_of(kind: Kind) -> Rules:
     """The rules of a kind."""
-    return _RULES.get(kind, _NO_RULES)
+    rules = _RULES.get(kind)
+    if rules is not None:
+        return rules
+    return _NO_RULES if kind.definition is None else CustomRules(kind, kind.definition)

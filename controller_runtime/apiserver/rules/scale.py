@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.rules.label_match import selector_text
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -15,13 +17,14 @@ _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _ASKED = ("name", "namespace", "uid", "resourceVersion")
 
 
-def scale_of(obj: Object) -> dict[str, Any]:
+def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
     """The scale of a workload; its parts are new, `obj` is not shared."""
-    metadata, spec = obj["metadata"], part(obj, "spec")
-    shown: dict[str, Any] = {"replicas": part(obj, "status").get("replicas", 0)}
-    if selector := selector_text(spec.get("selector") or {}):
-        shown["selector"] = selector
-    replicas = spec.get("replicas", 0)
+    metadata, paths = obj["metadata"], kind.scale
+    shown: dict[str, Any] = {"replicas": _at(obj, paths.present) or 0}
+    selector = _at(obj, paths.selector) or {}
+    if text := selector if isinstance(selector, str) else selector_text(selector):
+        shown["selector"] = text
+    replicas = _at(obj, paths.wanted) or 0
     return {
         "metadata": {name: metadata[name] for name in _SHOWN if name in metadata},
         "spec": {"replicas": replicas} if replicas else {},  # zero is left out, as a real server does
@@ -29,10 +32,11 @@ def scale_of(obj: Object) -> dict[str, Any]:
     }
 
 
-def scaled(obj: Object, scale: Object) -> dict[str, Any]:
+def scaled(kind: Kind, obj: Object, scale: Object) -> dict[str, Any]:
     """A workload as a scale wants it: with its number, and with the name, uid and version it names.
 
     Args:
+        kind: Of the workload.
         obj: The workload as stored.
         scale: From `decode` or `admit`.
 
@@ -45,11 +49,24 @@ def scaled(obj: Object, scale: Object) -> dict[str, Any]:
         raise status.invalid(SCALE, obj["metadata"]["name"], [cause])
     kept = {name: value for name, value in obj["metadata"].items() if name not in _ASKED}
     asked = {name: value for name, value in scale["metadata"].items() if name in _ASKED}
-    return {**obj, "metadata": {**kept, **asked}, "spec": {**part(obj, "spec"), "replicas": replicas}}
+    return {**_with(obj, kind.scale.wanted, replicas), "metadata": {**kept, **asked}}
 
 
-def scale_applied(config: Object) -> dict[str, Any]:
+def scale_applied(kind: Kind, config: Object) -> dict[str, Any]:
     """What the configuration of a scale says of the workload."""
     spec = part(config, "spec")
-    said = {"spec": {"replicas": spec["replicas"]}} if "replicas" in spec else {}
+    said = _with({}, kind.scale.wanted, spec["replicas"]) if "replicas" in spec else {}
     return {"metadata": {name: value for name, value in config["metadata"].items() if name in _SHOWN}, **said}
+
+
+def _at(obj: Object, path: Sequence[str]) -> Any:
+    value: Any = obj if path else None
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def _with(obj: Object, path: Sequence[str], value: object) -> dict[str, Any]:
+    """`obj` with a value at a path."""
+    step, *rest = path
+    return {**obj, step: _with(part(obj, step), rest, value) if rest else value}

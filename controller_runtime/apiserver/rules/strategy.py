@@ -71,7 +71,7 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
         owned["namespace"] = namespace
     rules = rules_of(kind)
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
-    if causes := metadata_causes(kind, made["metadata"]) + rules.causes(made):
+    if causes := metadata_causes(kind, made["metadata"]) + rules.causes_of_new(made):
         raise status.invalid(kind.stored, name, causes)
     return _in_order(made)
 
@@ -104,9 +104,7 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     _check_version(kind, before, sent)
     rules = rules_of(kind)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
-    causes = metadata_causes(kind, made["metadata"], before)
-    causes += rules.causes(made) + rules.update_causes(old, made, subresource)
-    if causes:
+    if causes := metadata_causes(kind, made["metadata"], before) + rules.causes_of_change(old, made, subresource):
         raise status.invalid(kind.stored, name, causes)
     return _in_order(made)
 

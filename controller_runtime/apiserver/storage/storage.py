@@ -59,6 +59,7 @@ class _Collection:
         self.log = Log(history, oldest)
         # Cursors that have seen everything, by their number: whom a commit tells, once.
         self.waiting: dict[int, Cursor] = {}
+        self.ended = False
 
     def range(self, prefix: str) -> list[Stored]:
         if not prefix:
@@ -184,7 +185,23 @@ class Storage:
         with self._lock:
             found = self._collection(collection)
             self._next_cursor += 1
-            return Cursor(self, collection, self._next_cursor, found.log.position(after), after, on_ready)
+            return Cursor(self, found, self._next_cursor, found.log.position(after), after, on_ready)
+
+    def end(self, collection: str) -> bool:
+        """End every cursor on a collection, once it has taken what is left; False if the collection is not empty.
+
+        The past is forgotten: if there is a collection of this name again, nobody goes on where they were.
+        """
+        with self._lock:
+            found = self._collection(collection)
+            if found.objects:
+                return False
+            found.ended = True
+            ready = found.everyone_waiting()
+            self._collections[collection] = _Collection(self._history, self._version)
+        for cursor in ready:
+            cursor.on_ready()
+        return True
 
     def close(self) -> None:
         """End every cursor and let go of the journal. Idempotent."""
@@ -206,11 +223,13 @@ class Storage:
         with self._lock:
             if self._closed:
                 return None
-            found = self._collections[cursor.collection]
+            found = cursor.collection
             changes = found.log.slice(cursor.position, cursor.position + limit)
             cursor.position += len(changes)
-            if cursor.position < found.log.end:
+            if cursor.position < found.log.end or (found.ended and changes):
                 return Batch(changes, None)
+            if found.ended:
+                return None
             if not cursor.closed:
                 found.waiting[cursor.number] = cursor
             return Batch(changes, self._version)
@@ -218,7 +237,7 @@ class Storage:
     def _leave(self, cursor: Cursor) -> None:
         with self._lock:
             cursor.closed = True
-            self._collections[cursor.collection].waiting.pop(cursor.number, None)
+            cursor.collection.waiting.pop(cursor.number, None)
 
 
 class Cursor:
@@ -233,7 +252,7 @@ class Cursor:
     def __init__(
         self,
         storage: Storage,
-        collection: str,
+        collection: _Collection,
         number: int,
         position: int,
         after: int,
@@ -248,7 +267,7 @@ class Cursor:
         self.on_ready = on_ready
 
     def take(self, limit: int) -> Batch | None:
-        """The next changes, at most `limit`; None once the storage is closed.
+        """The next changes, at most `limit`; None once the storage is closed, or the collection has ended.
 
         Raises:
             Compacted: The reader was too slow: some of its changes are forgotten.

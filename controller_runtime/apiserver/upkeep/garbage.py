@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from controller_runtime.api.objects import OwnerReference
+from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.upkeep.inside import Inside
@@ -40,8 +41,9 @@ class GarbageCollector:
     Threads: one.
     """
 
-    def __init__(self, storage: Storage, inside: Inside) -> None:
+    def __init__(self, storage: Storage, kinds: Kinds, inside: Inside) -> None:
         self._storage = storage
+        self._kinds = kinds
         self._inside = inside
         self._dependents = Dependents()
         self.due: dict[Item, None] = {}
@@ -71,7 +73,7 @@ class GarbageCollector:
         return self._let_go(item, meta) and done
 
     def _owners(self, item: Item, references: Iterable[OwnerReference]) -> Iterable[Item]:
-        return (owner for one in references if (owner := owner_item(one, item)) is not None)
+        return (owner for one in references if (owner := owner_item(self._kinds, one, item)) is not None)
 
     def _want(self, *items: Item) -> None:
         self.due.update(dict.fromkeys(items))
@@ -89,7 +91,7 @@ class GarbageCollector:
         return self._inside.delete(item, meta, "Foreground" if first else "Background")
 
     def _standing(self, reference: OwnerReference, dependent: Item) -> Standing:
-        where = owner_item(reference, dependent)
+        where = owner_item(self._kinds, reference, dependent)
         if where is None:
             return Standing.UNKNOWN
         found = self._storage.get(where.kind.resource, where.key)

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.upkeep.inside import Inside
-from controller_runtime.apiserver.upkeep.ownership import STORED_KINDS, Item, meta_of
+from controller_runtime.apiserver.upkeep.ownership import Item, meta_of
 
 USER_AGENT = "namespace-controller"
 _FINALIZER = "kubernetes"
-_NAMESPACED = tuple(kind for kind in STORED_KINDS if kind.namespaced)
 
 
 class NamespaceCleaner:
@@ -23,8 +23,9 @@ class NamespaceCleaner:
     Threads: one.
     """
 
-    def __init__(self, storage: Storage, inside: Inside) -> None:
+    def __init__(self, storage: Storage, kinds: Kinds, inside: Inside) -> None:
         self._storage = storage
+        self._namespaced = tuple(kind for kind in kinds.stored if kind.namespaced)
         self._inside = inside
         self._terminating: set[str] = set()
         self.due: dict[Item, None] = {}
@@ -46,7 +47,7 @@ class NamespaceCleaner:
         found = self._storage.get(NAMESPACE.resource, item.key)
         if found is None or not meta_of(found).deletion_timestamp:
             return True
-        filled = [kind for kind in _NAMESPACED if self._storage.read(kind.resource, f"{item.key}/").items]
+        filled = [kind for kind in self._namespaced if self._storage.read(kind.resource, f"{item.key}/").items]
         if filled:
             return all(self._inside.empty(kind, item.key) for kind in filled)
         namespace = found.decode()

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from controller_runtime.api.objects import OwnerReference
-from controller_runtime.apiserver.kinds.registry import KINDS, Kind
+from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.storage.stored import Stored
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
@@ -71,21 +71,13 @@ def lasting(
     return tuple(one for one in references if standing(one) in (Standing.PRESENT, Standing.UNKNOWN))
 
 
-STORED_KINDS: tuple[Kind, ...] = tuple(dict.fromkeys(kind.stored for kind in KINDS if kind.is_stored))
-"""Every kind of which there are objects, each once, however many groups show it."""
-
-_BY_NAME: Mapping[tuple[str, str], Kind] = {
-    (kind.api_version, kind.kind): kind.stored for kind in KINDS if kind.is_stored
-}
-
-
-def owner_item(reference: OwnerReference, dependent: Item) -> Item | None:
+def owner_item(kinds: Kinds, reference: OwnerReference, dependent: Item) -> Item | None:
     """Where the owner would be kept; None if the reference cannot be followed.
 
     A namespaced owner is looked for in the dependent's own namespace; what has no
     namespace cannot have such an owner.
     """
-    kind = _BY_NAME.get((reference.api_version, reference.kind))
+    kind = kinds.named(reference.api_version, reference.kind)
     if kind is None:
         return None
     if not kind.namespaced:

@@ -16,7 +16,7 @@ from controller_runtime.apiserver.storage.storage import Cursor
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.upkeep import garbage, namespaces
 from controller_runtime.apiserver.upkeep.inside import Inside
-from controller_runtime.apiserver.upkeep.ownership import STORED_KINDS, Item
+from controller_runtime.apiserver.upkeep.ownership import Item
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 
@@ -41,14 +41,17 @@ class Upkeep:
 
     def __init__(self, host: Host, server: APIServer, token: str | None = None) -> None:
         self._host = host
+        self._server = server
         self._storage = server.storage
         self._collecting = Inside(server, garbage.USER_AGENT, token)
         self._cleaning = Inside(server, namespaces.USER_AGENT, token)
+        # What is kept; kinds that come or go are learned when nothing else is due.
+        self._kinds = server.kinds
         self._keepers = self._new_keepers()
         self._cursors: dict[Kind, Cursor] = {}
         # Guards `_ready`: the kinds of which something changed, set by writers.
         self._condition = host.condition("apiserver/upkeep")
-        self._ready: dict[Kind, None] = dict.fromkeys(STORED_KINDS)
+        self._ready: dict[Kind, None] = dict.fromkeys(self._kinds.stored)
 
     def run(self, stop: Stop) -> None:
         """Keep house until `stop`."""
@@ -66,7 +69,7 @@ class Upkeep:
 
     def settle(self) -> bool:
         """Do everything that is to be done now; False if some of it failed and is still due."""
-        while self._take_all() or self._look_at_all():
+        while self._take_all() or self._look_at_all() or self._learn_kinds():
             pass
         return not any(keeper.due for keeper in self._keepers)
 
@@ -86,15 +89,29 @@ class Upkeep:
         try:
             return sum(self._take(kind) for kind in ready) > 0
         except Compacted:  # too much at once: what is there now tells as much, to somebody who knows nothing yet
-            self._close()
-            self._keepers = self._new_keepers()
-            self._wake(*STORED_KINDS)
+            self._begin_anew()
             return True
+
+    def _learn_kinds(self) -> bool:
+        """Begin anew if other kinds are served by now; whether they are.
+
+        Last of all: what was owned by objects of a kind that is gone is still known for it.
+        """
+        if self._server.kinds is self._kinds:
+            return False
+        self._kinds = self._server.kinds
+        self._begin_anew()
+        return True
+
+    def _begin_anew(self) -> None:
+        self._close()
+        self._keepers = self._new_keepers()
+        self._wake(*self._kinds.stored)
 
     def _new_keepers(self) -> tuple[garbage.GarbageCollector, namespaces.NamespaceCleaner]:
         return (
-            garbage.GarbageCollector(self._storage, self._collecting),
-            namespaces.NamespaceCleaner(self._storage, self._cleaning),
+            garbage.GarbageCollector(self._storage, self._kinds, self._collecting),
+            namespaces.NamespaceCleaner(self._storage, self._kinds, self._cleaning),
         )
 
     def _take(self, kind: Kind) -> int:

@@ -32,7 +32,6 @@ from controller_runtime.apiserver.writes.managed import (
     less,
 )
 
-MEDIA_TYPE = "application/apply-patch+yaml"
 _BEFORE = Writer("before-first-apply")
 _METADATA: Path = ("f:metadata",)
 

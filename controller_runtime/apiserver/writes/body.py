@@ -11,11 +11,14 @@ from controller_runtime.api.schema import Schema
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Shape
+from controller_runtime.apiserver.rules.structural import structural_shape
 from controller_runtime.apiserver.writes import documents
 
 STRICT = "Strict"
 IGNORE = "Ignore"
 
+# Kinds remembered: more than there are, but not all that ever come and go.
+_KINDS = 512
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -44,6 +47,8 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
         raise status.bad_request(
             f"the object provided is unrecognized (must be of type {kind.kind}): couldn't get version/kind; {error}"
         ) from error
+    if kind.definition is not None:
+        _check_words(kind, raw)
     version, body_kind = raw.get("apiVersion") or kind.api_version, raw.get("kind") or kind.kind
     refusal = f'{body_kind} in version "{str(version).rpartition("/")[2]}" cannot be handled as a {kind.kind}'
     try:
@@ -92,9 +97,11 @@ def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], l
     return _said_of(kind)(bare, None, None, unknown), unknown
 
 
-@functools.cache
+@functools.lru_cache(_KINDS)
 def empty(kind: Kind) -> dict[str, Any]:
     """An object of which nothing has been said yet: its parts, without content. Shared, so do not change it."""
+    if kind.definition is not None:
+        return {"metadata": {}}
     obj, _ = _shaped(kind, {}, None)
     return _bare(kind.schema, obj)
 
@@ -117,6 +124,14 @@ def _patch_refused(kind: Kind, name: str, text: str) -> status.StatusError:
     return status.invalid(kind, name, [status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")])
 
 
+def _check_words(kind: Kind, raw: Mapping[str, Any]) -> None:
+    """Refuse an object that does not say what it is: of custom kinds a real server does not guess it."""
+    for word, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not raw.get(word):
+            text = f"the object provided is unrecognized (must be of type {kind.kind}): Object '{title}' is missing"
+            raise status.bad_request(text)
+
+
 def _check_kind(kind: Kind, api_version: object, name: object) -> None:
     if name != kind.kind:
         group, version = kind.group.partition(".")[0] or "core", str(api_version).replace("/", ".")
@@ -134,11 +149,13 @@ def _shaped(kind: Kind, raw: Mapping[str, Any], old: Mapping[str, Any] | None) -
     return obj, [f'unknown field "{path}"' for path in unknown]
 
 
-@functools.cache
+@functools.lru_cache(_KINDS)
 def _shape_of(kind: Kind) -> Shape:
-    return Compiler().shape(kind.schema)
+    return Compiler().shape(kind.schema) if kind.definition is None else structural_shape(kind.definition)
 
 
-@functools.cache
+@functools.lru_cache(_KINDS)
 def _said_of(kind: Kind) -> Shape:
+    if kind.definition is not None:
+        return structural_shape(kind.definition, fill=False)
     return Compiler(fill=False).shape(kind.schema)

@@ -27,6 +27,7 @@ from controller_runtime.apiserver.status import (
     UPDATE_OPTIONS,
     already_exists,
     conflict,
+    forbidden,
     namespace_terminating,
     not_found,
     too_large_version,
@@ -46,7 +47,7 @@ from controller_runtime.apiserver.writes.managed import (
     updated,
     with_entries,
 )
-from controller_runtime.apiserver.writes.patch import apply_patch
+from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch
 from controller_runtime.apiserver.writes.reviews import review
 from controller_runtime.core.host import Host
 
@@ -102,7 +103,8 @@ class Objects:
         if not route.kind.is_stored:
             return Written(201, msgspec.json.encode(review(route.kind, obj)), warnings)
         writer = content.writer(options, route)
-        return Written(201, self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run), warnings)
+        raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
+        return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
         """PUT of an object or a part of it."""
@@ -111,7 +113,7 @@ class Objects:
         check_name(obj, namespace=route.namespace, name=route.name)
         writer = content.writer(options, route)
         while True:
-            current = self._storage.get(kind.resource, route.key)
+            current, old = self._storage.get(kind.resource, route.key), None
             if current is None:
                 raw = self._create_by_update(route, obj, writer, options.dry_run)
                 status = 201
@@ -121,33 +123,33 @@ class Objects:
                 raw = self._write(kind, current, old, new, options.dry_run)
                 status = 200
             if raw is not None:
-                return Written(status, raw, warnings)
+                return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
     def patch(self, route: Route, content: Content) -> Written:
         """PATCH of an object or a part of it."""
-        if content.media_type.partition(";")[0].strip().lower() == apply.MEDIA_TYPE:
+        if content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH:
             return self._apply(route, content)
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS)
         writer = content.writer(options, route)
         while True:
             current = self._find(route)
             old = current.decode()
-            shown = scale_of(old) if route.sent is SCALE else rules_of(kind).shown_form(old)
+            shown = scale_of(kind, old) if route.sent is SCALE else rules_of(kind).shown_form(old)
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
             raw = self._write(kind, current, old, self._updated(route, old, obj, writer), options.dry_run)
             if raw is not None:
-                return Written(200, raw, warnings)
+                return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
     def _apply(self, route: Route, content: Content) -> Written:
         """PATCH that says what shall be true of an object, and makes one if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
         config, warnings = apply.read(route.sent, route.name, route.namespace, content.body, options.field_validation)
         if route.sent is SCALE:
-            config = scale_applied(config)
+            config = scale_applied(kind, config)
         writer = Writer(options.field_manager, APPLY, route.subresource)
         while True:
-            current, now = self._storage.get(kind.resource, route.key), self._host.now()
+            current, now, old = self._storage.get(kind.resource, route.key), self._host.now(), None
             if current is None:
                 raw = self._create_by_apply(route, config, writer, options.dry_run)
                 status = 201
@@ -160,17 +162,17 @@ class Objects:
                 raw = self._write(kind, current, old, new, options.dry_run)
                 status = 200
             if raw is not None:
-                return Written(status, raw, warnings)
+                return Written(status, raw, [*warnings, *rules_of(kind).warnings(config, old)])
 
     def _updated(self, route: Route, old: Object, obj: Object, writer: Writer) -> Object:
         if route.sent is SCALE:
-            obj = scaled(old, obj)
+            obj = scaled(route.kind, old, obj)
         new = prepare_update(route.kind, old, obj, subresource=route.subresource)
         return updated(route.kind, old, new, obj, writer, self._host.now(), rules_of(route.kind).shown_form)
 
     def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
         """Store a new object and give its bytes; `obj` is as `decode` gives it."""
-        self._check_namespace(kind, namespace, obj)
+        self._check_place(kind, namespace, obj)
         asked = obj.get("metadata", {}).get("name")
         for _ in range(_GENERATED_NAMES_TRIED):
             name, raw = self._try_add(kind, namespace, obj, writer, dry_run)
@@ -213,7 +215,7 @@ class Objects:
         applied, entries = apply.apply_first(kind, config, writer, self._host.now())
         obj, _ = admit(kind, applied)
         check_name(obj, namespace=route.namespace, name=route.name)
-        self._check_namespace(kind, route.namespace, obj)
+        self._check_place(kind, route.namespace, obj)
         _, raw = self._try_add(kind, route.namespace, _unversioned(obj), writer, dry_run, entries)
         return raw
 
@@ -223,7 +225,7 @@ class Objects:
             raise not_found(kind, route.name)
         if uid := metadata.get("uid"):
             raise uid_conflict(kind, route.namespace, route.name, uid, "")
-        self._check_namespace(kind, route.namespace, obj)
+        self._check_place(kind, route.namespace, obj)
         _, raw = self._try_add(kind, route.namespace, _unversioned(obj), writer, dry_run)
         return raw
 
@@ -246,7 +248,11 @@ class Objects:
             raise not_found(route.kind, route.name)
         return found
 
-    def _check_namespace(self, kind: Kind, namespace: str, obj: Object) -> None:
+    def _check_place(self, kind: Kind, namespace: str, obj: Object) -> None:
+        """Refuse something new of a kind, or in a namespace, that is going away."""
+        if kind.is_terminating:
+            text = "create not allowed while custom resource definition is terminating"
+            raise forbidden(kind, obj.get("metadata", {}).get("name", ""), text)
         if not kind.namespaced:
             return
         found = self._storage.get(NAMESPACE.resource, namespace)

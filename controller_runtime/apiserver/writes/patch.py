@@ -20,6 +20,10 @@ from controller_runtime.core.errors import UNREADABLE
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+"""Which is no patch of this form: see `apply`."""
+
+_OF_CUSTOM_KINDS = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch: bytes) -> dict[str, Any]:
@@ -33,6 +37,8 @@ def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch
             415 for another media type, 422 for what cannot be applied to this object.
     """
     media_type = content_type.partition(";")[0].strip().lower()
+    if kind.definition is not None and media_type not in (JSON_PATCH, MERGE_PATCH):
+        raise status.unsupported_media_type(_OF_CUSTOM_KINDS)
     if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH):
         raise status.unsupported_media_type()
     try:

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From definitions to the kinds they make: all that a `CustomResourceDefinition` says, as lines of data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from controller_runtime.apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
+from controller_runtime.apiserver.kinds.kind import Kind
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer by which a definition waits for the end of its objects."""
+
+# In the order in which a real server tells them.
+_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STAGES = ("", "beta", "alpha")
+
+Object = Mapping[str, Any]
+
+
+def is_true(definition: Object, condition: str) -> bool:
+    """Whether a condition of a definition holds."""
+    conditions = definition.get("status", {}).get("conditions") or ()
+    return any(one["type"] == condition and one["status"] == "True" for one in conditions)
+
+
+def custom_kinds(definition: Object, *, all_versions: bool = False) -> tuple[Kind, ...]:
+    """The kinds that a definition makes, one for each version served (or that there is).
+
+    None before its names are accepted, and none once it waits for the end of its objects no longer.
+    """
+    metadata = definition["metadata"]
+    has_ended = "deletionTimestamp" in metadata and CLEANUP not in metadata.get("finalizers", ())
+    if has_ended or not is_true(definition, "Established"):
+        return ()
+    served = [version for version in definition["spec"]["versions"] if version["served"] or all_versions]
+    # All versions show the same objects. What is stored is in the words of the storage version or,
+    # if that one is not served, of the first that is.
+    served.sort(key=lambda version: not version["storage"])
+    kinds: list[Kind] = []
+    for version in served:
+        kinds.append(_kind(definition, version, kinds[0] if kinds else None))
+    return tuple(kinds)
+
+
+def in_order(kinds: Iterable[Kind]) -> list[Kind]:
+    """Kinds as they are discovered: by group, and in a group the version to be preferred first."""
+    return sorted(kinds, key=lambda kind: (kind.group, _rank(kind.version)))
+
+
+def _rank(version: str) -> tuple[int, int, int, str]:
+    """Finished versions before previews, newer before older; other names come last."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return len(_STAGES), 0, 0, version
+    major, stage, minor = match.groups()
+    return _STAGES.index(stage or ""), -int(major), -int(minor or 0), version
+
+
+def _kind(definition: Object, version: Object, stored_as: Kind | None) -> Kind:
+    spec, names = definition["spec"], definition["status"]["acceptedNames"]
+    group, kind = spec["group"], names["kind"]
+    parts = version.get("subresources") or {}
+    selectable = [field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()]
+    structure, columns = version["schema"]["openAPIV3Schema"], version.get("additionalPrinterColumns") or ()
+    return Kind(
+        group=group,
+        version=version["name"],
+        kind=kind,
+        plural=names["plural"],
+        singular=names["singular"],
+        list_kind=names["listKind"],
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        verbs=_VERBS,
+        subresources=tuple(part for part in ("scale", "status") if part in parts),
+        unconditional_update=False,
+        fields=dict.fromkeys(selectable, ""),
+        names_known_fields=False,
+        stored_as=stored_as,
+        deprecation=_deprecation(group, version, kind),
+        scale=_scale(parts["scale"]) if "scale" in parts else WORKLOAD,
+        definition=Definition.of(group, version["name"], kind, structure, columns),
+        is_terminating="deletionTimestamp" in definition["metadata"],
+    )
+
+
+def _deprecation(group: str, version: Object, kind: str) -> str:
+    if not version.get("deprecated"):
+        return ""
+    return version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"
+
+
+def _scale(paths: Object) -> ScalePaths:
+    return ScalePaths(
+        _steps(paths["specReplicasPath"]),
+        _steps(paths["statusReplicasPath"]),
+        _steps(paths.get("labelSelectorPath", "")),
+    )
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.removeprefix(".").split(".")) if path else ()

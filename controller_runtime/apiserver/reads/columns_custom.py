@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of kinds that are defined at run time, and of their definitions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from controller_runtime.apiserver.kinds.custom import is_true
+from controller_runtime.apiserver.kinds.definition import Definition, Raw
+from controller_runtime.apiserver.reads.ages import age
+from controller_runtime.apiserver.reads.columns import NAME, Cell, Column, at, of, value_at
+from controller_runtime.apiserver.reads.jsonpath import JSONPath
+from controller_runtime.apiserver.rules.rules import Object
+
+_AGE: Raw = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp", "description": "Since creation."}
+
+
+def custom_columns(definition: Definition) -> tuple[Column, ...]:
+    """The columns a definition asks for, after the name; the age alone if it asks for none."""
+    return (NAME, *map(_column, definition.columns or (_AGE,)))
+
+
+def _column(column: Raw) -> Column:
+    path = column["jsonPath"]
+    return Column(
+        column["name"],
+        _cell(path, column["type"]),
+        column.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
+        is_wide=column.get("priority", 0) > 0,
+        format=column.get("format", ""),
+        type=column["type"],
+    )
+
+
+def _cell(path: str, type_: str) -> Cell:
+    try:
+        compiled = JSONPath(path)
+    except ValueError:  # a real server takes such a definition, too, and shows nothing
+        return lambda obj, now: None
+    return lambda obj, now: _shown(compiled.first(obj), type_, now)
+
+
+def _shown(value: Any, type_: str, now: datetime) -> str | int | float | bool | None:
+    """A value in a column of some type; nothing for one of another type."""
+    match type_, value:
+        case _, None:
+            return None
+        case "string", str():
+            return value
+        case "string", _:
+            return msgspec.json.encode(value).decode()
+        case "date", str():
+            return _age(value, now)
+        case "boolean", bool():
+            return value
+        case "integer", int() | float() if not isinstance(value, bool):
+            return int(value)
+        case "number", int() | float() if not isinstance(value, bool):
+            return value
+    return None
+
+
+def _age(time: str, now: datetime) -> str:
+    try:
+        return age(time, now)
+    except (ValueError, TypeError):  # no time, or one without a zone
+        return "<invalid>"
+
+
+def _versions(definition: Object) -> str:
+    served = [version for version in value_at(definition, "spec.versions") or () if version["served"]]
+    return ",".join(sorted(f"{version['name']}{'(storage)' if version['storage'] else ''}" for version in served))
+
+
+def _short_names(definition: Object) -> str:
+    return ",".join(value_at(definition, "spec.names.shortNames") or ())
+
+
+DEFINITION_COLUMNS = (
+    NAME,
+    Column("Scope", at("spec.scope", ""), "Whether its objects live in namespaces."),
+    Column("Versions", of(_versions), "In which versions they are served."),
+    Column("Created At", at("metadata.creationTimestamp", ""), "When it was made.", type="date"),
+    Column("Group", at("spec.group", ""), "Of the API.", is_wide=True),
+    Column("Kind", at("spec.names.kind", ""), "What its objects are called.", is_wide=True),
+    Column("ShortNames", of(_short_names), "What it is called for short.", is_wide=True),
+    Column(
+        "Established", of(lambda one: is_true(one, "Established")), "Whether it works.", is_wide=True, type="boolean"
+    ),
+)
+"""The columns of definitions."""

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of the kinds that are defined at run time: one set of rules, told by the definition what to insist on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller_runtime.api.names import qualified_name_problems
+from controller_runtime.apiserver.kinds.definition import Definition
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.rules.rules import Object, Rules, with_status_of
+from controller_runtime.apiserver.rules.schema_faults import NEW, schema_causes
+from controller_runtime.apiserver.rules.structural import structural_shape
+from controller_runtime.apiserver.rules.validation import invalid
+from controller_runtime.apiserver.status import Cause
+
+_STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
+_INT32_MAX = (1 << 31) - 1
+
+
+class CustomRules(Rules):
+    """The rules of one custom kind.
+
+    Args:
+        kind: Of the objects.
+        definition: Of the kind.
+    """
+
+    def __init__(self, kind: Kind, definition: Definition) -> None:
+        self._kind = kind
+        self._definition = definition
+
+    def shown_form(self, obj: Object) -> Object:
+        """A stored object in the words of this version: without the fields that only others know."""
+        if self._kind.stored_as is None:
+            return obj
+        shape = structural_shape(self._definition)
+        shown: Object = shape(obj, None, None, [])
+        return shown
+
+    def on_create(self, obj: Object) -> Object:
+        """Of the first generation; a status with a path of its own is not the creator's to say."""
+        made = with_status_of({}, obj) if self._kind.has_status else obj
+        return {**made, "metadata": {**made["metadata"], "generation": 1}}
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        """By the path of the status nothing else changes, not even labels; what changes otherwise is a generation."""
+        if subresource == "status":
+            return with_status_of(new, old)
+        made = with_status_of(old, new) if kind.has_status else new
+        if _content(made) == _content(self.shown_form(old)):
+            return made
+        metadata = made["metadata"]
+        return {**made, "metadata": {**metadata, "generation": metadata.get("generation", 0) + 1}}
+
+    def causes_of_new(self, obj: Object) -> list[Cause]:
+        return [*schema_causes(self._definition.structure, self._whole(obj)), *self._scale_causes(obj)]
+
+    def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        structure = self._definition.structure
+        if subresource != "status":
+            found = schema_causes(structure, self._whole(new), self._whole(self.shown_form(old)))
+            return [*found, *self._scale_causes(new)]
+        schema = structure.get("properties", {}).get("status")
+        if schema is None or "status" not in new:
+            return []
+        # Told with paths that begin in the status, under fields that do not: so a real server does it.
+        found = schema_causes(schema, new["status"], old.get("status", NEW))
+        return [cause._replace(field=f"status.{cause.field}".rstrip(".")) for cause in found]
+
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        known = (old or {}).get("metadata", {}).get("finalizers", ())
+        added = sorted({*obj.get("metadata", {}).get("finalizers", ())} - {*known, *_STANDARD_FINALIZERS})
+        return [text for name in added for text in _about_finalizer(name)]
+
+    def _whole(self, obj: Object) -> dict[str, Any]:
+        """An object as its schema speaks of it."""
+        return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **obj}
+
+    def _scale_causes(self, obj: Object) -> list[Cause]:
+        if "scale" not in self._kind.subresources:
+            return []
+        causes = []
+        for path in (self._kind.scale.wanted, self._kind.scale.present):
+            value: Any = obj
+            for step in path:
+                value = value.get(step) if isinstance(value, dict) else None
+            if type(value) is int and value < 0:
+                causes.append(invalid(f".{'.'.join(path)}", value, "should be a non-negative integer"))
+            elif type(value) is int and value > _INT32_MAX:
+                text = f"should be less than or equal to {_INT32_MAX}"
+                causes.append(invalid(f".{'.'.join(path)}", value, text))
+        return causes
+
+
+def _content(obj: Object) -> dict[str, Any]:
+    return {name: value for name, value in obj.items() if name != "metadata"}
+
+
+def _about_finalizer(name: str) -> list[str]:
+    field = f'metadata.finalizers: "{name}"'
+    texts = [f"{field}: {text}" for text in qualified_name_problems(name)]
+    if "/" not in name:
+        path = " including a path (/)" if "." in name else ""
+        accident = "to avoid accidental conflicts with other finalizer writers"
+        texts.append(f"{field}: prefer a domain-qualified finalizer name{path} {accident}")
+    return texts

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes a schema structural: which parts of a definition's schema a real server refuses, in its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from controller_runtime.apiserver.kinds.definition import Raw
+from controller_runtime.apiserver.rules.schema_faults import schema_causes
+from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
+from controller_runtime.apiserver.status import Cause
+
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_LIST_TYPES, _MAP_TYPES = ("atomic", "set", "map"), ("atomic", "granular")
+_UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_PRESERVES, _INT_OR_STRING = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"
+_EMBEDDED, _LIST_TYPE, _LIST_KEYS = (
+    f"x-kubernetes-{name}" for name in ("embedded-resource", "list-type", "list-map-keys")
+)
+_MAP_TYPE, _RULES = "x-kubernetes-map-type", "x-kubernetes-validations"
+_COMBINATIONS = ("allOf", "anyOf", "oneOf")
+# What may not stand in schemas that only add to another: each with why.
+_ELSEWHERE = {
+    "type": "must be empty to be structural",
+    "additionalProperties": "must be undefined to be structural",
+    "default": "must be undefined to be structural",
+    "title": "must be empty to be structural",
+    "description": "must be empty to be structural",
+    "nullable": "must be false to be structural",
+    _PRESERVES: "must be false to be structural",
+    _EMBEDDED: "must be false to be structural",
+    _INT_OR_STRING: "must be false to be structural",
+    _LIST_KEYS: "must be empty to be structural",
+    _LIST_TYPE: "must be undefined to be structural",
+    _MAP_TYPE: "must be undefined to be structural",
+    _RULES: "must be empty to be structural",
+}
+_INT_OR_STRING_TYPES = [{"type": "integer"}, {"type": "string"}]
+
+
+def root_causes(schema: Raw, path: str) -> Iterator[Cause]:
+    """What is wrong with the schema of whole objects; `path` is where it stands in its definition."""
+    if schema.get("nullable"):
+        yield forbidden(f"{path}.nullable", "nullable cannot be true at the root")
+    if schema.get("type", "object") != "object":
+        yield invalid(f"{path}.type", schema["type"], "must be object at the root")
+    if "additionalProperties" in schema:
+        yield forbidden(f"{path}.additionalProperties", "must not be used at the root")
+    properties = schema.get("properties", {})
+    for name in ("apiVersion", "kind"):
+        if name in properties and properties[name].get("type") != "string":
+            yield invalid(f"{path}.properties[{name}].type", properties[name].get("type", ""), "must be string")
+    metadata = properties.get("metadata", {})
+    if not metadata.keys() <= {"type", "properties", "description"} or not metadata.get("properties", {}).keys() <= {
+        "name",
+        "generateName",
+    }:
+        text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        yield forbidden(f"{path}.properties[metadata]", text)
+    yield from _causes(schema, path, "must not be empty at the root")
+
+
+def _causes(schema: Raw, path: str, untyped: str) -> Iterator[Cause]:
+    """What is wrong with one schema and those below it; `untyped` is said of one without a type."""
+    yield from _type_causes(schema, path, untyped)
+    yield from _unsupported_causes(schema, path)
+    yield from _list_causes(schema, path)
+    yield from _rule_causes(schema, path)
+    yield from _default_causes(schema, path)
+    for name, child in schema.get("properties", {}).items():
+        yield from _causes(child, f"{path}.properties[{name}]", "must not be empty for specified object fields")
+    if isinstance(schema.get("items"), Mapping):
+        yield from _causes(schema["items"], f"{path}.items", "must not be empty for specified array items")
+    if isinstance(values := schema.get("additionalProperties"), Mapping):
+        yield from _causes(values, f"{path}.additionalProperties", "must not be empty for specified object fields")
+    yield from _combined_causes(schema, path)
+
+
+def _type_causes(schema: Raw, path: str, untyped: str) -> Iterator[Cause]:
+    type_ = schema.get("type", "")
+    if type_ == "null":
+        yield forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
+    elif type_ and type_ not in _TYPES:
+        yield not_supported(f"{path}.type", type_, _TYPES)
+    if schema.get(_EMBEDDED) and type_ != "object":
+        text = "must be object if x-kubernetes-embedded-resource is true"
+        yield invalid(f"{path}.type", type_, text) if type_ else required(f"{path}.type", text)
+    elif not type_ and not schema.get(_INT_OR_STRING) and not schema.get(_PRESERVES):
+        yield required(f"{path}.type", untyped)
+    if schema.get(_INT_OR_STRING):
+        for name in (_PRESERVES, _EMBEDDED):
+            if schema.get(name):
+                yield invalid(f"{path}.{name}", True, "must be false if x-kubernetes-int-or-string is true")
+    if type_ == "array" and "items" not in schema:
+        yield required(f"{path}.items", "must be specified")
+    if _MAP_TYPE in schema and schema[_MAP_TYPE] not in _MAP_TYPES:
+        yield not_supported(f"{path}.{_MAP_TYPE}", schema[_MAP_TYPE], _MAP_TYPES)
+
+
+def _unsupported_causes(schema: Raw, path: str) -> Iterator[Cause]:
+    for name in _UNSUPPORTED:
+        if schema.get(name):
+            yield forbidden(f"{path}.{name}", f"{name} is not supported")
+    if schema.get("uniqueItems"):
+        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield forbidden(f"{path}.uniqueItems", text)
+    if isinstance(schema.get("items"), list):
+        yield forbidden(f"{path}.items", "items must be a schema object and not an array")
+    values = schema.get("additionalProperties")
+    if schema.get("properties") and values is not None and values is not True:
+        text = "additionalProperties and properties are mutual exclusive"
+        yield forbidden(f"{path}.additionalProperties", text)
+    elif values is False:
+        yield forbidden(f"{path}.additionalProperties", "additionalProperties cannot be set to false")
+    if schema.get(_PRESERVES) is False:
+        yield invalid(f"{path}.{_PRESERVES}", False, "must be true or undefined")
+
+
+def _list_causes(schema: Raw, path: str) -> Iterator[Cause]:
+    type_, keys, items = schema.get(_LIST_TYPE), schema.get(_LIST_KEYS, ()), schema.get("items")
+    if type_ is not None and type_ not in _LIST_TYPES:
+        yield not_supported(f"{path}.{_LIST_TYPE}", type_, _LIST_TYPES)
+    if type_ is not None and schema.get("type") != "array":
+        text = "must be array if x-kubernetes-list-type is specified"
+        yield invalid(f"{path}.type", schema["type"], text) if schema.get("type") else required(f"{path}.type", text)
+    if keys and type_ != "map":
+        text = "must be map if x-kubernetes-list-map-keys is non-empty"
+        yield invalid(f"{path}.{_LIST_TYPE}", type_, text) if type_ else required(f"{path}.{_LIST_TYPE}", text)
+    if type_ != "map" or not isinstance(items, Mapping):
+        return
+    if not keys:
+        yield required(f"{path}.{_LIST_KEYS}", "must not be empty if x-kubernetes-list-type is map")
+    properties = items.get("properties", {})
+    if any(key not in properties for key in keys):
+        yield invalid(f"{path}.{_LIST_KEYS}", keys, "entries must all be names of item properties")
+    for key in keys:
+        if key in properties and key not in items.get("required", ()) and "default" not in properties[key]:
+            text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+            yield required(f"{path}.items.properties[{key}].default", text)
+
+
+def _rule_causes(schema: Raw, path: str) -> Iterator[Cause]:
+    pattern = schema.get("pattern")
+    if pattern:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            text = f"must be a valid regular expression, but isn't: {error}"
+            yield invalid(f"{path}.pattern", pattern, text)
+    for index, rule in enumerate(schema.get(_RULES, ())):
+        if not rule.get("rule", "").strip():
+            yield required(f"{path}.{_RULES}[{index}].rule", "rule is not specified")
+
+
+def _default_causes(schema: Raw, path: str) -> Iterator[Cause]:
+    if "default" not in schema:
+        return
+    for cause in schema_causes(schema, schema["default"]):
+        step = f".{cause.field}" if cause.field and cause.field != "<nil>" else ""
+        yield Cause(cause.reason, cause.message, f"{path}.default{step}")
+
+
+def _combined_causes(schema: Raw, path: str) -> Iterator[Cause]:
+    for name in _COMBINATIONS:
+        for index, other in enumerate(schema.get(name, ())):
+            if name == "anyOf" and schema.get(_INT_OR_STRING) and schema["anyOf"] == _INT_OR_STRING_TYPES:
+                continue
+            yield from _nested_causes(other, f"{path}.{name}[{index}]", skips_types=bool(schema.get(_INT_OR_STRING)))
+    if "not" in schema:
+        yield from _nested_causes(schema["not"], f"{path}.not")
+
+
+def _nested_causes(schema: Raw, path: str, *, skips_types: bool = False) -> Iterator[Cause]:
+    """What is wrong with a schema that only adds rules to another."""
+    for name, text in _ELSEWHERE.items():
+        if schema.get(name):
+            yield forbidden(f"{path}.{name}", text)
+    for name, child in schema.get("properties", {}).items():
+        yield from _nested_causes(child, f"{path}.properties[{name}]")
+    if isinstance(schema.get("items"), Mapping):
+        yield from _nested_causes(schema["items"], f"{path}.items")
+    for name in _COMBINATIONS:
+        others: Sequence[Raw] = schema.get(name, ())
+        if skips_types and name == "anyOf" and others == _INT_OR_STRING_TYPES:
+            continue
+        for index, other in enumerate(others):
+            yield from _nested_causes(other, f"{path}.{name}[{index}]")
+    if "not" in schema:
+        yield from _nested_causes(schema["not"], f"{path}.not")
+
+
+def schemas_in(schema: Raw) -> Iterator[Raw]:
+    """A schema and all that stand in it."""
+    yield schema
+    children: list[Any] = [
+        *schema.get("properties", {}).values(),
+        schema.get("items"),
+        schema.get("additionalProperties"),
+    ]
+    children += [other for name in _COMBINATIONS for other in schema.get(name, ())] + [schema.get("not")]
+    for child in children:
+        if isinstance(child, Mapping):
+            yield from schemas_in(child)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shape of a custom kind's objects, by its structural schema: unknown fields go, defaults come, nulls are left out.
+
+Types are not looked at: a value of a wrong one is kept as it is, and `schema_faults` tells of it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from controller_runtime.apiserver.kinds.definition import Definition, Raw
+from controller_runtime.apiserver.rules.shape import Compiler, Place, Shape, path_of
+
+_PRESERVES = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED = "x-kubernetes-embedded-resource"
+_OBJECT = ("apiVersion", "kind", "metadata")  # what an embedded object may always have
+
+
+def structural_shape(definition: Definition, *, fill: bool = True) -> Shape:
+    """The shape of whole objects, without kind and apiVersion.
+
+    Args:
+        definition: Of their kind.
+        fill: Whether defaults are filled in and nulls left out, as an object is stored.
+    """
+    structure = definition.structure
+    metadata_shape = Compiler(fill=fill).shape(definition.schema.properties["metadata"])
+    walk = _Walk(fill)
+
+    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+        before = old or {}
+        rest = {name: item for name, item in value.items() if name != "metadata"}
+        made = walk.fields(structure, rest, before, place, unknown)
+        if "metadata" in value or fill:
+            sent, known = value.get("metadata") or {}, before.get("metadata")
+            made = {"metadata": metadata_shape(sent, known, (place, ".metadata"), unknown), **made}
+        return made
+
+    return shape
+
+
+class _Walk:
+    """One way through values and their schemas; what needs no change is answered itself."""
+
+    def __init__(self, fill: bool) -> None:
+        self._fill = fill
+
+    def value(self, schema: Raw, value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+        if value is old and value is not None:
+            return value
+        if type(value) is dict:
+            return self.fields(schema, value, old if type(old) is dict else {}, place, unknown)
+        items = schema.get("items")
+        if type(value) is list and items is not None:
+            made = [self._element(items, item, (place, f"[{index}]"), unknown) for index, item in enumerate(value)]
+            return value if all(new is item for new, item in zip(made, value, strict=True)) else made
+        return value
+
+    def fields(
+        self, schema: Raw, value: dict[str, Any], old: Mapping[str, Any], place: Place, unknown: list[str]
+    ) -> dict[str, Any]:
+        """The fields that the schema knows or lets be, and those that it fills in."""
+        properties, made = schema.get("properties", {}), {}
+        for name, item in value.items():
+            child, here = _child(schema, name), (place, f".{name}")
+            if child is None:
+                unknown.append(path_of(here))
+            elif item is not None or child.get("nullable") or not self._fill or not child:
+                made[name] = self.value(child, item, old.get(name), here, unknown)
+        if self._fill:
+            for name, child in properties.items():
+                if "default" in child and name not in made:
+                    made[name] = self.value(child, copy.deepcopy(child["default"]), None, (place, f".{name}"), [])
+        same = len(made) == len(value) and all(name in made and made[name] is item for name, item in value.items())
+        return value if same else made
+
+    def _element(self, items: Raw, item: Any, place: Place, unknown: list[str]) -> Any:
+        if item is None and self._fill and "default" in items and not items.get("nullable"):
+            item = copy.deepcopy(items["default"])
+        return self.value(items, item, None, place, unknown)
+
+
+_ANYTHING: Raw = {_PRESERVES: True}
+
+
+def _child(schema: Raw, name: str) -> Raw | None:
+    """The schema of a field; None if there is no such field."""
+    child: Raw | None = schema.get("properties", {}).get(name)
+    if child is not None:
+        return child
+    values = schema.get("additionalProperties")
+    if isinstance(values, Mapping):
+        return values
+    open_ended = values is True or schema.get(_PRESERVES) or (schema.get(_EMBEDDED) and name in _OBJECT)
+    return _ANYTHING if open_ended else None
