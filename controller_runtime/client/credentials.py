@@ -27,10 +27,14 @@ class Credential:
     certificate: tuple[str, str] | None = attrs.field(default=None, repr=False)
     expires_at: datetime | None = None
 
+    def has_expired(self, now: datetime) -> bool:
+        """Whether it is of no use any more."""
+        return self.expires_at is not None and now >= self.expires_at
+
 
 @runtime_checkable
 class Source(Protocol):
-    """Gives credentials. Asked by one thread at a time."""
+    """Gives credentials; as a string, what it is. Asked by one thread at a time."""
 
     @property
     def is_followed(self) -> bool:
@@ -103,6 +107,9 @@ class Configured:
     """What an official configuration says: constant, or what its hook makes of it, however long that takes."""
 
     configuration: Configuration
+
+    def __str__(self) -> str:
+        return "the hook of the configuration"
 
     @property
     def is_followed(self) -> bool:

@@ -60,6 +60,9 @@ class ExecPlugin:
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None  # the asker's; who gives up only kills it
 
+    def __str__(self) -> str:
+        return f"the credential plugin {self._command[0]!r}"
+
     def ask(self) -> Credential:
         """Run it.
 
@@ -94,14 +97,14 @@ class ExecPlugin:
             )
         except OSError as error:
             hint = f"; {self._hint}" if self._hint else ""
-            raise OSError(f"{self._name} cannot be run: {error.strerror or error}{hint}") from error
+            raise OSError(f"{self} cannot be run: {error.strerror or error}{hint}") from error
         try:
             said, complained = self._communicate(process)
         finally:
             self._process = None
         if process.returncode:
             words = complained.decode(errors="replace").strip()[-_SHOWN:]
-            raise OSError(f"{self._name} failed with exit status {process.returncode}: {words or 'it said nothing'}")
+            raise OSError(f"{self} failed with exit status {process.returncode}: {words or 'it said nothing'}")
         return said
 
     def _communicate(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
@@ -110,7 +113,7 @@ class ExecPlugin:
                 return process.communicate(timeout=self._timeout)
             except subprocess.TimeoutExpired as error:
                 _kill(process)
-                raise OSError(f"{self._name} did not answer within {self._timeout:g} s") from error
+                raise OSError(f"{self} did not answer within {self._timeout:g} s") from error
 
     def _credential(self, said: bytes) -> Credential:
         try:
@@ -129,11 +132,7 @@ class ExecPlugin:
                 datetime.fromisoformat(expires) if expires else None,
             )
         except _NO_CREDENTIAL as error:
-            raise ValueError(f"{self._name} gave no credential: {error}") from error
-
-    @property
-    def _name(self) -> str:
-        return f"the credential plugin {self._command[0]!r}"
+            raise ValueError(f"{self} gave no credential: {error}") from error
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

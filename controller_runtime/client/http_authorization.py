@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from controller_runtime.client.credentials import Credential, source_of
+from controller_runtime.client.inquiry import Inquiry
 from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -60,11 +61,10 @@ class Authorization:
         self._host = host
         self._configuration = configuration
         self._source = source_of(configuration)
-        # Guards the five below; never held while anybody is asked.
-        self._condition = host.condition("authorization")
-        self._asking = False
-        self._failure: ConnectionLost | None = None
-        self._identity: Identity | None = None  # until it was had for the first time
+        # Guards the four below; never held while anybody is asked.
+        self._lock = host.lock("authorization")
+        self._identity: Identity | None = None  # the last there was
+        self._inquiry = self._another_inquiry()  # the last that was begun, or is about to be
         self._asked_at = self._renewed_at = -float("inf")
 
     def identity(self, deadline: float) -> Identity:
@@ -74,31 +74,29 @@ class Authorization:
             ConnectionLost: The credentials could not be had, or not by `deadline`.
         """
         now = self._host.monotonic()
-        with self._condition:
-            if now - self._asked_at < _FRESH:
-                return self._known()
-        files = self._files()
-        with self._condition:
-            if self._is_good(files):
-                self._asked_at = now
-                return self._known()
-            if self._asking and self._is_good(None):
-                return self._known()
-            is_ours = self._begin(deadline)
-        return self._result(deadline, is_ours)
+        with self._lock:
+            known, inquiry = self._identity, self._inquiry
+            is_fresh = now - self._asked_at < _FRESH
+        if not is_fresh:
+            files = self._files()
+            with self._lock:
+                known = self._usable(files, now)
+                inquiry = self._inquiry if known else self._open_inquiry()
+        return known or self._answer(inquiry, deadline)
 
     def renewed(self, refused: Identity, deadline: float) -> Identity | None:
         """Who we are instead of `refused`, which the server does not know; None if that is all there is."""
-        with self._condition:
-            is_ours = False
-            if not self._known().is_told_from(refused):
-                now = self._host.monotonic()
-                if not self._source.is_quick and not self._asking and now - self._renewed_at < _RENEWALS_APART:
-                    return None
-                self._renewed_at = now
-                is_ours = self._begin(deadline)
+        now = self._host.monotonic()
+        with self._lock:
+            known, is_asking = self._identity, not self._inquiry.is_over
+            if known is not None and known.is_told_from(refused):
+                return known
+            if not self._source.is_quick and not is_asking and now - self._renewed_at < _RENEWALS_APART:
+                return None
+            self._renewed_at = now
+            inquiry = self._open_inquiry()
         try:
-            identity = self._result(deadline, is_ours)
+            identity = self._answer(inquiry, deadline)
         except ConnectionLost as error:  # the refusal is what the caller is told
             log.warning("the server refuses the credentials, and there are no others", error=error)
             return None
@@ -108,70 +106,41 @@ class Authorization:
         """Let go of what the credentials are waited for."""
         self._source.give_up()
 
-    def _known(self) -> Identity:
-        if self._identity is None:
-            raise ConnectionLost(str(self._failure)) from self._failure
-        return self._identity
+    def _usable(self, files: tuple[object, ...], now: float) -> Identity | None:
+        """What we know, if it will do: because it is the newest there is, or while somebody else asks for a newer."""
+        known = self._identity
+        if known is None or known.credential.has_expired(self._host.now()):
+            return None
+        if known.files == files and not self._source.is_followed:
+            self._asked_at = now
+            return known
+        return None if self._inquiry.is_over else known
 
-    def _is_good(self, files: tuple[object, ...] | None) -> bool:
-        """Whether what we know can be used; with `files`, whether nobody need ask for anything newer."""
-        if self._identity is None:
-            return False
-        expires_at = self._identity.credential.expires_at
-        has_expired = expires_at is not None and self._host.now() >= expires_at
-        is_newest = files is None or (files == self._identity.files and not self._source.is_followed)
-        return is_newest and not has_expired
+    def _open_inquiry(self) -> Inquiry[Identity]:
+        if self._inquiry.is_over:
+            self._inquiry = self._another_inquiry()
+        return self._inquiry
 
-    def _begin(self, deadline: float) -> bool:
-        """Wait until nobody asks; whether we are the one who shall then, since nobody has meanwhile."""
-        was_asking = self._asking
-        while self._asking and self._host.monotonic() < deadline:
-            self._condition.wait_until(deadline)
-        if was_asking:
-            return False
-        self._asking = True
-        return True
+    def _another_inquiry(self) -> Inquiry[Identity]:
+        return Inquiry(self._host, "credentials", self._ask, is_quick=self._source.is_quick)
 
-    def _result(self, deadline: float, is_ours: bool) -> Identity:
-        if is_ours:
-            self._ask_until(deadline)
-        with self._condition:
-            if self._asking:
-                raise ConnectionLost("the credentials were not refreshed in time")
-            if self._failure is not None:
-                raise ConnectionLost(str(self._failure)) from self._failure
-            return self._known()
+    def _answer(self, inquiry: Inquiry[Identity], deadline: float) -> Identity:
+        if not inquiry.is_over_by(deadline):
+            raise ConnectionLost(f"the credentials were not refreshed in time: {self._source} has yet to answer")
+        if inquiry.answer is None:
+            raise ConnectionLost(f"the credentials could not be refreshed: {inquiry.failure}") from inquiry.failure
+        return inquiry.answer
 
-    def _ask_until(self, deadline: float) -> None:
-        if self._source.is_quick:
-            self._ask()
-            return
-        try:  # it takes the time it takes, and ours is short
-            thread = self._host.spawn("credentials", self._ask)
-        except RuntimeError:  # the system has no threads left; this one has to do
-            self._ask()
-        else:
-            thread.join_until(deadline)
-
-    def _ask(self) -> None:
-        identity = failure = None
+    def _ask(self) -> Identity:
+        files = self._files()  # before, so that those which are replaced meanwhile count as others
         try:
-            identity = self._asked()
-        except ConnectionLost as error:
-            failure = error
-        with self._condition:
-            self._asking = False
-            self._asked_at = self._host.monotonic()
-            self._failure = failure
-            self._identity = identity or self._identity
-            self._condition.notify_all()
-
-    def _asked(self) -> Identity:
-        files = self._files()
-        try:
-            return Identity(self._source.ask(), files)
-        except Exception as error:  # plugins, files and identity providers fail in ways of their own
-            raise ConnectionLost(f"the credentials could not be refreshed: {error}") from error
+            identity = Identity(self._source.ask(), files)
+            with self._lock:
+                self._identity = identity
+        finally:
+            with self._lock:
+                self._asked_at = self._host.monotonic()
+        return identity
 
     def _files(self) -> tuple[object, ...]:
         c = self._configuration

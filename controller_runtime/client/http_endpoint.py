@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 import attrs
 
 from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.client.http_answer import begun_answer
 from controller_runtime.client.http_lookup import Address, Lookup
 from controller_runtime.client.http_wire import Wire
 from controller_runtime.core.errors import UsageError
@@ -55,11 +56,11 @@ class Endpoint:
     def __str__(self) -> str:
         return _joined(self.address)
 
-    def connect(self, wire: Wire, certificate: tuple[str, str] | None, lookup: Lookup) -> None:
-        """Make `wire` a connection that is ready for requests, by its deadline.
+    def connect(self, connection: Wire, certificate: tuple[str, str] | None, lookup: Lookup) -> None:
+        """Make a connection that is ready for requests, by its deadline.
 
         Args:
-            wire: What becomes it.
+            connection: What becomes it.
             certificate: Whose client certificate and key, in place of those of the configuration.
             lookup: Knows the addresses of names.
 
@@ -67,12 +68,12 @@ class Endpoint:
             OSError: Refused, unreachable, not trusted, not done in time, or shut down meanwhile.
         """
         if self.proxy is None:
-            _dial(lookup.addresses(self.address, wire), wire)
+            _dial(lookup.addresses(self.address, connection), connection)
         else:
-            self._reach(wire, self.proxy, lookup)
-            self._tunnel(wire, self.proxy)
+            self._reach(connection, self.proxy, lookup)
+            self._tunnel(connection, self.proxy)
         if self.encrypted:
-            wire.start_tls(self._context(certificate), self.server_name)
+            connection.start_tls(self._context(certificate), self.server_name)
 
     def _context(self, certificate: tuple[str, str] | None) -> ssl.SSLContext:
         try:
@@ -80,16 +81,16 @@ class Endpoint:
         except UsageError as error:  # they were usable once: most likely they are being replaced just now
             raise ConnectionError(str(error)) from error
 
-    def _reach(self, wire: Wire, proxy: Proxy, lookup: Lookup) -> None:
+    def _reach(self, connection: Wire, proxy: Proxy, lookup: Lookup) -> None:
         try:
-            _dial(lookup.addresses(proxy.address, wire), wire)
+            _dial(lookup.addresses(proxy.address, connection), connection)
         except OSError as error:  # else it would seem to be the server's
-            raise ConnectionError(f"proxy {_joined(proxy.address)}: {wire.why(error)}") from error
+            raise ConnectionError(f"proxy {_joined(proxy.address)}: {connection.why(error)}") from error
 
-    def _tunnel(self, wire: Wire, proxy: Proxy) -> None:
+    def _tunnel(self, connection: Wire, proxy: Proxy) -> None:
         lines = [f"CONNECT {self} HTTP/1.1", f"host: {self}", *(f"{k}: {v}" for k, v in proxy.headers.items())]
-        wire.send("\r\n".join((*lines, "", "")).encode("latin-1"))
-        answer = wire.answer("CONNECT")
+        connection.send("\r\n".join((*lines, "", "")).encode("latin-1"))
+        answer = begun_answer(connection, "CONNECT")
         if answer.status != 200:
             raise ConnectionError(f"proxy {_joined(proxy.address)} answered {answer.status} {answer.reason}")
 
@@ -207,11 +208,11 @@ def _joined(address: tuple[str, int]) -> str:
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
-def _dial(addresses: Sequence[Address], wire: Wire) -> None:
+def _dial(addresses: Sequence[Address], connection: Wire) -> None:
     failure: OSError | None = None
     for tried, (family, kind, protocol, _, where) in enumerate(addresses):
         try:
-            return wire.dial(family, kind, protocol, where, tries=len(addresses) - tried)
+            return connection.dial(family, kind, protocol, where, tries=len(addresses) - tried)
         except OSError as error:
             failure = error
     assert failure is not None, "a look-up finds something, or raises"

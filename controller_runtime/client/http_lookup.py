@@ -11,7 +11,8 @@ import socket
 from typing import Any
 
 from controller_runtime.client.http_wire import Wire
-from controller_runtime.core.host import Host, Thread
+from controller_runtime.client.inquiry import Inquiry
+from controller_runtime.core.host import Host
 
 Address = tuple[int, int, int, str, tuple[Any, ...]]
 """What `getaddrinfo` gives: family, kind, protocol, canonical name, address."""
@@ -22,11 +23,11 @@ class Lookup:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the look-ups that nobody has an answer to yet.
-        self._condition = host.condition("look-up")
-        self._pending: dict[tuple[str, int], _Question] = {}
+        # Guards the latest look-up of each host and port.
+        self._lock = host.lock("look-ups")
+        self._inquiries: dict[tuple[str, int], Inquiry[list[Address]]] = {}
 
-    def addresses(self, address: tuple[str, int], wire: Wire) -> list[Address]:
+    def addresses(self, address: tuple[str, int], connection: Wire) -> list[Address]:
         """The addresses of a host and port, for a connection to be made by its deadline.
 
         Raises:
@@ -34,60 +35,40 @@ class Lookup:
         """
         try:
             return _resolved(address, socket.AI_NUMERICHOST)
-        except socket.gaierror:
-            return self._answer(address, wire)
+        except (socket.gaierror, UnicodeError):
+            return self._looked_up(address, connection)
 
-    def wake(self) -> None:
-        """Have those who wait see whether their connections were shut down."""
-        with self._condition:
-            self._condition.notify_all()
+    def give_up(self) -> None:
+        """Let go of those who wait: to be called once their connections were shut down."""
+        with self._lock:
+            pending, self._inquiries = self._inquiries, {}
+        for inquiry in pending.values():
+            inquiry.give_up()
 
-    def _answer(self, address: tuple[str, int], wire: Wire) -> list[Address]:
-        with self._condition:
-            question = self._pending.get(address)
-            is_ours = question is None
-            question = question or self._pending.setdefault(address, _Question())
-        thread = self._spawn(address, question) if is_ours else None
-        with self._condition:
-            while not question.is_answered and not wire.is_shut and self._host.monotonic() < wire.deadline:
-                self._condition.wait_until(wire.deadline)
-        if thread is not None and question.is_answered:
-            thread.join_until(wire.deadline)
-        if question.failure is not None:
-            raise OSError(f"{address[0]} is not known: {question.failure.strerror or question.failure}")
-        if not question.is_answered:
+    def _looked_up(self, address: tuple[str, int], connection: Wire) -> list[Address]:
+        inquiry = self._inquiry(address)
+        if connection.is_shut:  # and nobody may be left to give the look-up up
+            raise ConnectionAbortedError
+        if not inquiry.is_over_by(connection.deadline):
             raise TimeoutError(f"the look-up of {address[0]} timed out")
-        return question.found
+        match inquiry.failure:
+            case None:
+                return inquiry.answer or []
+            case UnicodeError():
+                reason = "no name of a host"
+            case OSError(strerror=str(reason)):
+                pass
+            case failure:
+                reason = str(failure)
+        raise OSError(f"{address[0]} is not known: {reason}")
 
-    def _spawn(self, address: tuple[str, int], question: _Question) -> Thread | None:
-        try:
-            return self._host.spawn("look-up", lambda: self._ask(address, question), daemon=True)
-        except RuntimeError:  # the system has no threads left; this one has to do
-            self._ask(address, question)
-            return None
-
-    def _ask(self, address: tuple[str, int], question: _Question) -> None:
-        found: list[Address] = []
-        failure: OSError | None = None
-        try:
-            found = _resolved(address)
-        except UnicodeError:
-            failure = OSError("no name of a host")
-        except OSError as error:
-            failure = error
-        with self._condition:
-            question.found, question.failure, question.is_answered = found, failure, True
-            del self._pending[address]
-            self._condition.notify_all()
-
-
-class _Question:
-    """One look-up, and what came of it."""
-
-    def __init__(self) -> None:
-        self.is_answered = False
-        self.found: list[Address] = []
-        self.failure: OSError | None = None
+    def _inquiry(self, address: tuple[str, int]) -> Inquiry[list[Address]]:
+        with self._lock:
+            inquiry = self._inquiries.get(address)
+            if inquiry is None or inquiry.is_over:
+                inquiry = Inquiry(self._host, "look-up", lambda: _resolved(address), daemon=True)
+                self._inquiries[address] = inquiry
+            return inquiry
 
 
 def _resolved(address: tuple[str, int], flags: int = 0) -> list[Address]:

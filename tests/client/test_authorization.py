@@ -120,6 +120,9 @@ class Scripted:
         self.asked = 0
         self.given_up = False
 
+    def __str__(self) -> str:
+        return "a scripted source"
+
     def ask(self) -> Credential:
         self.asked += 1
         deadline = self._host.monotonic() + self.seconds
@@ -181,7 +184,7 @@ def test_nobody_waits_for_a_plugin_beyond_the_own_deadline_and_it_is_asked_once(
     for number, patience in enumerate((5.0, 5.0, 60.0, 60.0)):
         source._host.spawn(f"caller-{number}", lambda patience=patience: ask(patience))
     sim.advance(10.0)
-    assert late == ["the credentials were not refreshed in time"] * 2
+    assert late == ["the credentials were not refreshed in time: a scripted source has yet to answer"] * 2
     sim.advance(25.0)
 
     assert (headers, source.asked) == (["Bearer 2"] * 2, 2)

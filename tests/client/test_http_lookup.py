@@ -111,6 +111,13 @@ def test_a_name_that_is_not_known_is_named(resolver: Resolver, transport: HTTPTr
         transport.request(GET, soon())
 
 
+def test_what_cannot_be_a_name_is_not_known() -> None:
+    transport = HTTPTransport(HOST, Configuration(host=f"http://{'a' * 70}.test:1"))
+
+    with contextlib.closing(transport), pytest.raises(ConnectionLost, match=r"a\.test is not known: no name of a host"):
+        transport.request(GET, soon())
+
+
 def test_an_address_that_refuses_leaves_the_next_one(resolver: Resolver) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         refusing = listener.getsockname()[1]
