@@ -159,11 +159,14 @@ class LifecycleCluster:
         """A pod on a node, with a Ready condition or without."""
         spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}], "tolerations": [*tolerations]}
         self.world.create(PODS, {"metadata": {"name": name}, "spec": spec}, "default")
-        self.sim.settle()
         if ready is not None:
-            conditions = [{"type": "Ready", "status": ready, "reason": "Kubelet"}]
-            patch = {"status": {"phase": "Running", "conditions": conditions}}
-            self.world.patch(PODS, Request(name, "default"), patch, type=PatchType.STRATEGIC, subresource="status")
+            self.pod_says(name, ready)
+
+    def pod_says(self, name: str, ready: str) -> None:
+        """Write a pod's status as its kubelet does."""
+        conditions = [{"type": "Ready", "status": ready, "reason": "Kubelet"}]
+        patch = {"status": {"phase": "Running", "conditions": conditions}}
+        self.world.patch(PODS, Request(name, "default"), patch, type=PatchType.STRATEGIC, subresource="status")
 
     def read(self, name: str) -> dict[str, Any]:
         return self.world.get(NODES, Request(name), dict)

@@ -90,8 +90,15 @@ def toleration(text: str) -> dict[str, Any]:
 
 
 def placed(name: str, node: str, tolerations: list[str]) -> Act:
-    ready = None if name.endswith("-noready") else "True"
-    return lambda cluster: cluster.pod(name, node, ready, [*map(toleration, tolerations)])
+    """Make a pod; its kubelet says a moment later that it is ready."""
+
+    def act(cluster: LifecycleCluster) -> None:
+        cluster.pod(name, node, None, [*map(toleration, tolerations)])
+        cluster.sim.settle()
+        if not name.endswith("-noready"):
+            cluster.pod_says(name, "True")
+
+    return act
 
 
 def removed(name: str) -> Act:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written of a node names the version it was decided on: else a late write would strike one that is back.
+
+Storms hardly find that: the one request must be late, and the node return while it is on its way. A script does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lifecycle_run import CONTROLLERS, NAMES, run
+
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import NODES
+from controller_runtime.client.patches import PatchType
+from controller_runtime.testing.simulation.faults import Fault, Kind, Script
+from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
+from controllers.node_lifecycle.views import NodeView
+
+CALLS = range(16, 26)
+"""The controllers' calls among which those are that are about the death: conditions, taints, pods."""
+
+
+@pytest.fixture(autouse=True)
+def _quietly(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL")
+
+
+def script(call: int) -> Script:
+    """A node is silent for 30 s, of which 25 are too long, and one call is on its way when it is back."""
+    return Fault(Kind.PAUSE, NAMES[1], 20.0, 30.0), Fault(Kind.SLOW_REQUEST, CONTROLLERS, call, 10.0)
+
+
+def unversioned(
+    lifecycle: NodeLifecycle, node: NodeView, metadata: dict[str, Any], patch: dict[str, Any], subresource: str = ""
+) -> NodeView:
+    """In place of `NodeLifecycle._patch`: whatever the node is by now."""
+    body = {"metadata": metadata, **patch}
+    kind = PatchType.STRATEGIC
+    written = lifecycle.client.patch(NODES, Request(node.name), body, type=kind, subresource=subresource)
+    return lifecycle.read_node(written.raw)
+
+
+def test_a_write_that_comes_late_does_not_strike_a_node_that_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(NodeLifecycle, "_patch", unversioned)
+        striking = next(call for call in CALLS if run(0, script=script(call)).invariant == "who lives is not evicted")
+
+    assert run(0, script=script(striking)).message == ""
