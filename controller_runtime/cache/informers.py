@@ -26,6 +26,7 @@ class _Key(NamedTuple):
     namespace: str
     label_selector: str
     field_selector: str
+    linger: float
 
 
 @attrs.define(eq=False)
@@ -104,18 +105,31 @@ class Informers:
             return iter([held.informer for held in self._held.values()])
 
     def of(
-        self, resource: Resource[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+        self,
+        resource: Resource[Any],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        linger: float = 0.0,
     ) -> Informer:
         """The informer of a collection: the same one for the same question. Runs at once if the others do.
 
         Who no longer needs it may `release` it, once for each time it was asked for.
 
+        Args:
+            resource: The collection.
+            namespace: Only this one; empty is all of them.
+            label_selector: Only objects that it matches, as the server sees it.
+            field_selector: The same for fields.
+            linger: Seconds by which changes may come later, so that of a collection where much
+                changes many come together: to be woken for each costs more than the change.
+
         Raises:
             ValueError: A selector is malformed, or a namespace was given for a cluster-scoped kind.
         """
-        key = _Key(
-            resource, namespace, str(LabelSelector.parse(label_selector)), str(FieldSelector.parse(field_selector))
-        )
+        labels, fields = LabelSelector.parse(label_selector), FieldSelector.parse(field_selector)
+        key = _Key(resource, namespace, str(labels), str(fields), linger)
         with self._lock:
             held = self._held.get(key)
             if held is not None:
@@ -201,6 +215,7 @@ class Informers:
             namespace=key.namespace,
             label_selector=key.label_selector,
             field_selector=key.field_selector,
+            linger=key.linger,
         )
         transform = self._transforms.get(key.resource)
         informer = Informer(self._host, source, streaming=self._streaming, patience=self._patience, transform=transform)

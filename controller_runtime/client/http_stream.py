@@ -56,7 +56,7 @@ class HTTPStream(Stream):
         return lines
 
     def _read_lines(self, deadline: float) -> list[bytes] | None:
-        self._wire.deadline = deadline
+        self._wire.deadline, self._wire.linger = deadline, self.linger
         while data := self._answer.read1(_CHUNK):
             head, newline, tail = data.rpartition(b"\n")
             if not newline:

@@ -48,17 +48,19 @@ class Wire:
     Attributes:
         made_for: As given.
         deadline: When the exchange in hand must be over, in the clock's monotonic seconds.
+        linger: As `transport.Stream`'s.
         turn: How far that has come.
         is_cut: Whether the server has closed its side.
 
     Threads: one at a time; `shut_down` from any.
     """
 
-    __slots__ = ("_is_shut", "_lock", "_now", "_socket", "deadline", "is_cut", "made_for", "turn")
+    __slots__ = ("_is_shut", "_lock", "_now", "_socket", "deadline", "is_cut", "linger", "made_for", "turn")
 
     def __init__(self, host: Host, made_for: object) -> None:
         self.made_for = made_for
         self.deadline = 0.0
+        self.linger = 0.0
         self.turn = Turn.BEGUN
         self.is_cut = False
         self._now = host.monotonic
@@ -112,6 +114,8 @@ class Wire:
 
     def receive_into(self, buffer: WriteableBuffer) -> int:
         """Receive what there is, at least a byte; 0 at the end."""
+        if self.linger and self.is_quiet():
+            self._let_gather()
         received = self._ready().recv_into(buffer)
         if not received:
             self.is_cut = True
@@ -125,6 +129,14 @@ class Wire:
         assert self._socket is not None, "idle after it was used"
         poll.register(self._socket, select.POLLIN)
         return not poll.poll(0)
+
+    def _let_gather(self) -> None:
+        """Wait as long as one lingers, or until the connection ends; whatever comes meanwhile wakes nobody."""
+        poll = select.poll()
+        assert self._socket is not None, "lingering on a connection"
+        poll.register(self._socket, 0)  # its end is told unasked
+        left = max(0.0, self.deadline - self._now())
+        poll.poll(1000 * min(self.linger, left / 2))  # what has come is still to be received in time
 
     def shut_down(self) -> None:
         """End it in both directions, for good: whoever waits for it fails. The descriptor stays valid until `close`."""

@@ -77,6 +77,7 @@ class ListWatch:
         field_selector: Only objects with such fields.
         page_size: Most objects on one page; a server may ignore it at `ANY_VERSION`.
         request_timeout: Seconds for a page, and for a watch to begin.
+        linger: Seconds by which changes may come later, so that many come together.
         warnings: Heeds what the server warns of; None logs each warning once for this collection.
     """
 
@@ -91,6 +92,7 @@ class ListWatch:
         field_selector: str = "",
         page_size: int = PAGE_SIZE,
         request_timeout: float = 30.0,
+        linger: float = 0.0,
         warnings: Warnings | None = None,
     ) -> None:
         self.resource = resource
@@ -101,6 +103,7 @@ class ListWatch:
         self._namespace = namespace
         self._page_size = page_size
         self._request_timeout = request_timeout
+        self._linger = linger
         self._warnings = warnings or Warnings(host)
         self._decoding = Decoding(resource)
 
@@ -175,6 +178,7 @@ class ListWatch:
         except APIError:
             stream.close()
             raise
+        stream.linger = self._linger
         return WatchStream(stream, self._decoding)
 
     def _request(self, query: Iterable[tuple[str, str]], of: str = "") -> HTTPRequest:

@@ -18,6 +18,9 @@ class Stream(Protocol):
 
     response: HTTPResponse
     """Status and headers; the body only where the status is not 200."""
+    linger: float = 0.0
+    """Seconds that a `read` which finds nothing may let pass before it waits, so that what comes meanwhile is taken
+    together: to be woken costs more than to read. A stream may ignore it."""
 
     def read(self, deadline: float) -> list[bytes] | None:
         """The next complete lines, at least one, without their newlines; None when the stream is over.

@@ -125,6 +125,7 @@ class Controller:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
+        linger: float = 0.0,
     ) -> Self:
         """Let a callback that may remember and act see every change once, in order.
 
@@ -139,11 +140,12 @@ class Controller:
             namespace: As for `watch`.
             label_selector: As for `watch`.
             field_selector: As for `watch`.
+            linger: Seconds by which changes may come later, so that many come together; see `Informers.of`.
 
         Returns:
             The controller, to go on describing it.
         """
-        return self._add(Follow(Collection(resource, namespace, label_selector, field_selector), callback))
+        return self._add(Follow(Collection(resource, namespace, label_selector, field_selector, linger), callback))
 
     def every(self, seconds: float, requests: Callable[[], Iterable[Request]], *, jitter: float = 0.1) -> Self:
         """Let time cause requests: when it starts, and again each time that a period has passed since.

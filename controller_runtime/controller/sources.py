@@ -32,6 +32,7 @@ class Collection:
     namespace: str = ""
     label_selector: str = ""
     field_selector: str = ""
+    linger: float = 0.0
 
     def __str__(self) -> str:
         return str(self.resource)
@@ -43,6 +44,7 @@ class Collection:
             namespace=self.namespace,
             label_selector=self.label_selector,
             field_selector=self.field_selector,
+            linger=self.linger,
         )
 
 

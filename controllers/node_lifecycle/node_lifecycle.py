@@ -48,6 +48,8 @@ WORKERS = 8
 
 _JUST_AFTER = 0.001
 """Seconds after the end of a grace: too long is what is longer."""
+_LINGER = 0.1
+"""Seconds by which renewals may be noticed late: of thousands, one by one, most of the cost would be to wake up."""
 _SOON = 0.1
 """Seconds until a node that the monitor has not heard of yet is looked at again."""
 
@@ -226,6 +228,6 @@ def node_lifecycle(manager: Manager, *, workers: int = WORKERS, config: Lifecycl
     return (
         Controller(NAME, reconciler, workers=workers)
         .follow(NODES, reconciler.follow_nodes)
-        .follow(LEASES, monitor.lease_changed, namespace=NAMESPACE)
+        .follow(LEASES, monitor.lease_changed, namespace=NAMESPACE, linger=_LINGER)
         .watch(PODS, map=marker.placed)
     )

@@ -60,7 +60,8 @@ def test_same_question_shares_one_informer(program: Callable[..., Program]) -> N
     assert informers.of(NODES, label_selector="a=b,c") is informers.of(NODES, label_selector=" c, a==b")
     assert informers.of(NODES) is not informers.of(NODES, label_selector="a=b")
     assert informers.of(LEASES, namespace="x") is not informers.of(LEASES)
-    assert len([*informers]) == 5
+    assert informers.of(LEASES, linger=0.1) is informers.of(LEASES, linger=0.1) is not informers.of(LEASES)
+    assert len([*informers]) == 6
 
 
 def test_malformed_question_is_refused_when_it_is_asked(program: Callable[..., Program]) -> None:

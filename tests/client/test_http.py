@@ -307,6 +307,42 @@ def test_closing_wakes_a_read_that_blocks_on_a_silent_connection(connect: Connec
         assert read == [None]
 
 
+def test_closing_ends_a_read_that_lingers(connect: Connect) -> None:
+    def nothing_yet(connection: Connection) -> None:
+        connection.read_request()
+        connection.send(CHUNKED)
+        connection.wait_for_end()
+
+    with RawServer(HOST, nothing_yet) as server:
+        stream = connect(server.configuration).stream(GET, soon())
+        stream.linger = 3600.0
+        read: list[object] = []
+        reader = HOST.spawn("reader", lambda: read.append(stream.read(soon(7200.0))))
+
+        stream.close()
+
+        assert reader.join_until(soon(60.0))
+        assert read == [None]
+
+
+def test_what_has_come_is_read_without_lingering(connect: Connect) -> None:
+    with RawServer(HOST, says(CHUNKED + b"3\r\nab\n\r\n" + b"3\r\ncd\n\r\n")) as server:
+        stream = connect(server.configuration).stream(GET, soon())
+        stream.linger = 3600.0
+
+        with stream:
+            assert [stream.read(soon(7200.0)), stream.read(soon(7200.0))] == [[b"ab"], [b"cd"]]
+
+
+def test_a_read_that_lingers_is_given_up_at_its_deadline(connect: Connect) -> None:
+    with RawServer(HOST, dripping(CHUNKED, b"1\r\nx\r\n")) as server:
+        stream = connect(server.configuration).stream(GET, soon())
+        stream.linger = 3600.0
+
+        with pytest.raises(StreamIdle, match="no complete line in time"):
+            stream.read(soon(0.2))
+
+
 def test_a_proxy_is_asked_for_a_tunnel_with_its_credentials(connect: Connect) -> None:
     heads: list[bytes] = []
 

@@ -23,6 +23,7 @@ class Lines:
 
     def __init__(self, response: HTTPResponse, lines: list[bytes]) -> None:
         self.response = response
+        self.linger = 0.0
         self.closed = False
         self._lines = lines
 
@@ -156,6 +157,15 @@ def test_events_before_an_error_are_seen() -> None:
     assert next(events) == WatchEvent(EventType.BOOKMARK, None, "8")
     with pytest.raises(Expired):
         next(events)
+
+
+def test_stream_lingers_as_its_collection_does() -> None:
+    transport = Recorder()
+
+    ListWatch(SystemHost(), transport, LEASES, linger=0.5).watch("1", timeout=300.0)
+
+    assert transport.answered is not None
+    assert transport.answered.linger == 0.5
 
 
 def test_stream_that_is_over_reads_as_none() -> None:
