@@ -95,10 +95,11 @@ def _loaded(name: str, context: str | None) -> Configuration:
     loader = _Loader(  # type: ignore[no-untyped-call]
         files.config, active_context=context, config_base_path=None, config_persister=files.save_changes
     )
+    authority = loader.embedded_authority()
     configuration = Configuration()
     loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
     configuration.refresh_api_key_hook = loader.credentials(configuration)  # type: ignore[assignment]
-    if authority := loader.embedded_authority():
+    if authority:
         configuration.ca_cert_data, configuration.ssl_ca_cert = authority, None
     if "proxy" in vars(loader):  # what is said of this cluster counts, whatever the environment says of others
         configuration.no_proxy = None
@@ -109,6 +110,19 @@ class _Loader(KubeConfigLoader):
     """The official loader, but for what it would read once, or run without a bound and log the failure of."""
 
     source: Source | None = None
+
+    def set_active_context(self, context_name: str | None = None) -> None:
+        """As its base, which would not say what there is to choose from, and go on as nobody without the user."""
+        config: Any = self._config
+        name = context_name or config.safe_get("current-context")
+        if not name:
+            names = ", ".join(context["name"] for context in config["contexts"].value)
+            raise ConfigException(f"it says no current context; choose one of: {names}")
+        super().set_active_context(name)  # type: ignore[no-untyped-call]
+        chosen: Any = self._current_context
+        user = chosen["context"].safe_get("user")
+        if user and self._user is None:
+            raise ConfigException(f"it has no user {user!r}, whom the context {name!r} names")
 
     def _load_user_token(self) -> Any:
         user: Any = self._user
@@ -122,8 +136,8 @@ class _Loader(KubeConfigLoader):
         user: Any = self._user
         if "exec" not in user:
             return None
-        said = user["exec"].value
-        command = said["command"]
+        node = user["exec"]
+        said, command, api_version = node.value, node["command"], node["apiVersion"]
         if said.get("interactiveMode") == "Always":
             raise ConfigException(f"the credential plugin {command!r} insists on a terminal, and there is none")
         if os.sep in command:  # else it is looked for in PATH
@@ -131,7 +145,7 @@ class _Loader(KubeConfigLoader):
         self.source = ExecPlugin(
             [command, *(said.get("args") or ())],
             environment={pair["name"]: pair["value"] for pair in said.get("env") or ()},
-            api_version=said["apiVersion"],
+            api_version=api_version,
             cluster=_told_of(self._cluster) if said.get("provideClusterInfo") else None,
             hint=" ".join(str(said.get("installHint") or "").split()),
         )
@@ -162,7 +176,12 @@ class _Loader(KubeConfigLoader):
 
 def _decoded(node: Any, name: str) -> str | None:
     data = node.safe_get(name) if node is not None else None
-    return base64.b64decode(data).decode() if data else None
+    if not data:
+        return None
+    try:
+        return base64.b64decode("".join(data.split()), validate=True).decode()
+    except ValueError:
+        raise ValueError(f"{name} is not the base64 of a text") from None
 
 
 def _told_of(node: Any) -> Mapping[str, Any]:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
 
+def _sendable(credential: Credential, attribute: attrs.Attribute[str | None], header: str | None) -> None:
+    if header is not None and not (header.isascii() and header.isprintable()):
+        raise ValueError("the token cannot be sent: it holds a line break, or other characters that no token has")
+
+
 @attrs.frozen
 class Credential:
     """Who we say we are.
@@ -21,9 +26,12 @@ class Credential:
         header: The value of `authorization`; None for none.
         certificate: Client certificate and key in PEM, where a plugin gave them; None for those of the configuration.
         expires_at: From when on it is of no use; None if it does not say.
+
+    Raises:
+        ValueError: The header cannot be sent.
     """
 
-    header: str | None = attrs.field(default=None, repr=False)
+    header: str | None = attrs.field(default=None, repr=False, validator=_sendable)
     certificate: tuple[str, str] | None = attrs.field(default=None, repr=False)
     expires_at: datetime | None = None
 

@@ -126,10 +126,13 @@ class ExecPlugin:
             if bool(certificate) != bool(key) or not (token or certificate):
                 raise ValueError("it has no token, nor both a certificate and its key")
             expires = status.get("expirationTimestamp")
+            expires_at = datetime.fromisoformat(expires) if expires else None
+            if expires_at is not None and expires_at.tzinfo is None:
+                raise ValueError(f"its expirationTimestamp {expires!r} has no time zone")
             return Credential(
                 f"Bearer {token}" if token else None,
                 (certificate, key) if certificate else None,
-                datetime.fromisoformat(expires) if expires else None,
+                expires_at,
             )
         except _NO_CREDENTIAL as error:
             raise ValueError(f"{self} gave no credential: {error}") from error

@@ -64,8 +64,21 @@ def test_the_environment_names_the_kubeconfig(tmp_path: Path, monkeypatch: pytes
         pytest.param("[1, 2]", None, "is not a kubeconfig", id="a list"),
         pytest.param(config(), "y", r"\(context 'y'\): .*name y in", id="missing context"),
         pytest.param({**config(), "clusters": []}, None, "name c in", id="missing cluster"),
+        pytest.param(
+            {**config(), "current-context": ""},
+            None,
+            "says no current context; choose one of: x;",
+            id="no current context",
+        ),
+        pytest.param({**config(), "users": []}, None, "has no user 'u', whom the context 'x' names", id="missing user"),
         pytest.param(config(**{"certificate-authority": "nowhere.crt"}), None, "nowhere.crt", id="missing CA file"),
         pytest.param(config(**{"certificate-authority-data": "a"}), None, "is not a kubeconfig", id="CA not base64"),
+        pytest.param(
+            config(**{"certificate-authority-data": "!!!"}),
+            None,
+            "certificate-authority-data is not",
+            id="CA of nothing",
+        ),
     ],
 )
 def test_an_unusable_kubeconfig_is_one_line_that_names_it(
@@ -161,6 +174,13 @@ def test_a_token_file_is_followed_and_is_beside_the_kubeconfig_that_names_it(tmp
     assert (first.header, credential_of(configuration).header) == ("Bearer one", "Bearer two")
 
 
+def test_a_token_that_cannot_be_sent_is_refused(tmp_path: Path) -> None:
+    content = {**config(), "users": [{"name": "u", "user": {"token": "s3\ncret"}}]}
+
+    with pytest.raises(UsageError, match="the token cannot be sent: it holds a line break"):
+        from_kubeconfig(written(tmp_path, content))
+
+
 def test_a_constant_token_is_not_asked_for_again(tmp_path: Path) -> None:
     source = source_of(from_kubeconfig(written(tmp_path, config())))
 
@@ -215,6 +235,15 @@ def test_a_plugin_that_asks_for_it_is_told_of_the_cluster(tmp_path: Path) -> Non
         "certificate-authority-data": base64.b64encode(authority).decode(),
         "config": {"audience": "us"},
     }
+
+
+@pytest.mark.parametrize("missing", ["command", "apiVersion"])
+def test_a_plugin_that_is_not_said_whole_is_refused(tmp_path: Path, missing: str) -> None:
+    content = plugged(tmp_path)
+    del content["users"][0]["user"]["exec"][missing]  # type: ignore[index]
+
+    with pytest.raises(UsageError, match=f"Expected key {missing} in .*exec"):
+        from_kubeconfig(written(tmp_path, content))
 
 
 def test_a_plugin_that_insists_on_a_terminal_is_refused(tmp_path: Path) -> None:

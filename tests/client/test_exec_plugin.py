@@ -78,6 +78,8 @@ def test_secrets_are_not_shown() -> None:
         pytest.param(credential(), "no token", id="nothing in it"),
         pytest.param(credential(clientCertificateData="C"), "nor both", id="half a certificate"),
         pytest.param(credential(token="t", expirationTimestamp="soon"), "isoformat", id="no time"),
+        pytest.param(credential(token="t", expirationTimestamp="2026-11-21T05:00:00"), "no time zone", id="no zone"),
+        pytest.param(credential(token="t\nt"), "the token cannot be sent: it holds a line break", id="two lines"),
     ],
 )
 def test_what_is_no_credential_is_told_in_one_line_that_names_the_plugin(
