@@ -23,7 +23,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_mapped
 from controller_runtime.controller.predicates import changed
 from controller_runtime.controller.reconciler import Reconciler, Result
-from controller_runtime.core.errors import Conflict, NotFound
+from controller_runtime.core.errors import Conflict, DecodeError, NotFound, TerminalError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
@@ -122,14 +122,19 @@ class TaintEviction(Reconciler):
 
     def reconcile(self, request: Request) -> Result:
         """Look at one pod."""
-        pod, before = self.pods.get(request), self.countdowns.get(request)
+        try:
+            pod = self.pods.get(request)
+            taints = None if pod is None else self._cached_taints(pod)
+        except DecodeError as error:
+            raise TerminalError(f"{request} is left alone until it or its node changes: {error}") from error
+        before = self.countdowns.get(request)
         if before is not None and (pod is None or not pod.stays or before.uid != pod.metadata.uid):
             self._end(request, before)
             before = None
         if pod is None or not pod.stays or (before is not None and before.is_done(pod.metadata.resource_version)):
             return Result()
         now = self.host.monotonic()
-        at = self._count_down(request, pod, self._cached_taints(pod), now)
+        at = self._count_down(request, pod, taints, now)
         if at is None:
             return Result()
         if at > now:

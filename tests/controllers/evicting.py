@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from controller_runtime.api.objects import Request
-from controller_runtime.api.resources import EVENTS, NODES, PODS
+from controller_runtime.api.resources import EVENTS, NODES, PODS, Resource
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.answers import check
 from controller_runtime.client.client import Client
 from controller_runtime.client.faults import Fault, FaultyTransport, Refused
@@ -39,6 +40,10 @@ def tolerates(key: str = "dedicated", seconds: int | None = None, **others: Any)
 class Evicting:
     """The controller, and a client of the world's.
 
+    Args:
+        sim: The simulation.
+        spoils: What becomes of the objects that the controller's caches keep, by collection.
+
     Attributes:
         asked: The writes and single reads of the controller: method and name.
         before: What the world does before the controller's next request of a method arrives.
@@ -46,8 +51,9 @@ class Evicting:
         watches: What befalls its watches that begin, by their collection.
     """
 
-    def __init__(self, sim: Simulation) -> None:
+    def __init__(self, sim: Simulation, spoils: Mapping[Resource[Any], Transform] | None = None) -> None:
         self.sim = sim
+        self.spoils = spoils or {}
         self.server_host = sim.host("server")
         self.server = APIServer(self.server_host)
         self.world = Client(self.server_host, InProcessTransport(self.server_host, self.server))
@@ -68,6 +74,8 @@ class Evicting:
         transport = FaultyTransport(self.host, InProcessTransport(self.host, self.server), fault)
         self.cluster = EmbeddedCluster(self.host, server=self.server, transport=transport)
         self.clusters.append(self.cluster)
+        for resource, spoil in self.spoils.items():
+            self.cluster.manager.informers.transform(resource, spoil)
         self.controller = taint_eviction(self.cluster.manager)
         self.cluster.manager.add(self.controller)
 

@@ -183,30 +183,6 @@ def test_a_pod_that_somebody_else_removes_is_no_error(cluster: Evicting, method:
     assert cluster.events() == []
 
 
-def test_a_namesake_that_comes_between_the_look_and_the_write_is_judged_by_itself(cluster: Evicting) -> None:
-    cluster.start()
-
-    def replace() -> None:
-        cluster.world.delete(PODS, Request("p", "default"), grace_period_seconds=0)
-        cluster.world.create(
-            PODS,
-            {
-                "metadata": {"name": "p", "namespace": "default"},
-                "spec": {
-                    "nodeName": "n",
-                    "containers": [{"name": "main", "image": "x"}],
-                    "tolerations": [{"operator": "Exists"}],
-                },
-            },
-        )
-
-    cluster.before["DELETE"] = replace
-    cluster.taint("n", TAINT)
-    cluster.sim.advance(60.0)
-
-    assert not cluster.is_leaving("p")
-
-
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 @pytest.mark.parametrize("fault", [ERROR, Refused(), LostReply()], ids=["500", "refused", "no answer"])
 def test_a_failing_request_is_repeated_until_it_succeeds_and_told_once(
