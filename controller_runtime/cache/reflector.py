@@ -95,6 +95,7 @@ class Reflector:
         self._retrying = Retrying(self.patience.backoff, host.random)
         self._version = ""  # that of the last event, whatever it was: the server's order counts
         self._most_recent = False  # until a list succeeds
+        self._listed_at = -float("inf")  # when the last list was begun
         self._fruitless = 0
         self._initial: dict[Key, Cached] = {}  # a streamed list, as far as it has come
         self._watching_since: float | None = None
@@ -124,6 +125,7 @@ class Reflector:
 
     def _list(self, stop: Stop) -> None:
         self.lists += 1
+        self._listed_at = self._host.monotonic()
         objects: dict[Key, Cached] = {}
         version = ""
         for page in self._source.pages(self._wanted()):
@@ -142,6 +144,8 @@ class Reflector:
         self.watches += 1
         self.lists += initial
         began = self._host.monotonic()
+        if initial:
+            self._listed_at = began
         timeout = self._host.random.uniform(*self.patience.watch)
         before = self._version
         with self._source.watch(self._wanted(), timeout=timeout, initial_events=initial) as stream:
@@ -240,13 +244,17 @@ class Reflector:
             most_recent=self._most_recent,
         )
         self._most_recent = self._most_recent or most_recent
-        delay = self._delay(error) if wait else 0.0
+        delay = self._delay(error, lists_anew=failed is State.WATCHING and failure is Failure.VERSION) if wait else 0.0
         log.warning("list or watch failed", collection=self._source, state=failed.value, error=error, retry_in=delay)
         stop.wait(delay)
 
-    def _delay(self, error: ControllerRuntimeError) -> float:
+    def _delay(self, error: ControllerRuntimeError, *, lists_anew: bool) -> float:
         asked = error.retry_after if isinstance(error, APIError) else None
-        return max(self._retrying.next_delay(), asked or 0.0)
+        delay = self._retrying.next_delay()
+        if lists_anew:  # the server is back, and only lists may not come too often
+            since = self._host.monotonic() - self._listed_at
+            delay = max(self.patience.backoff.delay(1, self._host.random), delay - since)
+        return max(delay, asked or 0.0)
 
     def _transformed(self, cached: Cached) -> Cached | Undecodable:
         try:

@@ -352,6 +352,26 @@ def test_server_that_is_killed_again_and_again_is_found_as_soon_as_after_the_fir
     assert latest / 2 < max(waits) <= latest
 
 
+def test_server_that_is_back_but_has_forgotten_the_version_is_listed_soon(scene: Make) -> None:
+    """Nine refusals make the delays long; the server's first word ends the waiting, as the last list is long ago."""
+    s = scene(page(5), *[Refused()] * 9, EXPIRED, page(30, node("a", 20)), watched(), streaming=False)
+
+    s.sim.advance(400.0)
+
+    assert s.server.questions[10:13] == ["watch 5", "list 5", "watch 30"]
+    assert 0.8 <= s.server.times[11] - s.server.times[10] <= 1.6
+    assert s.server.times[10] - s.server.times[9] >= 30.0
+
+
+def test_server_that_forgets_the_version_of_each_list_is_listed_less_and_less(scene: Make) -> None:
+    s = scene(page(5), *[EXPIRED, page(5)] * 10, streaming=False)
+
+    s.sim.advance(400.0)
+
+    lists = [at for at, question in zip(s.server.times, s.server.questions, strict=True) if question[:4] == "list"]
+    assert [later - earlier for earlier, later in pairwise(lists[6:10])] == [pytest.approx(45.0, abs=15.0)] * 3
+
+
 @pytest.mark.scenario("RF-11")
 def test_overload_in_two_forms_waits_twice_and_does_not_list(scene: Make) -> None:
     """A 429 answer, then a stream whose first event is a 429: two waits, the list is not repeated."""
