@@ -18,6 +18,7 @@ from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.registry import DEFINITION, KINDS
 from controller_runtime.apiserver.options import DeleteOptions, ListOptions
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.definition import with_condition
 from controller_runtime.apiserver.rules.definition_names import with_names
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError
@@ -32,6 +33,7 @@ log = get_logger(__name__)
 _AGENT = "kube-apiserver"
 _NOT_FOUND, _CONFLICT = 404, 409
 _BATCH = 256
+_IN_PROGRESS = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
 
 
 class Definitions:
@@ -64,21 +66,22 @@ class Definitions:
         """Do all that follows from the definitions as they are; at once, unless somebody is at it."""
         with self._lock:
             self._due = True
-            if self._busy:
-                return
-            self._busy = True
-        while self._is_due():
+        while self._begins():
             try:
                 self._act()
-            except (
-                StatusError
-            ) as error:  # the disk is full, say: nobody is there to tell, and a later change tries again
-                log.warning("definitions cannot be kept up", error=error.message)
+            except StatusError as error:  # a full disk, say; there is nobody to tell, and the next change tries again
+                log.warning("what follows from a definition could not be done", error=error.message)
+            finally:
+                with self._lock:
+                    self._busy = False
 
-    def _is_due(self) -> bool:
+    def _begins(self) -> bool:
+        """Whether there is something to do and nobody at it; then it is this thread's to do."""
         with self._lock:
-            self._busy, self._due = self._due, False
-            return self._busy
+            if self._busy or not self._due:
+                return False
+            self._busy, self._due = True, False
+            return True
 
     def _act(self) -> None:
         if not self._follow(DEFINITION.resource):
@@ -125,7 +128,7 @@ class Definitions:
             self._follow(kind.resource)
             self._deletion.delete_collection(Route(kind), ListOptions.parse({}), DeleteOptions())
             if not self._storage.end(kind.resource):
-                return definition
+                return with_condition(definition, "Terminating", "True", *_IN_PROGRESS, self._host.now())
             self._cursors.pop(kind.resource).close()
         left = [name for name in metadata["finalizers"] if name != CLEANUP]
         return {**definition, "metadata": {**metadata, "finalizers": left}}

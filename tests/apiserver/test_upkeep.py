@@ -234,7 +234,7 @@ class Failing:
     """A server that fails `times` times, and the instants at which it was asked."""
 
     def __init__(self, ask: Asking, host: SimulatedHost, times: int) -> None:
-        self.storage, self.host = ask.server.storage, host
+        self.storage, self.kinds, self.host = ask.server.storage, ask.server.kinds, host
         self.ask, self.left = ask, times
         self.asked_at: list[float] = []
 

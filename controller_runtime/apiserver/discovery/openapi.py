@@ -17,10 +17,9 @@ import msgspec
 from controller_runtime.apiserver.discovery.discovery import VERSION
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.parts import PARTS
-from controller_runtime.apiserver.writes.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from controller_runtime.apiserver.writes.patch import patches_of
 
 _REF = "#/components/schemas/"
-_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 _BODIES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _ANSWERS = ("application/json", "application/yaml")
 _OF_COLLECTIONS = {"list": "get", "create": "post", "deletecollection": "delete"}
@@ -123,7 +122,7 @@ def _operation(kind: Kind, verb: str) -> dict[str, Any]:
     }
     if verb == "patch":
         patch = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch"
-        operation["requestBody"] = {"content": _content(_PATCHES, patch), "required": True}
+        operation["requestBody"] = {"content": _content(patches_of(kind), patch), "required": True}
     elif verb in ("create", "update"):
         operation["requestBody"] = {"content": _content(_BODIES, kind.schema.name), "required": True}
     elif verb in ("delete", "deletecollection"):

@@ -7,6 +7,7 @@ Types are not looked at: a value of a wrong one is kept as it is, and `schema_fa
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,9 +16,12 @@ from controller_runtime.apiserver.rules.shape import Compiler, Place, Shape, pat
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
+_DEFINITIONS = 512  # remembered, not all that ever come and go
+_ANYTHING: Raw = {_PRESERVES: True}
 _OBJECT = ("apiVersion", "kind", "metadata")  # what an embedded object may always have
 
 
+@functools.lru_cache(_DEFINITIONS)
 def structural_shape(definition: Definition, *, fill: bool = True) -> Shape:
     """The shape of whole objects, without kind and apiVersion.
 
@@ -67,7 +71,7 @@ class _Walk:
             child, here = _child(schema, name), (place, f".{name}")
             if child is None:
                 unknown.append(path_of(here))
-            elif item is not None or child.get("nullable") or not self._fill or not child:
+            elif item is not None or child is _ANYTHING or child.get("nullable"):
                 made[name] = self.value(child, item, old.get(name), here, unknown)
         if self._fill:
             for name, child in properties.items():
@@ -80,9 +84,6 @@ class _Walk:
         if item is None and self._fill and "default" in items and not items.get("nullable"):
             item = copy.deepcopy(items["default"])
         return self.value(items, item, None, place, unknown)
-
-
-_ANYTHING: Raw = {_PRESERVES: True}
 
 
 def _child(schema: Raw, name: str) -> Raw | None:

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
-from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.upkeep.inside import Inside
 from controller_runtime.apiserver.upkeep.ownership import Item, meta_of
@@ -23,9 +22,9 @@ class NamespaceCleaner:
     Threads: one.
     """
 
-    def __init__(self, storage: Storage, kinds: Kinds, inside: Inside) -> None:
-        self._storage = storage
-        self._namespaced = tuple(kind for kind in kinds.stored if kind.namespaced)
+    def __init__(self, server: APIServer, inside: Inside) -> None:
+        self._server = server
+        self._storage = server.storage
         self._inside = inside
         self._terminating: set[str] = set()
         self.due: dict[Item, None] = {}
@@ -47,7 +46,10 @@ class NamespaceCleaner:
         found = self._storage.get(NAMESPACE.resource, item.key)
         if found is None or not meta_of(found).deletion_timestamp:
             return True
-        filled = [kind for kind in self._namespaced if self._storage.read(kind.resource, f"{item.key}/").items]
+        kinds = [
+            kind for kind in self._server.kinds.stored if kind.namespaced
+        ]  # those of this moment: none is left out
+        filled = [kind for kind in kinds if self._storage.read(kind.resource, f"{item.key}/").items]
         if filled:
             return all(self._inside.empty(kind, item.key) for kind in filled)
         namespace = found.decode()

@@ -111,7 +111,7 @@ class Upkeep:
     def _new_keepers(self) -> tuple[garbage.GarbageCollector, namespaces.NamespaceCleaner]:
         return (
             garbage.GarbageCollector(self._storage, self._kinds, self._collecting),
-            namespaces.NamespaceCleaner(self._storage, self._kinds, self._cleaning),
+            namespaces.NamespaceCleaner(self._server, self._cleaning),
         )
 
     def _take(self, kind: Kind) -> int:

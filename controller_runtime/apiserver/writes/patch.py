@@ -23,7 +23,12 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 """Which is no patch of this form: see `apply`."""
 
-_OF_CUSTOM_KINDS = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+
+def patches_of(kind: Kind) -> tuple[str, ...]:
+    """The media types of patches that a kind takes: custom kinds have no merge keys, so nothing strategic."""
+    if kind.definition is not None:
+        return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+    return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 
 def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch: bytes) -> dict[str, Any]:
@@ -37,10 +42,9 @@ def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch
             415 for another media type, 422 for what cannot be applied to this object.
     """
     media_type = content_type.partition(";")[0].strip().lower()
-    if kind.definition is not None and media_type not in (JSON_PATCH, MERGE_PATCH):
-        raise status.unsupported_media_type(_OF_CUSTOM_KINDS)
-    if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH):
-        raise status.unsupported_media_type()
+    if media_type == APPLY_PATCH or media_type not in patches_of(kind):
+        # A real server names what it takes for custom kinds alone.
+        raise status.unsupported_media_type(patches_of(kind) if kind.definition else ())
     try:
         document = msgspec.json.decode(patch)
         whole = {"kind": kind.kind, "apiVersion": kind.api_version, **current}
