@@ -12,6 +12,7 @@ from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Delta, IndexFunction, Store
 from controller_runtime.cache.subscription import Subscription
 from controller_runtime.cache.transforms import Transform
+from controller_runtime.client.contact import Contact
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop
@@ -50,6 +51,7 @@ class Informer:
         streaming: Try a streamed list before one by pages.
         patience: How long it waits for the server.
         transform: What to make of each object before it is kept.
+        contact: Tells when somebody else has reached the server.
 
     Attributes:
         resource: What is in the collection.
@@ -65,6 +67,7 @@ class Informer:
         streaming: bool = True,
         patience: Patience | None = None,
         transform: Transform | None = None,
+        contact: Contact | None = None,
     ) -> None:
         self.resource = listwatch.resource
         self.store = Store(host, f"store of {listwatch}")
@@ -72,7 +75,13 @@ class Informer:
         self._name = str(listwatch)
         self._delivery = Delivery(host, self.store, str(listwatch))
         self.reflector = Reflector(
-            host, listwatch, self._delivery, streaming=streaming, patience=patience, transform=transform
+            host,
+            listwatch,
+            self._delivery,
+            streaming=streaming,
+            patience=patience,
+            transform=transform,
+            contact=contact,
         )
         # Guards the two below.
         self._lock = host.lock(f"informer of {listwatch}")

@@ -14,6 +14,7 @@ from controller_runtime.api.selectors import FieldSelector, LabelSelector
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
+from controller_runtime.client.contact import Contact
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.transport import Transport
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
@@ -67,6 +68,7 @@ class Informers:
         patience: How long each waits for the server.
         transforms: What to make of the objects of a collection before they are kept. One
             for each resource, because all who read it share one copy.
+        contact: Tells when somebody else has reached the server.
     """
 
     def __init__(
@@ -77,11 +79,13 @@ class Informers:
         streaming: bool = True,
         patience: Patience | None = None,
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
+        contact: Contact | None = None,
     ) -> None:
         self._host = host
         self._transport = transport
         self._streaming = streaming
         self._patience = patience
+        self._contact = contact
         # Guards everything below.
         self._lock = host.lock("informers")
         self._transforms = dict(transforms)
@@ -218,7 +222,14 @@ class Informers:
             linger=key.linger,
         )
         transform = self._transforms.get(key.resource)
-        informer = Informer(self._host, source, streaming=self._streaming, patience=self._patience, transform=transform)
+        informer = Informer(
+            self._host,
+            source,
+            streaming=self._streaming,
+            patience=self._patience,
+            transform=transform,
+            contact=self._contact,
+        )
         return _Held(informer, Stop(self._host, f"stop of {informer}"))
 
     def _run(self, held: _Held, program: Stop) -> None:

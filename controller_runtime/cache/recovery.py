@@ -80,10 +80,15 @@ def classify(error: ControllerRuntimeError) -> Failure:
             return Failure.VERSION
         case TooManyRequests() | ServerError(code=502 | 503 | 504):
             return Failure.BUSY
-        case ConnectionLost() if not isinstance(error, StreamIdle):
+        case _ if is_lost(error):
             return Failure.BUSY
         case _:
             return Failure.OTHER
+
+
+def is_lost(error: ControllerRuntimeError) -> bool:
+    """Whether the server is out of reach, rather than there and unable or unwilling, as far as `error` can tell."""
+    return isinstance(error, ConnectionLost) and not isinstance(error, StreamIdle)
 
 
 def _is_too_large(error: APIError) -> bool:

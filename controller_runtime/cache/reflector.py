@@ -14,8 +14,9 @@ from typing import Protocol
 from controller_runtime.api.objects import Cached, Key
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.patience import Patience
-from controller_runtime.cache.recovery import Failure, State, classify, recovery
+from controller_runtime.cache.recovery import Failure, State, classify, is_lost, recovery
 from controller_runtime.cache.transforms import Transform, transformed
+from controller_runtime.client.contact import Contact
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
 from controller_runtime.core.backoff import Retrying
@@ -62,6 +63,7 @@ class Reflector:
         streaming: Try a streamed list before one by pages.
         patience: How long it waits for what.
         transform: What to make of each object before it is kept.
+        contact: Tells when somebody else has reached the server.
 
     Attributes:
         patience: As given.
@@ -85,6 +87,7 @@ class Reflector:
         streaming: bool = True,
         patience: Patience | None = None,
         transform: Transform | None = None,
+        contact: Contact | None = None,
     ) -> None:
         self._host = host
         self._source = source
@@ -93,6 +96,8 @@ class Reflector:
         self._transform = transform
         self.patience = patience or Patience()
         self._retrying = Retrying(self.patience.backoff, host.random)
+        self._contact = contact or Contact(host)
+        self._was_called = False  # the last wait was cut short
         self._version = ""  # that of the last event, whatever it was: the server's order counts
         self._most_recent = False  # until a list succeeds
         self._listed_at = -float("inf")  # when the last list was begun
@@ -246,7 +251,17 @@ class Reflector:
         self._most_recent = self._most_recent or most_recent
         delay = self._delay(error, lists_anew=failed is State.WATCHING and failure is Failure.VERSION) if wait else 0.0
         log.warning("list or watch failed", collection=self._source, state=failed.value, error=error, retry_in=delay)
-        stop.wait(delay)
+        if delay:
+            self._back_off(error, delay, stop)
+
+    def _back_off(self, error: ControllerRuntimeError, delay: float, stop: Stop) -> None:
+        """Wait; who lost the server goes on once it answers others.
+
+        Never twice in a row: a server that answers all but this is asked twice as often, no more.
+        """
+        may_be_called = is_lost(error) and not self._was_called
+        at_least = min(delay, self.patience.backoff.initial) if may_be_called else delay
+        self._was_called = not stop.wait(at_least) and self._contact.wait(stop, delay - at_least)
 
     def _delay(self, error: ControllerRuntimeError, *, lists_anew: bool) -> float:
         asked = error.retry_after if isinstance(error, APIError) else None

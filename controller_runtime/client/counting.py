@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transport that counts: what was asked, what came back, and how long that took."""
+"""A transport that counts: what was asked, what came back, and how long that took; and tells of what came back."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 import attrs
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.client.contact import Contact
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.core.counters import Histogram
 from controller_runtime.core.errors import ConnectionLost
@@ -38,11 +39,15 @@ class CountingTransport:
     Args:
         host: Its clock measures.
         inner: Carries the requests.
+
+    Attributes:
+        contact: Made with each answer of a server that is neither broken nor overloaded.
     """
 
     def __init__(self, host: Host, inner: Transport) -> None:
         self._now = host.monotonic
         self._inner = inner
+        self.contact = Contact(host)
         # Guards the two below.
         self._lock = host.lock("counting transport")
         self._answers: Counter[tuple[str, str]] = Counter()
@@ -59,7 +64,7 @@ class CountingTransport:
         except ConnectionLost:
             self._count(request.method, NO_ANSWER, began)
             raise
-        self._count(request.method, str(response.status), began)
+        self._answered(request.method, response.status, began)
         return response
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
@@ -70,7 +75,7 @@ class CountingTransport:
         except ConnectionLost:
             self._count(request.method, NO_ANSWER, began)
             raise
-        self._count(request.method, str(stream.response.status), began)
+        self._answered(request.method, stream.response.status, began)
         return stream
 
     def close(self) -> None:
@@ -82,6 +87,11 @@ class CountingTransport:
         with self._lock:
             durations = {method: histogram.copy() for method, histogram in self._durations.items()}
             return RequestCounters(dict(self._answers), durations)
+
+    def _answered(self, method: str, status: int, began: float) -> None:
+        self._count(method, str(status), began)
+        if status < 500 and status != 429:
+            self.contact.made()
 
     def _count(self, method: str, code: str, began: float) -> None:
         took = self._now() - began

@@ -84,7 +84,9 @@ class Manager:
         self.host = host
         self.transport = CountingTransport(host, transport)
         self.client = Client(host, BoundedTransport(host, self.transport))
-        self.informers = Informers(host, self.transport, transforms=transforms, patience=patience)
+        self.informers = Informers(
+            host, self.transport, transforms=transforms, patience=patience, contact=self.transport.contact
+        )
         self.stopping = Stop(host, "manager")
         self.elector = None if leader_election is None else self._elect(leader_election.named_by(host))
         self._grace = grace

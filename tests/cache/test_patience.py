@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 from nodes import bookmark_line
-from scripted import ScriptedServer, watched
+from scripted import Answer, Cut, Pause, Refused, ScriptedServer, watched
 
 from controller_runtime.api.resources import NODES
+from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.cache.patience import Patience
 from controller_runtime.core.backoff import Backoff
 from controller_runtime.core.stop import Stop
@@ -46,6 +47,26 @@ def test_a_manager_hands_its_patience_to_its_caches(sim: Simulation) -> None:
 
     assert informer.reflector.idle == 2
     assert "has heard nothing for" in problem_of(informer, host)
+    stop.set()
+    sim.advance(60.0)
+    assert thread.join_until(host.monotonic())
+
+
+def test_a_managers_cache_that_lost_the_server_tries_as_soon_as_a_write_is_answered(sim: Simulation) -> None:
+    host = sim.host("r0")
+    synced = watched(bookmark_line(5, ends_initial="true"), Pause(3.0), Cut())
+    server = ScriptedServer(host, synced, *[Refused()] * 4, Answer(200, b"{}"), watched())
+    manager, stop = Manager(host, server, patience=SHORT), Stop(host)
+    manager.informer(NODES)
+    thread = host.spawn("manager", lambda: manager.run(stop))
+    sim.advance(30.0)  # lost after 3 s, tried 1, 3, 7 and 15 s later, and would be after 31
+    began = host.monotonic()
+
+    manager.transport.request(HTTPRequest("PUT", "/api/v1/nodes/a"), began + 1.0)
+    sim.settle()
+
+    assert server.questions[-1] == "watch 5"
+    assert server.times[-1] == began
     stop.set()
     sim.advance(60.0)
     assert thread.join_until(host.monotonic())
