@@ -182,7 +182,8 @@ def in_body(told: str) -> str:
         pytest.param(
             {**WHOLE, "oneOf": [{"minimum": 1}, {"minimum": 2}]},
             3,
-            '<nil>: Invalid value: "": "spec.a" must validate one and only one schema (oneOf). Found 2 valid alternatives',
+            '<nil>: Invalid value: "": "spec.a" must validate one and only one schema (oneOf). '
+            "Found 2 valid alternatives",
             id="one of",
         ),
         pytest.param(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -312,9 +312,9 @@ def test_a_namespace_ends_with_the_custom_objects_in_it(sim: Simulation, ask: As
 
 def test_many_definitions_written_at_once_are_all_settled(sim: Simulation, ask: Asking) -> None:
     host = sim.host("writers")
-    for number in range(4):
-        body = json.dumps(definition(plural=f"things{chr(97 + number)}", kind=f"Thing{number}")).encode()
-        host.spawn(f"writer-{number}", lambda body=body: ask.ok("POST", DEFINITIONS, body))
+    for letter in "abcd":
+        body = definition(plural=f"things{letter}", kind=f"Thing{letter}")
+        host.spawn(f"writer-{letter}", partial(ask, "POST", DEFINITIONS, body))
     sim.settle()
 
     found = ask.ok("GET", DEFINITIONS)["items"]

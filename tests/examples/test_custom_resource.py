@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller of a kind of one's own, tested as its users would."""
+
+from __future__ import annotations
+
+import pytest
+from custom_resource import DEFINITION, DEFINITIONS, RACK, RACKS, racks
+
+from controller_runtime import NODES, Invalid, Request
+from controller_runtime.testing import EmbeddedCluster, Simulation
+
+
+def test_a_rack_counts_its_nodes_and_closes_them(sim: Simulation) -> None:
+    with EmbeddedCluster(sim.host("here")) as cluster:
+        cluster.manager.add(racks(cluster.manager))
+        cluster.user.create(DEFINITIONS, DEFINITION)
+        cluster.start()
+        cluster.user.create(RACKS, {"metadata": {"name": "a"}, "spec": {"room": "cellar"}})
+        cluster.user.create(NODES, {"metadata": {"name": "n", "labels": {RACK: "a"}}})
+        sim.settle()
+
+        cluster.user.patch(RACKS, Request("a"), {"spec": {"closed": True}})
+        sim.settle()
+
+        assert cluster.user.get(RACKS, Request("a"))["status"] == {"nodes": 1}
+        assert cluster.user.get(NODES, Request("n"), dict)["spec"]["unschedulable"]
+
+
+def test_a_rack_without_a_room_is_refused(sim: Simulation) -> None:
+    with EmbeddedCluster(sim.host("here")) as cluster:
+        cluster.user.create(DEFINITIONS, DEFINITION)
+
+        with pytest.raises(Invalid, match=r"spec\.room: Required value"):
+            cluster.user.create(RACKS, {"metadata": {"name": "a"}, "spec": {}})

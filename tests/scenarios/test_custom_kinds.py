@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of one's own, from definition to controller: in process, over TLS, and under virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import msgspec
+import pytest
+
+from controller_runtime import (
+    AlreadyExists,
+    Controller,
+    Invalid,
+    Lister,
+    Manager,
+    Reconciler,
+    Request,
+    Resource,
+    Result,
+)
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from controller_runtime.apiserver.shell.thread import LoopbackServer
+from controller_runtime.apiserver.shell.tls import make_certificates
+from controller_runtime.client.client import Client
+from controller_runtime.client.configuration import from_kubeconfig
+from controller_runtime.client.http import HTTPTransport
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing import EmbeddedCluster, Simulation, eventually
+
+BACKUPS: Resource[dict[str, Any]] = Resource("demo.example.com", "v1", "Backup", "backups")
+SPEC = {
+    "type": "object",
+    "required": ["source"],
+    "properties": {"source": {"type": "string"}, "copies": {"type": "integer", "default": 1, "maximum": 3}},
+}
+STATUS = {"type": "object", "properties": {"done": {"type": "integer"}}}
+DEFINITION = {
+    "metadata": {"name": "backups.demo.example.com"},
+    "spec": {
+        "group": "demo.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "backups", "kind": "Backup", "shortNames": ["bk"]},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC, "status": STATUS}}},
+            }
+        ],
+    },
+}
+
+
+class Wanted(msgspec.Struct):
+    source: str
+    copies: int
+
+
+class Done(msgspec.Struct):
+    done: int
+
+
+class StructView(msgspec.Struct):
+    spec: Wanted
+    status: Done | None = None
+
+
+@attrs.frozen
+class AttrsSpec:
+    source: str
+    copies: int
+
+
+@attrs.frozen
+class AttrsView:
+    spec: AttrsSpec
+
+
+@attrs.frozen
+class Backups(Reconciler):
+    """Says of each backup that all its copies are done."""
+
+    backups: Lister[StructView]
+    client: Client
+
+    def reconcile(self, request: Request) -> Result:
+        backup = self.backups.get(request)
+        if backup is not None and backup.status != Done(backup.spec.copies):
+            self.client.patch(BACKUPS, request, {"status": {"done": backup.spec.copies}}, subresource="status")
+        return Result()
+
+
+def backups(manager: Manager) -> Controller:
+    return Controller("backups", Backups(manager.lister(BACKUPS, StructView), manager.client)).watch(BACKUPS)
+
+
+def backup(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"source": "db", **spec}}
+
+
+def definitions(client: Client) -> Resource[Any]:
+    """The resource of definitions, as discovery knows it."""
+    return client.resource("crd")
+
+
+@pytest.fixture(params=["in process", "over TLS"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EmbeddedCluster]:
+    """A manager in real time, straight into the server or through a socket."""
+    host = SystemHost()
+    if request.param == "in process":
+        with EmbeddedCluster(host) as straight:
+            yield straight
+        return
+    server, certificates = APIServer(host), make_certificates(host.now())
+    with LoopbackServer(host, server, certificates=certificates) as serving:
+        url = f"https://127.0.0.1:{serving.port}"
+        write_kubeconfig(tmp_path / "kubeconfig", kubeconfig(url, certificates.authority, "s3cret"))
+        transport = HTTPTransport(host, from_kubeconfig(tmp_path / "kubeconfig"))
+        with EmbeddedCluster(host, server=server, transport=transport) as through:
+            yield through
+        transport.close()
+    server.close()
+
+
+def test_a_controller_of_a_kind_of_ones_own(cluster: EmbeddedCluster) -> None:
+    client, manager = cluster.client, cluster.manager
+    client.create(definitions(client), DEFINITION)
+    manager.add(backups(manager))
+    by_attrs, by_dict = manager.lister(BACKUPS, AttrsView), manager.lister(BACKUPS)
+    cluster.start()
+
+    client.create(BACKUPS, backup("a", copies=2), "default")
+    client.create(BACKUPS, backup("b"), "default")
+    both = [Request("a", "default"), Request("b", "default")]
+
+    def all_done() -> bool:
+        found = [by_dict.get(request) for request in both]
+        return [one["status"]["done"] for one in found if one is not None and "status" in one] == [2, 1]
+
+    assert eventually(manager, BACKUPS, all_done)
+    assert by_attrs.get(both[1]) == AttrsView(AttrsSpec("db", 1))
+    assert client.get(BACKUPS, both[0], StructView) == StructView(Wanted("db", 2), Done(2))
+
+
+def test_the_kind_is_found_by_its_names_and_refuses_what_its_schema_refuses(cluster: EmbeddedCluster) -> None:
+    client, user = cluster.client, cluster.user
+    client.create(definitions(client), DEFINITION)
+
+    assert {user.resource(name) for name in ("Backup", "backups", "bk", "backup")} == {BACKUPS}
+    with pytest.raises(Invalid, match=r"spec\.copies in body should be less than or equal to 3"):
+        client.create(BACKUPS, backup("a", copies=4), "default")
+    with pytest.raises(AlreadyExists):
+        client.create(definitions(client), DEFINITION)
+
+
+def test_a_definition_that_goes_empties_the_caches_and_one_that_comes_again_fills_them(sim: Simulation) -> None:
+    with EmbeddedCluster(sim.host("here")) as cluster:
+        user = cluster.user
+        user.create(definitions(user), DEFINITION)
+        user.create(BACKUPS, backup("a"), "default")
+        lister = cluster.manager.lister(BACKUPS)
+        cluster.manager.add(backups(cluster.manager))
+        cluster.start()
+        sim.settle()
+        before = lister.requests()
+
+        user.delete(definitions(user), Request("backups.demo.example.com"))
+        sim.advance(60.0)
+        between = lister.requests()
+        user.create(definitions(user), DEFINITION)
+        user.create(BACKUPS, backup("b"), "default")
+        sim.advance(60.0)
+
+        assert (before, between) == ([Request("a", "default")], [])
+        assert lister.requests() == [Request("b", "default")]
+        assert user.get(BACKUPS, Request("b", "default"))["status"] == {"done": 1}
