@@ -104,6 +104,11 @@ class _Status(msgspec.Struct, gc=False):
     code: int = 500
 
 
+_CHANGES = (EventType.ADDED, EventType.MODIFIED, EventType.DELETED)
+_HEADS = {f'{{"type":"{change.value}","object":'.encode(): change for change in _CHANGES}
+"""What stands before the object on a line, as servers write them."""
+_LONGEST_HEAD = max(map(len, _HEADS)) + 1
+
 PARTIAL = _Kind("PartialObjectMetadata", "meta.k8s.io/v1")
 """What the objects of a resource say they are of which only the metadata is served."""
 
@@ -134,19 +139,34 @@ class Decoding:
             APIError: The line is the server's ERROR event.
         """
         try:
-            found = _line.decode(line)
-            match found.type:
-                case "ADDED" | "MODIFIED" | "DELETED":
-                    cached = self._cached(found.object)
-                    return WatchEvent(EventType[found.type], cached, cached.resource_version)
-                case "BOOKMARK":
-                    return _bookmark_event(found.object)
-                case "ERROR":
-                    raise error_from_status(_status.decode(found.object).code, _any.decode(found.object))
-                case _:
-                    return _undecodable("an event of an unknown type", line)
+            return self._change(line) or self._any_event(line)
         except _REFUSED as error:
             return _undecodable(error, line)
+
+    def _change(self, line: bytes) -> WatchEvent | None:
+        """What a line says that looks as servers write them; None if it does not. Half the cost of `_any_event`."""
+        start = line.find(b"{", 1, _LONGEST_HEAD)
+        happened = _HEADS.get(line[:start])
+        if happened is None or not line.endswith(b"}"):
+            return None
+        try:
+            cached = self._cached(line[start:-1])
+        except DecodeError:  # or there is more on the line
+            return None
+        return WatchEvent(happened, cached, cached.resource_version)
+
+    def _any_event(self, line: bytes) -> WatchEvent | Undecodable:
+        found = _line.decode(line)
+        match found.type:
+            case "ADDED" | "MODIFIED" | "DELETED":
+                cached = self._cached(bytes(found.object))
+                return WatchEvent(EventType[found.type], cached, cached.resource_version)
+            case "BOOKMARK":
+                return _bookmark_event(found.object)
+            case "ERROR":
+                raise error_from_status(_status.decode(found.object).code, _any.decode(found.object))
+            case _:
+                return _undecodable("an event of an unknown type", line)
 
     def page(self, body: bytes) -> Page:
         """What one answer to a list holds.
@@ -167,13 +187,12 @@ class Decoding:
         page = Page([], [], found.metadata.resource_version, found.metadata.continue_token or "")
         for raw in found.items or ():
             try:
-                page.items.append(self._cached(raw))
+                page.items.append(self._cached(bytes(raw)))  # not the Raw itself: it would keep the whole page alive
             except DecodeError as error:
                 page.undecodable.append(_undecodable(error, raw))
         return page
 
-    def _cached(self, raw: msgspec.Raw) -> Cached:
-        own = bytes(raw)  # not the Raw itself: it would keep the whole page alive
+    def _cached(self, own: bytes) -> Cached:
         if not own.startswith(self._prefix):
             own = self._with_kind(own)
         return cached_from_bytes(own)

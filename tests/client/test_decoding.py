@@ -108,6 +108,25 @@ def test_event_carries_the_object_and_its_version(kind: str) -> None:
 
 @pytest.mark.scenario("WL-11")
 @pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(json.dumps({"type": "ADDED", "object": FULL}), id="with spaces"),
+        pytest.param(json.dumps({"object": FULL, "type": "ADDED"}), id="in another order"),
+        pytest.param(line("ADDED", FULL).decode() + "  ", id="with spaces at its end"),
+        pytest.param(line("ADDED", FULL).decode()[:-1] + ',"more":{}}', id="with more behind the object"),
+        pytest.param(line("ADDED", {"metadata": META}).decode(), id="without the object's kind"),
+    ],
+)
+def test_event_that_is_written_unlike_others_is_read_all_the_same(text: str) -> None:
+    event = nodes.event(text.encode())
+
+    assert isinstance(event, WatchEvent), event
+    assert (event.type, event.version) == (EventType.ADDED, "5")
+    assert event.cached is not None
+    assert json.loads(event.cached.raw) == FULL
+
+
+@pytest.mark.parametrize(
     ("annotations", "ends"),
     [
         pytest.param(None, False, id="none"),
