@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -13,6 +14,7 @@ from controller_runtime.api.objects import Request, microtime, timestamp
 from controller_runtime.api.resources import CORE_EVENTS, LEASES, NODES, PODS
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.answers import check
 from controller_runtime.client.client import Client
 from controller_runtime.client.faults import Fault, FaultyTransport, Refused
 from controller_runtime.client.inprocess import InProcessTransport
@@ -161,6 +163,13 @@ class LifecycleCluster:
         self.world.create(PODS, {"metadata": {"name": name}, "spec": spec}, "default")
         if ready is not None:
             self.pod_says(name, ready)
+
+    def bind(self, name: str, node: str) -> None:
+        """Place a pod, as a scheduler does."""
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"name": node}}
+        path, headers = PODS.path("default", name, "binding"), {"content-type": "application/json"}
+        request = HTTPRequest("POST", path, (), headers, json.dumps(body).encode())
+        check(self.world.transport.request(request, self.host.monotonic() + 5.0))
 
     def pod_says(self, name: str, ready: str) -> None:
         """Write a pod's status as its kubelet does."""

@@ -154,6 +154,25 @@ def test_renewals_into_the_past_do_not_count(cluster: LifecycleCluster) -> None:
 
 
 @pytest.mark.scenario("F-09")
+def test_a_renewal_that_exceeds_what_counted_counts_again(cluster: LifecycleCluster) -> None:
+    """After renewals into the past, the first one later than the latest that counted is a sign of life."""
+    cluster.healthy("a", renews=None, posts=None)
+    cluster.post("a")
+    cluster.renew("a", 30.0)
+    cluster.start()
+    cluster.run(20.0)
+    cluster.renew("a")
+    cluster.run(15.0)
+    cluster.renew("a")
+
+    cluster.run(49.0)
+    assert cluster.status("a") == "True"
+    cluster.run(2.0)
+
+    assert cluster.status("a") == "Unknown"
+
+
+@pytest.mark.scenario("F-09")
 def test_a_heartbeat_makes_renewals_into_the_past_count_again(cluster: LifecycleCluster) -> None:
     """After a status heartbeat, what the lease says now is what the next renewal must exceed."""
     cluster.healthy("a", posts=None, renews=None)
