@@ -15,27 +15,28 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 420, 70, 200, 40, 50
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 FIGURES: Mapping[str, str] = {"cpu_s": "CPU seconds", "wall_s": "seconds", "peak_mib": "peak MiB of the process"}
 
-_WORK = re.compile(r"(?P<what>\w+) of (?P<count>\d+) .*")
+_WORK = re.compile(r"(?P<what>\w+ of) (?P<count>\d+) (?P<things>.*)")
 
 Points = dict[str, list[tuple[float, float]]]
 """Count and figure, by who."""
 
 
 def plot(rows: Iterable[Row], directory: Path) -> list[Path]:
-    """Write `WHAT-FIGURE.svg` for each figure that was measured at several sizes; both axes are logarithmic."""
+    """Write `WHAT-OF-THINGS-FIGURE.svg` for each figure measured at several sizes; both axes are logarithmic."""
     found: dict[tuple[str, str], Points] = {}
     for row in rows:
         work = _WORK.fullmatch(row.work)
         for figure in FIGURES if work is not None and not row.note else ():
             if row.figures.get(figure, 0.0) > 0.0 and work is not None:
-                points = found.setdefault((work["what"], figure), {}).setdefault(row.who, [])
+                what = f"{work['what']} {work['things']}"
+                points = found.setdefault((what, figure), {}).setdefault(row.who, [])
                 points.append((float(work["count"]), row.figures[figure]))
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for (what, figure), by_who in found.items():
         if len({count for points in by_who.values() for count, _ in points}) > 1:
-            path = directory / f"{what}-{figure}.svg"
-            path.write_text(drawn(f"{what}: {FIGURES[figure]} by objects", by_who))
+            path = directory / f"{what.replace(' ', '-')}-{figure}.svg"
+            path.write_text(drawn(f"{what}: {FIGURES[figure]} by their number", by_who))
             written.append(path)
     return written
 
