@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle in bad weather: nobody is evicted who was alive, and the dead are in time."""
+"""Node lifecycle and taint eviction in bad weather: nobody is evicted who was alive, and the dead are in time."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 
@@ -10,6 +11,8 @@ import hypothesis
 import hypothesis.strategies as st
 from lifecycle_cluster import PREFIX, LifecycleCluster
 
+from controller_runtime.api.objects import Request
+from controller_runtime.api.resources import PODS
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.faults import CutReply, Fault, Refused, SilentStream
 from controller_runtime.core.errors import NotFound
@@ -17,11 +20,13 @@ from controller_runtime.testing.simulation import Simulation
 
 NODES = {"a-1": "a", "a-2": "a", "a-3": "a", "b-1": "b", "b-2": "b", "b-3": "b"}
 GRACE = 50.0
-BOUND = 2 * GRACE + 10.0 * len(NODES) + 5.0
-"""Seconds in which a dead node is evicted from a zone that is well: a grace, anew if the controller was restarted
-or all were silent; and a turn of 10 s for each node that may be in front of it."""
+TOLERATED = 5
+BOUND = 2 * GRACE + 10.0 * len(NODES) + TOLERATED + 5.0
+"""Seconds in which the pods of a dead node are deleted in a zone that is well: a grace, anew if the controller was
+restarted or all were silent; a turn of 10 s for each node that may be in front of it; and what its pods tolerate."""
 DEAF_AFTER = len(NODES) + 1
 """Lines of a streamed list of the leases: what follows is news."""
+EVICTED = {"effect": "NoExecute"}
 OURS = {f"{PREFIX}not-ready", f"{PREFIX}unreachable"}
 
 
@@ -30,11 +35,11 @@ class Weather(LifecycleCluster):
 
     Attributes:
         heard: When the server was last told of life by each node.
-        wrong: Evictions of nodes that had been heard within the grace.
+        wrong: Evictions of nodes that had been heard within the grace, and of pods on nodes that bear no taint.
     """
 
     def __init__(self, sim: Simulation) -> None:
-        super().__init__(sim)
+        super().__init__(sim, evicts=True)
         self.heard: dict[str, float] = {}
         self.wrong: list[str] = []
         self.weather: Callable[[HTTPRequest], Fault | None] = lambda request: None
@@ -53,7 +58,21 @@ class Weather(LifecycleCluster):
         name = request.path.rpartition("/nodes/")[2]
         if request.method == "PATCH" and name in NODES and not isinstance(fault, Refused):
             self._judge(name, json.loads(request.body))
+        _, is_pod, of_node = request.path.rpartition("/pods/of-")
+        if request.method == "DELETE" and is_pod and of_node not in self.evicted():
+            self.wrong.append(f"{request.path} at {self.sim.time:.1f}, with taints {self.taints(of_node)}")
         return fault
+
+    def place_pod(self, node: str) -> None:
+        """A pod on a node, in place of the one that there was."""
+        with contextlib.suppress(NotFound):
+            self.world.delete(PODS, Request(f"of-{node}", "default"), grace_period_seconds=0)
+        self.pod(f"of-{node}", node, tolerations=[{"operator": "Exists", "tolerationSeconds": TOLERATED, **EVICTED}])
+
+    def leaving(self) -> set[str]:
+        """The nodes whose pods are deleted."""
+        pods = self.world.list(PODS, view=dict)
+        return {pod["spec"]["nodeName"] for pod in pods if "deletionTimestamp" in pod["metadata"]}
 
     def _judge(self, name: str, patch: dict[str, dict[str, object]]) -> None:
         try:
@@ -122,16 +141,20 @@ def test_whoever_renews_is_never_evicted_and_whoever_is_dead_is_in_time(acts: li
         cluster = Weather(sim)
         for name, zone in NODES.items():
             cluster.healthy(name, zone=zone)
+            cluster.place_pod(name)
         cluster.start()
 
         for act in acts:
             cluster.act(*act)
         cluster.weather = lambda request: None
+        for name in NODES:
+            cluster.place_pod(name)
         cluster.silence(*[name for name in ("a-1",) if name in cluster.kubelets])
         cluster.live(*[name for name in NODES if name != "a-1"])
         cluster.run(200.0)  # what a cut has left behind is over
         cluster.run(BOUND)
 
         assert cluster.wrong == []
+        assert "a-1" in cluster.leaving()
         assert cluster.evicted() == ["a-1"]
         cluster.end()
