@@ -126,6 +126,12 @@ def cpu_seconds_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def peak_mib_of(pid: int) -> float:
+    """MiB that a running process has had in memory at most (Linux)."""
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+
+
 def report(figures: Figures) -> None:
     """Print a peer's figures, for `run_peer`."""
     print(json.dumps(figures), flush=True)  # noqa: T201

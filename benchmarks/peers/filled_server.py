@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded server of a cluster that is in use: NODES nodes of 7 KB, and PODS pods of 6 KB that run on them.
+
+One pod is made through the API and said to run; the others are put beside it as copies. To make 50,000 one
+by one and to say of each that it runs would take longer than all that is measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from functools import partial
+from uuid import UUID
+
+from benchmarks.nodes import big_node, big_pod
+from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.resources import NODES, PODS
+from controller_runtime.apiserver.__main__ import serve
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.storage.stored import Draft, key_of
+from controller_runtime.client.client import Client
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.patches import PatchType
+from controller_runtime.core.host import Host
+from controllers.command.hosting import Trusted
+from controllers.hollow.pods import CONDITIONS, hollow_pod
+
+
+def main() -> None:
+    """Fill it, then serve until the parent ends."""
+    nodes, pods = int(sys.argv[1]), int(sys.argv[2])
+    serve(0, None, None, None, exit_with_parent=True, beside=partial(_filled, nodes=nodes, pods=pods))
+
+
+@contextlib.contextmanager
+def _filled(host: Host, server: APIServer, token: str, *, nodes: int, pods: int) -> Iterator[None]:
+    client = Client(host, InProcessTransport(host, Trusted(server, token)))
+    for index in range(nodes):
+        client.create(NODES, big_node(index))
+    if pods:
+        _copy(server, _running_pod(host, client, nodes), pods, nodes)
+    yield
+
+
+def _running_pod(host: Host, client: Client, nodes: int) -> Request:
+    """Make one pod that runs, as its kubelet says."""
+    pod = client.create(PODS, big_pod(0, nodes)).request
+    now = timestamp(host.now())
+    conditions = [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in CONDITIONS]
+    patch = {"status": {"phase": "Running", "startTime": now, "conditions": conditions}}
+    client.patch(PODS, pod, patch, type=PatchType.STRATEGIC, subresource="status")
+    return pod
+
+
+def _copy(server: APIServer, first: Request, pods: int, nodes: int) -> None:
+    """Put copies of the first pod beside it, each with its own name, uid and node."""
+    stored = server.storage.get(PODS.plural, key_of(first.namespace, first.name))
+    assert stored is not None, "it was made just now"
+    pod = stored.decode()
+    for index in range(1, pods):
+        own = hollow_pod(index, nodes)
+        name = own["metadata"]["name"]
+        pod["metadata"] |= {"name": name, "uid": str(UUID(int=index))}
+        pod["spec"]["nodeName"] = own["spec"]["nodeName"]
+        server.storage.commit(PODS.plural, key_of(first.namespace, name), None, Draft.of(pod))
+
+
+if __name__ == "__main__":
+    main()
