@@ -136,8 +136,11 @@ class _Loader(KubeConfigLoader):
         user: Any = self._user
         if "exec" not in user:
             return None
-        node = user["exec"]
-        said, command, api_version = node.value, node["command"], node["apiVersion"]
+        said = user["exec"].value
+        for key in ("command", "apiVersion"):
+            if not said.get(key):
+                raise ConfigException(f"the exec of its user has no {key}")
+        command = said["command"]
         if said.get("interactiveMode") == "Always":
             raise ConfigException(f"the credential plugin {command!r} insists on a terminal, and there is none")
         if os.sep in command:  # else it is looked for in PATH
@@ -145,7 +148,7 @@ class _Loader(KubeConfigLoader):
         self.source = ExecPlugin(
             [command, *(said.get("args") or ())],
             environment={pair["name"]: pair["value"] for pair in said.get("env") or ()},
-            api_version=api_version,
+            api_version=said["apiVersion"],
             cluster=_told_of(self._cluster) if said.get("provideClusterInfo") else None,
             hint=" ".join(str(said.get("installHint") or "").split()),
         )

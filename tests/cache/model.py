@@ -14,6 +14,8 @@ from controller_runtime.core.host import Host
 
 BOOKMARK_EVERY = 60.0
 
+REASONS = {410: "Expired", 429: "TooManyRequests", 422: "Invalid"}
+
 State = dict[str, int]
 """Names and versions."""
 
@@ -24,7 +26,9 @@ class ModelServer:
     Attributes:
         states: Each state by its version; states[-1] is the present.
         compacted: Versions below are forgotten.
-        refuses: So many requests are refused, `how` says with what.
+        refuses: With what the next requests are refused, one each; 0 is no answer at all.
+        breaks: How the next streams that begin well end: after so many lines, with an error of that code, or cut for 0.
+        unreadable: Names and versions of what cannot be read.
         deaf: Streams opened meanwhile never say a word.
     """
 
@@ -34,6 +38,8 @@ class ModelServer:
         self.version = 1
         self.compacted = 0
         self.refuses: list[int] = []
+        self.breaks: list[tuple[int, int]] = []
+        self.unreadable: set[tuple[str, int]] = set()
         self.deaf = False
         self.streams: list[ModelStream] = []
         self._host = host
@@ -48,9 +54,21 @@ class ModelServer:
         known = name in self.present
         self._change({**self.present, name: self.version + 1}, "MODIFIED" if known else "ADDED", name)
 
+    def spoil(self, name: str) -> None:
+        """Create or update it as something that nobody can read."""
+        self.unreadable.add((name, self.version + 1))
+        self.put(name)
+
+    def mend(self) -> bool:
+        """Update what cannot be read, so that it can; whether there was any."""
+        spoiled = [item[0] for item in self.present.items() if item in self.unreadable]
+        for name in spoiled:
+            self.put(name)
+        return bool(spoiled)
+
     def delete(self, name: str) -> None:
-        """Delete, if it is there."""
-        if name in self.present:
+        """Delete, if it is there; what cannot be read cannot be told of either, and stays."""
+        if name in self.present and (name, self.present[name]) not in self.unreadable:
             self._change({other: v for other, v in self.present.items() if other != name}, "DELETED", name)
 
     def restore(self, version: int) -> None:
@@ -59,6 +77,7 @@ class ModelServer:
         self.states = {v: state for v, state in self.states.items() if v <= version}
         self.changes = {v: change for v, change in self.changes.items() if v <= version}
         self.compacted = min(self.compacted, version)
+        self.unreadable = {(name, v) for name, v in self.unreadable if v <= version}
         self.cut()
 
     def cut(self) -> None:
@@ -91,6 +110,8 @@ class ModelServer:
             stream.begin_with_the_present(query.get("resourceVersion", ""))
         elif stream.cursor < self.compacted:
             stream.pending = [error_line(410, "Expired")]
+        else:
+            stream.break_as_told()
         self.streams.append(stream)
         return stream
 
@@ -107,7 +128,7 @@ class ModelServer:
         code = self.refuses.pop(0)
         if code == 0:
             raise ConnectionLost("connection refused")
-        return _failure(code, {410: "Expired", 429: "TooManyRequests", 422: "Invalid"}.get(code, "InternalError"))
+        return _failure(code, REASONS.get(code, "InternalError"))
 
     def _oldest(self) -> int:
         return max(self.compacted, min(self.states))
@@ -117,13 +138,20 @@ class ModelServer:
         metadata: dict[str, Any] = {"resourceVersion": str(at)}
         if start + limit < len(state):
             metadata["continue"] = f"{at}:{start + limit}"
-        items = [{"metadata": node(name, version)["metadata"]} for name, version in state[start : start + limit]]
+        items = [{"metadata": self.node(*item)["metadata"]} for item in state[start : start + limit]]
         return packed({"kind": "NodeList", "apiVersion": "v1", "metadata": metadata, "items": items})
+
+    def node(self, name: str, version: int) -> dict[str, Any]:
+        """An object as it is sent."""
+        sent = node(name, version)
+        if (name, version) in self.unreadable:
+            sent["metadata"]["uid"] = 0
+        return sent
 
     def _change(self, state: State, kind: str, name: str) -> None:
         self.version += 1
         self.states[self.version] = state
-        self.changes[self.version] = line(kind, node(name, self.version))
+        self.changes[self.version] = line(kind, self.node(name, self.version))
         for stream in self.streams:
             stream.wake()
 
@@ -140,6 +168,8 @@ class ModelStream:
         self._ends_at = host.monotonic() + float(query["timeoutSeconds"])
         self._bookmark_at = host.monotonic() + BOOKMARK_EVERY
         self._deaf = server.deaf
+        self._lines_left: int | None = None
+        self._breaks_with = 0
         self._condition = host.condition("model stream")
         self._closed = self._cut = False
 
@@ -150,8 +180,14 @@ class ModelStream:
             return
         self.cursor = self._server._oldest() if wanted == "0" else self._server.version
         state = self._server.states[self.cursor]
-        self.pending = [line("ADDED", node(name, version)) for name, version in sorted(state.items())]
+        self.pending = [line("ADDED", self._server.node(*item)) for item in sorted(state.items())]
         self.pending.append(bookmark_line(self.cursor, ends_initial="true"))
+        self.break_as_told()
+
+    def break_as_told(self) -> None:
+        """Have it end early, if one is to."""
+        if self._server.breaks:
+            self._lines_left, self._breaks_with = self._server.breaks.pop(0)
 
     def read(self, deadline: float) -> list[bytes] | None:
         self._host.leaving("read")
@@ -160,8 +196,10 @@ class ModelStream:
                 now = self._host.monotonic()
                 if self._cut:
                     raise ConnectionLost("the stream was cut")
+                if self._lines_left == 0:
+                    return self._broken()
                 if not self._deaf and (lines := self._lines(now)):
-                    return lines
+                    return self._as_far_as_it_goes(lines)
                 if now >= deadline:
                     raise StreamIdle("the stream was silent")
                 if now >= self._ends_at and not self._deaf:
@@ -179,6 +217,19 @@ class ModelStream:
             self._bookmark_at = now + BOOKMARK_EVERY
             out = [bookmark_line(self.cursor)]
         return out
+
+    def _as_far_as_it_goes(self, lines: list[bytes]) -> list[bytes]:
+        if self._lines_left is None:
+            return lines
+        lines = lines[: self._lines_left]
+        self._lines_left -= len(lines)
+        return lines
+
+    def _broken(self) -> list[bytes]:
+        if not self._breaks_with:
+            raise ConnectionLost("the stream was cut midway")
+        self._lines_left = None
+        return [error_line(self._breaks_with, REASONS.get(self._breaks_with, "InternalError"))]
 
     def wake(self) -> None:
         with self._condition:

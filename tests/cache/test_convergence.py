@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model import ModelServer
+from model import ModelServer, State
 
 from controller_runtime.api.objects import Cached, Request
 from controller_runtime.api.resources import NODES
@@ -20,11 +20,16 @@ from controller_runtime.testing.simulation import Simulation
 QUIET = 1200.0
 """Seconds without faults after which everything must be in step: the longest backoff and two silences."""
 
+NAMES = st.sampled_from("abcde")
+BREAKS = st.tuples(st.integers(0, 4), st.sampled_from([0, 410, 429, 500]))
 ACTS = st.one_of(
-    st.tuples(st.just("put"), st.sampled_from("abcde")),
-    st.tuples(st.just("delete"), st.sampled_from("abcde")),
+    st.tuples(st.just("put"), NAMES),
+    st.tuples(st.just("delete"), NAMES),
+    st.tuples(st.just("spoil"), NAMES),
+    st.tuples(st.just("miss"), st.tuples(st.lists(NAMES, min_size=1, max_size=4), st.booleans())),
     st.tuples(st.just("refuse"), st.sampled_from([0, 410, 422, 429, 500])),
-    st.tuples(st.just("pass"), st.sampled_from([0.0, 0.5, 2.0, 100.0, 700.0])),
+    st.tuples(st.just("break"), BREAKS),
+    st.tuples(st.just("pass"), st.sampled_from([0.0, 0.5, 2.0, 5.0, 100.0, 700.0])),
     st.tuples(st.sampled_from(["cut", "compact", "deaf"]), st.none()),
 )
 
@@ -50,6 +55,15 @@ def act(server: ModelServer, sim: Simulation, what: str, how: object) -> None:
             server.put(name)
         case "delete", str(name):
             server.delete(name)
+        case "spoil", str(name):
+            server.spoil(name)
+        case "miss", (list(names), bool(forgets)):  # what happens while nobody watches
+            server.cut()
+            for name in names:
+                (server.delete if name in server.present else server.put)(name)
+            server.compacted = server.version if forgets else server.compacted
+        case "break", (int(after), int(code)):
+            server.breaks.append((after, code))
         case "refuse", int(code):
             server.refuses.append(code)
         case "pass", float(seconds):
@@ -60,6 +74,14 @@ def act(server: ModelServer, sim: Simulation, what: str, how: object) -> None:
             server.deaf = not server.deaf
         case _:
             server.cut()
+
+
+def held(informer: Informer) -> State:
+    return {obj.name: int(obj.resource_version) for obj in informer.store.list()}
+
+
+def of_those_that_can_be_read(server: ModelServer, state: State) -> State:
+    return {name: v for name, v in state.items() if (name, server.present.get(name)) not in server.unreadable}
 
 
 def play(seed: int, acts: list[tuple[str, object]], *, streaming: bool, go_back: int = 0) -> None:
@@ -88,7 +110,10 @@ def play(seed: int, acts: list[tuple[str, object]], *, streaming: bool, go_back:
             server.restore(max(min(server.states), server.version - go_back))
         sim.advance(QUIET)
 
-        assert {obj.name: int(obj.resource_version) for obj in informer.store.list()} == server.present
+        assert of_those_that_can_be_read(server, held(informer)) == of_those_that_can_be_read(server, server.present)
+        if server.mend():
+            sim.advance(QUIET)
+        assert held(informer) == server.present
         for ledger in (early, late, slow):
             assert ledger.copy == {obj.request: obj for obj in informer.store.list()}
         stop.set()
@@ -102,7 +127,7 @@ def play(seed: int, acts: list[tuple[str, object]], *, streaming: bool, go_back:
 def test_copy_ends_equal_to_the_server_and_the_deltas_add_up_to_it(
     seed: int, acts: list[tuple[str, object]], streaming: bool
 ) -> None:
-    """Changes among cuts, refusals, 410s, compactions and silences: the store ends equal to the source."""
+    """Among cuts and errors midway, refusals, compactions, silences and garbage: the store ends equal to the source."""
     play(seed, acts, streaming=streaming)
 
 

@@ -242,7 +242,7 @@ def test_a_plugin_that_is_not_said_whole_is_refused(tmp_path: Path, missing: str
     content = plugged(tmp_path)
     del content["users"][0]["user"]["exec"][missing]  # type: ignore[index]
 
-    with pytest.raises(UsageError, match=f"Expected key {missing} in .*exec"):
+    with pytest.raises(UsageError, match=f"the exec of its user has no {missing}"):
         from_kubeconfig(written(tmp_path, content))
 
 
