@@ -13,7 +13,7 @@ from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
-from controller_runtime.core.errors import ControllerRuntimeError, NotFound
+from controller_runtime.core.errors import ControllerRuntimeError, DecodeError, NotFound
 from controller_runtime.core.host import Clock, Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
@@ -75,13 +75,15 @@ class PodMarker:
             self._mark(pod)
 
     def mark_all(self, name: str) -> bool:
-        """Mark all pods of a node; whether that was possible for each of them."""
+        """Mark all pods of a node that can be read; whether that was possible for each of them."""
         failures: list[str] = []
         for request in self.pods_of(name):
             try:
                 pod = self.pods.get(request)
                 if pod is not None:
                     self._mark(pod)
+            except DecodeError as error:
+                log.warning("pod left alone: it cannot be read", node=name, pod=request, error=error)
             except ControllerRuntimeError as error:
                 failures.append(f"{request}: {error}")
         if failures:

@@ -11,9 +11,10 @@ from typing import Any
 import attrs
 
 from controller_runtime.api.objects import Request, microtime, timestamp
-from controller_runtime.api.resources import CORE_EVENTS, LEASES, NODES, PODS
+from controller_runtime.api.resources import CORE_EVENTS, LEASES, NODES, PODS, Resource
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.answers import check
 from controller_runtime.client.client import Client
 from controller_runtime.client.faults import Fault, FaultyTransport, Refused
@@ -50,6 +51,7 @@ class LifecycleCluster:
 
     Attributes:
         evicts: Whether the controller that deletes pods runs as well.
+        spoils: What becomes of the objects that the controller's caches keep, by collection.
         world: A client of everybody else's.
         fault: What befalls a request of the controller's for a single object: method and path decide.
     """
@@ -57,6 +59,7 @@ class LifecycleCluster:
     def __init__(self, sim: Simulation, *, evicts: bool = False, **config: Any) -> None:
         self.sim = sim
         self.evicts = evicts
+        self.spoils: dict[Resource[Any], Transform] = {}
         self.config = LifecycleConfig(**config)
         self.host = sim.host("server")
         self.server = APIServer(self.host)
@@ -79,6 +82,8 @@ class LifecycleCluster:
         transport = FaultyTransport(self.controller, InProcessTransport(self.controller, self.server), fault)
         self.killed = False
         self.cluster = EmbeddedCluster(self.controller, server=self.server, transport=transport)
+        for resource, spoil in self.spoils.items():
+            self.cluster.manager.informers.transform(resource, spoil)
         self.lifecycle = node_lifecycle(self.cluster.manager, config=self.config)
         self.cluster.manager.add(self.lifecycle)
         if self.evicts:

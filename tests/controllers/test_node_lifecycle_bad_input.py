@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from lifecycle_cluster import LifecycleCluster
 from test_node_lifecycle_rows import refused
 
+from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import Cached, Request, cached_from_bytes
-from controller_runtime.api.resources import LEASES, NODES, PODS
+from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.cache.store import Delta
+from controller_runtime.cache.transforms import edited
 from controller_runtime.client.faults import Fault
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.metrics import Metrics
@@ -20,6 +23,7 @@ from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.node_lifecycle.health import Graces
 from controllers.node_lifecycle.monitor import Monitor
+from controllers.node_lifecycle.views import NodeView
 from controllers.node_lifecycle.zones import ZonePolicy
 
 
@@ -67,6 +71,25 @@ def test_a_node_that_cannot_be_read_is_left_alone_with_a_line(
 
     assert monitor.reports() == []
     assert "it cannot be read" in caplog.text
+
+
+def test_a_namesake_that_comes_in_one_change_is_somebody_else(sim: Simulation) -> None:
+    host = sim.host("controller")
+    monitor, read = Monitor(host, Graces(), ZonePolicy()), decoder_for(NodeView, NODES)
+    first, second = (
+        cached_from_bytes(f'{{"metadata":{{"name":"a","uid":"{uid}","resourceVersion":"{uid}"}}}}'.encode())
+        for uid in ("1", "2")
+    )
+    monitor.node_changed(Delta(None, first))
+    sim.advance(59.0)
+    assert monitor.health(read(second.raw)) is None, "whom nobody has heard of is not judged"
+
+    monitor.node_changed(Delta(first, second))
+
+    health = monitor.health(read(second.raw))
+    assert health is not None
+    assert health.deadline(Graces()) == host.monotonic() + 60.0
+    assert monitor.health(read(first.raw)) is None
 
 
 @pytest.mark.parametrize("spec", ['{"renewTime":"yesterday"}', '{"renewTime":7}', "7", '{"renewTime":null}', "null"])
@@ -138,6 +161,51 @@ def test_a_pod_that_goes_between_read_and_write_is_no_failure(cluster: Lifecycle
     cluster.run(60.0)
 
     assert cluster.lifecycle.errors == 0
+
+
+def spoiled(field: str, value: object) -> Callable[[dict[str, Any]], None]:
+    """Spoils a part of the objects whose name begins with `odd`."""
+
+    def spoil(obj: dict[str, Any]) -> None:
+        if obj["metadata"]["name"].startswith("odd"):
+            obj[field] = value
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("resource", "field", "value", "line"),
+    [
+        pytest.param(NODES, "status", {"conditions": "well"}, "odd is left alone until it changes", id="a node"),
+        pytest.param(NODES, "spec", {"taints": 7}, "odd is left alone until it changes", id="taints of a node"),
+        pytest.param(PODS, "status", {"conditions": [{}]}, "pod left alone: it cannot be read", id="a pod"),
+        pytest.param(LEASES, "spec", {"renewTime": "now"}, "renewal does not count", id="a lease"),
+    ],
+)
+def test_what_cannot_be_read_is_left_alone_with_a_line_and_others_go_on(
+    cluster: LifecycleCluster,
+    caplog: pytest.LogCaptureFixture,
+    resource: Resource[Any],
+    field: str,
+    value: object,
+    line: str,
+) -> None:
+    cluster.spoils[resource] = edited(spoiled(field, value))
+    cluster.healthy("odd", "a")
+    for name in ("odd", "p"):
+        cluster.pod(name, "a")
+    cluster.start()
+    cluster.silence("a")
+    if resource != LEASES:
+        cluster.silence("odd")
+
+    cluster.run(300.0)
+
+    assert cluster.status("a") == "Unknown"
+    assert "a" in cluster.evicted()
+    assert cluster.pod_ready("p")["status"] == "False"
+    lines = [record.getMessage() for record in caplog.records if line in record.getMessage()]
+    assert 0 < len(lines) <= (31 if resource == LEASES else 2), "one for each change of it"
 
 
 def test_a_taint_that_is_refused_keeps_its_turn(cluster: LifecycleCluster) -> None:
