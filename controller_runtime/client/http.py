@@ -127,7 +127,6 @@ class HTTPTransport:
     def _answer(self, connection: Wire, data: bytes, method: str, identity: Identity) -> HTTPResponse:
         if not connection.is_made:
             self._endpoint.connect(connection, identity.credential.certificate, self._lookup)
-            connection.begin(connection.deadline)  # a proxy may have been asked for the way
         connection.send(data)
         return begun_answer(connection, method)
 

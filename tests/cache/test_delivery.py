@@ -9,6 +9,7 @@ from nodes import added, bookmark, cached, deleted, listed, modified
 from controller_runtime.api.objects import Cached, Request
 from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.store import Delta, Store
+from controller_runtime.cache.subscription import Subscription
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
@@ -134,6 +135,18 @@ def test_removed_handler_hears_nothing_more_and_its_twin_goes_on() -> None:
     delivery.apply(added(cached("b", 2)))
 
     assert [delta.request.name for delta in heard] == ["a", "a", "b"]
+
+
+def test_subscription_that_has_ended_gathers_nothing(sim: Simulation) -> None:
+    delivery, _ = made()
+    subscription = Subscription(sim.host("r0"), print, "follow")
+    subscription.attach(delivery.add)
+    delivery.apply(added(cached("a", 1)))
+
+    subscription.end()
+    delivery.apply(added(cached("b", 2)))
+
+    assert subscription.backlog == 0
 
 
 def test_index_added_between_two_changes_holds_all() -> None:

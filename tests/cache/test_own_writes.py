@@ -316,6 +316,26 @@ def test_a_hundred_threads_make_one_record(sim: Simulation, gate: Gate) -> None:
     assert gate.is_ready()
 
 
+class AskedBeforeAWrite(Lister[Any]):
+    """Something is written each time it is asked."""
+
+    def __init__(self, store: Store, write: Callable[[Lister[Any]], None]) -> None:
+        super().__init__(store, NODES, dict)
+        self._write = write
+
+    def behind(self, version: str) -> bool:
+        self._write(self)
+        return super().behind(version)
+
+
+def test_what_is_written_during_a_look_is_not_forgotten_with_what_was_seen(gate: Gate) -> None:
+    lister = AskedBeforeAWrite(gate.stores[0], lambda asked: gate.own.wrote(gate.OWNER, "u", asked, "9"))
+    gate.fill(0, 5)
+    gate.own.wrote(gate.OWNER, "u", lister, "5")
+
+    assert [gate.is_ready(), gate.is_ready()] == [True, False]
+
+
 def test_a_server_that_went_back_holds_nobody_up(gate: Gate) -> None:
     gate.fill(0, 50)
     gate.own.wrote(gate.OWNER, "u", gate.nodes, "60")

@@ -220,6 +220,14 @@ def test_every_page_has_the_limit(scene: Make) -> None:
     assert len(s.held) == 10
 
 
+def test_version_of_a_list_is_that_of_its_first_page(scene: Make) -> None:
+    s = scene(page(10, node("a", 5), more="A"), page(12, node("b", 6)), watched(), streaming=False)
+
+    s.sim.advance(1.0)
+
+    assert s.server.questions == ["list 0", "list >A", "watch 10"]
+
+
 @pytest.mark.scenario("RF-16")
 def test_later_list_is_at_the_last_version_or_newer_and_by_pages_as_well(scene: Make) -> None:
     """A list again at "10" has a limit, and says that it means not older, which a limit would not mean by itself."""
@@ -454,6 +462,16 @@ def test_silent_watch_is_given_up_and_opened_again_at_the_last_version(scene: Ma
     assert s.server.questions == ["stream 0", "watch 9"]
     assert s.reflector.idle == 1
     assert s.server.streams[0].closed
+
+
+def test_silence_is_not_work_that_shortens_the_delays(scene: Make) -> None:
+    s = scene(page(5), *[watched(), watched(), page(5)] * 6, streaming=False)
+
+    s.sim.advance(3000.0)
+
+    waits = [later - earlier - 150.0 for earlier, later in pairwise(s.server.times[1:3] + s.server.times[16:18])]
+    assert waits[0] <= 1.6
+    assert waits[2] >= 30.0
 
 
 def test_watch_that_outlives_its_end_is_given_up(scene: Make) -> None:

@@ -117,6 +117,20 @@ def test_version_follows_events_bookmarks_and_lists(store: Store) -> None:
     assert not store.behind("40")
 
 
+def test_version_does_not_go_back_with_an_event_of_another_object(store: Store) -> None:
+    store.apply(added(cached("a", 55)))
+
+    assert store.apply(added(cached("b", 32))) is not None
+    assert store.version == "55"
+
+
+def test_another_object_of_the_same_name_and_version_is_a_change(store: Store) -> None:
+    held, other = cached("a", 5, uid="x"), cached("a", 5, uid="y")
+    store.apply(added(held))
+
+    assert store.apply(modified(other)) == Delta(held, other)
+
+
 def test_equal_object_from_a_relist_is_kept_once(store: Store) -> None:
     held = cached("a", 1)
     store.replace(listed(held), "1")

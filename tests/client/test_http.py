@@ -201,6 +201,24 @@ def test_closing_gives_up_what_waits_for_a_silent_server(
             call(transport, GET, soon(60.0))
 
 
+def test_what_is_given_up_on_a_kept_connection_is_not_sent_on_another(connect: Connect) -> None:
+    def answers_and_has_the_next_given_up(connection: Connection) -> None:
+        connection.read_request()
+        connection.send(OK)
+        connection.read_request()
+        transport.close()
+        connection.wait_for_end()
+
+    with RawServer(HOST, answers_and_has_the_next_given_up, answers) as server:
+        transport = connect(server.configuration)
+        transport.request(GET, soon())
+
+        with pytest.raises(ConnectionLost, match="given up"):
+            transport.request(GET, soon())
+
+        assert server.accepted == 1
+
+
 def test_closing_gives_up_what_waits_to_be_connected(connect: Connect) -> None:
     lost: list[str] = []
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as full:
