@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -19,22 +20,19 @@ def main() -> None:
 
     logging.disable(logging.CRITICAL)
     count, limit, figures, seen = int(sys.argv[2]), float(sys.argv[3]), dict[str, float](), set[str]()
+    metering = contextlib.ExitStack()
+    metering.enter_context(metered(figures))
 
-    async def run() -> None:
-        def by_name(name: str, **_: object) -> dict[str, str]:
-            seen.add(name)
-            return {name: name}
+    def by_name(name: str, **_: object) -> dict[str, str]:
+        seen.add(name)
+        if len(seen) == count or time.process_time() >= limit:
+            metering.close()
+            report({**figures, "objects": len(seen)})
+            os._exit(0)  # it may take long to end
+        return {name: name}
 
-        kopf.index("nodes")(by_name)
-        with metered(figures):
-            operator = asyncio.create_task(kopf.operator(clusterwide=True, standalone=True))
-            while len(seen) < count and time.process_time() < limit:  # noqa: ASYNC110  # no event comes of a clock
-                await asyncio.sleep(0.05)
-        report({**figures, "objects": len(seen)})
-        assert not operator.done(), operator.exception()
-        os._exit(0)  # it may take long to end
-
-    asyncio.run(run())
+    kopf.index("nodes")(by_name)
+    asyncio.run(kopf.operator(clusterwide=True, standalone=True))
 
 
 if __name__ == "__main__":
