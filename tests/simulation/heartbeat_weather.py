@@ -23,7 +23,7 @@ from controller_runtime.testing.simulation.network_transport import NetworkTrans
 from controller_runtime.testing.system.disk import Disk
 from controller_runtime.testing.system.invariants import Violated
 from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.surroundings import Course
+from controller_runtime.testing.system.surroundings import TURN, Course
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
 from controllers.hollow.nodes import RETRY, HollowNodes
 
@@ -98,8 +98,7 @@ class Weather:
         """The storm, the calm, and what must have come of it."""
         self._course.pass_until(STORM)
         while self._starts_at:
-            self._course.pass_until(max(self._starts_at.values()))
-            self._supervise()
+            self._course.pass_until(self._sim.time + TURN)
         self._advance_to(self._healed_at)
         in_hand = REQUEST_TIMEOUT  # a request that was lost is given up
         joining = RETRY.cap + SPREAD if self._has_restarted or len(self._renewals.times) < NODES else 0.0
