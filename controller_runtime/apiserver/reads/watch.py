@@ -89,8 +89,9 @@ class ObjectWatch:
         if self._phase is _Phase.INITIAL:
             lines += self._take_initial(limit)
         if self._phase is _Phase.LIVE:
-            lines += self._take_live(limit - len(lines))
-            if self._clock.monotonic() >= self._ends_at:
+            now = self._clock.monotonic()
+            self._take_live(lines, limit, now)
+            if now >= self._ends_at:
                 self.close()
         return lines, self._is_over()
 
@@ -116,8 +117,8 @@ class ObjectWatch:
             self._phase = _Phase.LIVE
         return lines
 
-    def _take_live(self, limit: int) -> list[bytes]:
-        lines: list[bytes] = []
+    def _take_live(self, lines: list[bytes], limit: int, now: float) -> None:
+        """Add to `lines`, as far as the limit."""
         while len(lines) < limit:
             try:
                 batch = self._cursor.take(limit - len(lines))
@@ -128,37 +129,31 @@ class ObjectWatch:
             if batch is None:  # the server stops
                 self.close()
                 break
-            lines += [line for change in batch.changes if (line := self._line(change)) is not None]
-            if batch.changes:
-                self._version = batch.changes[-1].version
+            for change in batch.changes:
+                line = self._line(change)
+                if line is not None:
+                    lines.append(line)
+                self._version = change.version
             if batch.version is not None:
                 has_reached = batch.version >= self._version  # else it was asked for a version that is yet to come
                 self._version = max(self._version, batch.version)
-                if len(lines) < limit:
-                    lines += self._due_bookmark()[: int(has_reached)]
+                if now >= self._bookmark_at and len(lines) < limit:
+                    self._bookmark_at = self._next_bookmark(now)
+                    if has_reached:
+                        lines.append(self._form.bookmark(self._version, initial_end=False))
                 break
-        return lines
 
     def _line(self, change: Change) -> bytes | None:
         """What `change` is to this watcher: objects come and go with the selection, too."""
-        was_there = change.old is not None and self._selection.matches(change.old)
-        is_there = change.new is not None and self._selection.matches(change.new)
-        match was_there, is_there:
-            case False, True:
-                return self._form.event(EventType.ADDED, change)
-            case True, True:
-                return self._form.event(EventType.MODIFIED, change)
-            case True, False:
-                return self._form.event(EventType.DELETED, change)
-            case _:
-                return None
-
-    def _due_bookmark(self) -> list[bytes]:
-        now = self._clock.monotonic()
-        if now < self._bookmark_at:
-            return []
-        self._bookmark_at = self._next_bookmark(now)
-        return [self._form.bookmark(self._version, initial_end=False)]
+        old, new, selection = change.old, change.new, self._selection
+        is_there = new is not None and selection.matches(new)
+        if new is None or selection.is_narrowed:
+            was_there = old is not None and selection.matches(old)
+        else:  # by the key alone, which both have
+            was_there = old is not None and is_there
+        if is_there:
+            return self._form.event(EventType.MODIFIED if was_there else EventType.ADDED, change)
+        return self._form.event(EventType.DELETED, change) if was_there else None
 
     def _next_bookmark(self, now: float) -> float:
         if not self._bookmarks:

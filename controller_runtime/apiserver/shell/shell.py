@@ -111,6 +111,8 @@ class _Watches:
     def __init__(self) -> None:
         self._open: dict[_Watcher, None] = {}
         self._due: dict[_Watcher, None] = {}
+        # The line that was written last, and its chunk: one event's is the same for all whom it concerns.
+        self._line = self._chunk = b""
 
     def add(self, watcher: _Watcher) -> None:
         self._open[watcher] = None
@@ -130,6 +132,14 @@ class _Watches:
             self.loop.call_soon(self._pump)
         self._due[watcher] = None
 
+    def chunk(self, lines: list[bytes]) -> bytes:
+        """The lines as a chunk of an answer."""
+        if len(lines) > 1:
+            return _chunk(b"".join(lines))
+        if lines[0] is not self._line:
+            self._line, self._chunk = lines[0], _chunk(lines[0])
+        return self._chunk
+
     def finish(self) -> None:
         for watcher in tuple(self._open):
             watcher.finish()
@@ -138,6 +148,10 @@ class _Watches:
         due, self._due = self._due, {}
         for watcher in due:
             watcher.pump()
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 class _Connection(Protocol):
@@ -217,8 +231,7 @@ class _Watcher:
                 return
             lines, over = self._watch.take(_LINES)
             if lines:
-                data = b"".join(lines)
-                self._connection.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+                self._connection.write(self._watches.chunk(lines) if self._chunked else b"".join(lines))
             if over:
                 self._end_turn(True)
                 return
