@@ -20,7 +20,7 @@ from malformed_bodies import (
     protobuf,
 )
 from malformed_queries import boolean, query
-from sample_objects import collection_of, filled, places, replaced, sample_of
+from sample_objects import collection_of, custom_kind, filled, name_of, places, replaced, sample_of
 
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.kinds.registry import KINDS, Kind
@@ -54,7 +54,7 @@ class Malformed:
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
-        self._kinds = list(KINDS)
+        self._kinds = [*KINDS, custom_kind()]
         self._faults: tuple[Callable[[], Case], ...] = (
             self._unknown_path,
             self._odd_path,
@@ -85,7 +85,7 @@ class Malformed:
 
     def _object_path(self, kind: Kind) -> str:
         part = self._chance.choice(("", "", *(f"/{part}" for part in kind.subresources)))
-        return f"{collection_of(kind)}/{self._chance.choice(('a', 'a', 'b'))}{part}"
+        return f"{collection_of(kind)}/{self._chance.choice((name_of(kind), name_of(kind), 'b'))}{part}"
 
     def _text(self) -> str:
         return self._chance.choice(TEXTS)
@@ -141,7 +141,7 @@ class Malformed:
         kind = self._kind()
         paths = (
             collection_of(kind),
-            f"{collection_of(kind)}/a",
+            f"{collection_of(kind)}/{name_of(kind)}",
             "/api",
             "/apis",
             "/openapi/v3",
@@ -155,7 +155,7 @@ class Malformed:
 
     def _write(self, fault: str, kind: Kind, body: bytes, media_type: str, codes: tuple[int, ...] = ANY) -> Case:
         method = self._chance.choice(("POST", "PUT"))
-        parts = [f"{collection_of(kind)}/a/{part}" for part in kind.subresources]
+        parts = [f"{collection_of(kind)}/{name_of(kind)}/{part}" for part in kind.subresources]
         collection = self._chance.choice((collection_of(kind), collection_of(kind), *parts))
         path = collection if method == "POST" or not kind.is_stored else self._object_path(kind)
         validation = self._chance.choice(((), (("fieldValidation", "Strict"),), (("fieldValidation", self._text()),)))

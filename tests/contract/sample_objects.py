@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.api.schema import Schema
-from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.kinds.custom import custom_kinds
+from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 
 _TIME = "2026-01-01T00:00:00Z"
 _LABELS = {"app": "a"}
@@ -15,6 +16,16 @@ _CONTAINER = {"name": "a", "image": "a"}
 _TEMPLATE = {"metadata": {"labels": _LABELS}, "spec": {"containers": [_CONTAINER]}}
 _WORKLOAD = {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE}
 _ONCE = {"spec": {"containers": [_CONTAINER], "restartPolicy": "Never"}}
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "integer", "default": 1}},
+        }
+    },
+}
 
 # What a schema does not say of its kind.
 _TOLD: Mapping[str, Mapping[str, Any]] = {
@@ -27,6 +38,14 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "cronjobs.batch": {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": _ONCE}}}},
     "jobs.batch": {"spec": {"template": _ONCE}},
     "ingresses.networking.k8s.io": {"spec": {"defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}}},
+    "customresourcedefinitions.apiextensions.k8s.io": {
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "as", "kind": "A"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": _SCHEMA}}],
+        }
+    },
     "leasecandidates.coordination.k8s.io": {
         "spec": {"leaseName": "a", "binaryVersion": "1.0.0", "emulationVersion": "1.0.0", "strategy": "example.com/a"}
     },
@@ -56,13 +75,26 @@ def collection_of(kind: Kind) -> str:
     return f"{group}{'/namespaces/default' if kind.namespaced else ''}/{kind.plural}"
 
 
-def sample_of(kind: Kind, name: str = "a") -> dict[str, Any]:
+def name_of(kind: Kind) -> str:
+    """What the object is called: `a`, unless its name has to say more."""
+    return "as.example.com" if kind is DEFINITION else "a"
+
+
+def sample_of(kind: Kind, name: str = "") -> dict[str, Any]:
     """The object."""
     told = _EVENT if kind.kind == "Event" and kind.group else _TOLD.get(kind.resource, {})
     schema = kind.schema
     parts = {part: filled(schema.properties[part]) for part in ("spec", *schema.required) if part in schema.properties}
-    head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}}
+    head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name or name_of(kind)}}
     return {**parts, **told, **head}
+
+
+def custom_kind() -> Kind:
+    """The kind that the sample of a definition defines."""
+    definition = sample_of(DEFINITION)
+    names = {**definition["spec"]["names"], "singular": "a", "listKind": "AList"}
+    status = {"acceptedNames": names, "conditions": [{"type": "Established", "status": "True"}]}
+    return custom_kinds({**definition, "status": status})[0]
 
 
 def filled(schema: Schema, *, whole: bool = False, depth: int = 0) -> Any:

@@ -6,7 +6,6 @@ What an update leaves as it was is not looked at again: a schema may have become
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import msgspec
 
 from controller_runtime.apiserver.kinds.definition import Raw
 from controller_runtime.apiserver.rules.formats import FORMATS, normalized
+from controller_runtime.apiserver.rules.patterns import matches
 from controller_runtime.apiserver.rules.validation import duplicate, required
 from controller_runtime.apiserver.status import Cause
 
@@ -118,7 +118,7 @@ def _text_causes(schema: Raw, value: str, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueTooLong", f"Too long: may not be more than {longest} bytes", path)
     elif shortest is not None and len(value) < shortest:
         yield _said(path, value, f"should be at least {shortest} chars long")
-    elif pattern and re.search(pattern, value) is None:
+    elif pattern and not matches(pattern, value):
         yield _said(path, value, f"should match '{pattern}'")
     format_ = schema.get("format", "")
     check = FORMATS.get(normalized(format_)) if schema.get("type", "string") == "string" else None

@@ -8,7 +8,7 @@ change is answered itself, and what *is* a part of the old object is not looked 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from controller_runtime.api.schema import Schema
@@ -21,6 +21,12 @@ Shape = Callable[[Any, Any, Place, list[str]], Any]
 """Takes a value, the old object's value at the same place, its place, and the list that gathers unknown fields."""
 
 _EVENT = "io.k8s.api.core.v1.Event"
+# What may stand in a schema in place of another one; the definitions of these say nothing.
+_OR_SCHEMA: Mapping[str, type] = {
+    "JSONSchemaPropsOrArray": list,
+    "JSONSchemaPropsOrBool": bool,
+    "JSONSchemaPropsOrStringArray": list,
+}
 _TELLING = ("managedFields",)  # an empty list of them is a wish: to forget who owns what
 
 
@@ -72,7 +78,9 @@ class Compiler:
             self._made[schema.name] = shape  # before its fields, which may refer back to it
         for name, child in schema.properties.items():
             reader = reader_for(child)
-            if reader is not None:
+            if (other := _OR_SCHEMA.get(child.name.rpartition(".")[2])) is not None:
+                fields.parts[name] = _part_or(shape, other)
+            elif reader is not None:
                 fields.readers[name] = reader
             else:
                 fields.parts[name] = self.shape(child)
@@ -149,6 +157,13 @@ def _fresh(default: Any) -> Any:
 
 def _changed(value: dict[str, Any], changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     return {name: item for name, item in {**value, **changes}.items() if item is not None or name in defaults}
+
+
+def _part_or(part: Shape, other: type) -> Shape:
+    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+        return value if type(value) is other else part(value, old, place, unknown)
+
+    return shape
 
 
 def _list_of_values(reader: Reader) -> Shape:

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns of schemas, which are written for another engine."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from controller_runtime.apiserver.rules.patterns import compiled, is_sayable, matches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        pytest.param("^[a-z]+$", "abc", "ABC", id="the same in both"),
+        pytest.param("^a$", "a", "a\n", id="the end is the end"),
+        pytest.param(r"\Aa\z", "a", "a\n", id="the end by another name"),
+        pytest.param("^(?i)(abort|warn)?$", "WARN", "warned", id="flags in the middle"),
+        pytest.param("^((?i)may|june|[1-9])(:(?i)may)?$", "JUNE:May", "JULY", id="flags in groups, to their ends"),
+        pytest.param("^(a(?i)b|c)d$", "Cd", "CD", id="flags beyond an alternative"),
+        pytest.param("^(?i:a)b$", "Ab", "AB", id="flags of a group"),
+        pytest.param("^[[:alpha:]_]+$", "ab_", "a1", id="a named class"),
+        pytest.param("^[^[:space:]]+$", "ab", "a b", id="none of a named class"),
+        pytest.param("^[]a]+$", "]a", "b", id="a bracket that comes first"),
+        pytest.param("^[[a]$", "[", "b", id="a bracket that opens nothing"),
+        pytest.param(r"^[\]$]$", "$", "x", id="escapes and dollars in a set"),
+        pytest.param(r"^\$\($", "$(", "x", id="escapes"),
+        pytest.param(r"^\d+$", "1", "\u0661", id="digits are those of ASCII"),
+    ],
+)
+def test_a_pattern_means_what_it_means_elsewhere(pattern: str, good: str, bad: str) -> None:
+    assert matches(pattern, good)
+    assert not matches(pattern, bad)
+
+
+@pytest.mark.parametrize("pattern", [r"^\p{Greek}$", r"^[\pL]$", r"\Qa.b\E"])
+def test_what_cannot_be_said_here_is_not_checked(pattern: str) -> None:
+    assert not is_sayable(pattern)
+    assert matches(pattern, "anything")
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "*a", "a)"])
+def test_what_is_no_pattern_is_told(pattern: str) -> None:
+    with pytest.raises(re.error):
+        compiled(pattern)
