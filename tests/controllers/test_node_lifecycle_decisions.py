@@ -6,6 +6,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import hypothesis
+import hypothesis.strategies as st
 import msgspec
 import pytest
 
@@ -78,6 +80,33 @@ def test_what_a_lease_says_of_life(saved: datetime | None, found: datetime | Non
 
     assert (seen.since, seen.heard) == ((9.0, 9.0) if counts else (1.0, 1.0))
     assert seen.renewed == (found if counts else saved)
+
+
+SIGNS = ("renewal", "heartbeat", "renewal into the past", "the same status", "our own verdict")
+
+
+@hypothesis.given(st.lists(st.tuples(st.floats(0, 80), st.sampled_from(SIGNS)), max_size=30))
+def test_a_node_is_silent_if_its_last_sign_of_life_is_older_than_the_grace_and_only_then(
+    signs: list[tuple[float, str]],
+) -> None:
+    graces, status, lease, latest = Graces(), ready(), NOON, NOON
+    now = heard = 100.0
+    health = first_seen(node(status), lease, now, age=0.0)
+
+    for number, (pause, sign) in enumerate(signs):
+        now += pause
+        assert health.is_silent(graces, now) == (now > heard + 50.0)
+        match sign:
+            case "renewal":
+                lease = latest = latest + timedelta(seconds=1)
+            case "renewal into the past":
+                lease -= timedelta(hours=1)
+            case "heartbeat":
+                status = ready(heartbeat=f"h{number + 2}")
+            case "our own verdict":
+                status = ready("Unknown", status.last_heartbeat_time or "", reason="NodeStatusUnknown")
+        health = lease_seen(status_seen(health, node(status), lease, now), lease, now)
+        heard = now if sign in ("renewal", "heartbeat") else heard
 
 
 @pytest.mark.parametrize(
