@@ -9,6 +9,7 @@ fields are held against the kind's schema when the decoder is made.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
@@ -45,7 +46,13 @@ def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> 
         ValueError: `view` has fields that objects of this kind cannot have, is a model of
             another kind, or is a class that cannot be decoded at all.
     """
-    chosen = cast("type[T]", resource.default_view()) if view is None else view
+    chosen: Any = resource.default_view() if view is None else view
+    return cast("Decoder[T]", _decoder_for(chosen, resource))
+
+
+@functools.lru_cache
+def _decoder_for(chosen: type[Any], resource: Resource[Any]) -> Decoder[Any]:
+    """Made once for a class: to look at all of its fields takes a hundred microseconds, and each read by a client asks."""
     if hasattr(chosen, "model_validate_json"):
         _refuse_other_models(chosen, resource)
         return _naming(_model_decoder(chosen))
@@ -61,7 +68,7 @@ def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> 
     if schema is not None:
         for mismatch in _mismatches(shape, schema, resource.kind):
             raise ValueError(mismatch)
-    return _naming(cast("Decoder[T]", decode))
+    return _naming(decode)
 
 
 def _refuse_what_is_not_served(shape: inspect.Type, resource: Resource[Any]) -> None:

@@ -75,6 +75,11 @@ class PlainView:
     spec: PlainSpec
 
 
+def test_class_is_looked_at_once_however_often_it_is_asked_for() -> None:
+    assert decoder_for(NodeView, NODES) is decoder_for(NodeView, NODES)
+    assert decoder_for(None, WIDGETS) is decoder_for(dict, WIDGETS) is not decoder_for(dict, NODES)
+
+
 def test_struct_reads_the_fields_it_declares() -> None:
     view = decoder_for(NodeView, NODES)(RAW)
 
