@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from controller_runtime.api.objects import Request
-from controller_runtime.api.resources import NODES, PODS
+from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop, spawn
@@ -48,21 +48,6 @@ def big_pod(index: int, nodes: int, size: int = 2000) -> dict[str, Any]:
 def fill(host: Host, client: Client, count: int, size: int = 7000) -> None:
     """Create `count` nodes of about `size` bytes, over several connections."""
     _fill(host, count, lambda index: client.create(NODES, big_node(index, size)))
-
-
-def fill_with_pods(host: Host, client: Client, count: int, nodes: int, size: int = 2000) -> None:
-    """Create `count` pods of about `size` bytes, in turn on `nodes` nodes."""
-    _fill(host, count, lambda index: client.create(PODS, big_pod(index, nodes, size)))
-
-
-def change(host: Host, client: Client, count: int, rounds: int) -> None:
-    """Change each of the first `count` nodes so often."""
-
-    def one(index: int) -> None:
-        patch = {"metadata": {"annotations": {"example.com/change": str(index)}}}
-        client.patch(NODES, Request(node_name(index % count)), patch)
-
-    _fill(host, count * rounds, one)
 
 
 def _fill(host: Host, count: int, create: Callable[[int], object]) -> None:

@@ -52,7 +52,7 @@ def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> 
 
 @functools.lru_cache
 def _decoder_for(chosen: type[Any], resource: Resource[Any]) -> Decoder[Any]:
-    """Made once for a class: to look at all of its fields takes a hundred microseconds, and each read by a client asks."""
+    """Made once for a class: to look at all its fields takes a hundred microseconds, and each read by a client asks."""
     if hasattr(chosen, "model_validate_json"):
         _refuse_other_models(chosen, resource)
         return _naming(_model_decoder(chosen))
