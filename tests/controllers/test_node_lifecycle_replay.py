@@ -62,7 +62,7 @@ OF_PODS_AND_EVENTS = (
     *(Deviation("c", name, 145.0, 146.0, RESTART) for name in ("a-1-tol30", "a-1-tol100", "a-1-default", "b-1-tol100")),
     Deviation("c", "a-1-tol30", 175.0, 176.0, AGAIN),
     *(Deviation("b", name, 130.0, 300.0, AGAIN) for name in ("l2-1-tol0", "l2-1-tol30")),
-    Deviation("a", "a-3-tol30", 570.0, 590.0, ORDER),
+    Deviation("a", "a-3-tol30", 555.0, 590.0, ORDER),
     Deviation("a", "a-3-tol30", 750.0, 752.0, AGAIN),
     Deviation("d", "u-1-tol0", 239.0, 346.0, RACE),
     Deviation("d", "u-1", 80.0, 81.0, BEFORE),
