@@ -50,6 +50,16 @@ def fill(host: Host, client: Client, count: int, size: int = 7000) -> None:
     _fill(host, count, lambda index: client.create(NODES, big_node(index, size)))
 
 
+def change(host: Host, client: Client, count: int, rounds: int) -> None:
+    """Change each of the first `count` nodes so often."""
+
+    def one(index: int) -> None:
+        patch = {"metadata": {"annotations": {"example.com/change": str(index)}}}
+        client.patch(NODES, Request(node_name(index % count)), patch)
+
+    _fill(host, count * rounds, one)
+
+
 def _fill(host: Host, count: int, create: Callable[[int], object]) -> None:
     stop = Stop(host, "fill")
 
