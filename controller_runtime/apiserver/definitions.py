@@ -23,6 +23,7 @@ from controller_runtime.apiserver.rules.definition_names import with_names
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.storage import Cursor, Storage
+from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.writes.deletion import Deletion
 from controller_runtime.apiserver.writes.objects import Content, Objects
 from controller_runtime.core.host import Host
@@ -57,8 +58,10 @@ class Definitions:
         # Guards the two flags. Whoever finds it idle acts, for all who came meanwhile.
         self._lock = host.lock("apiserver/definitions")
         self._due = self._busy = False
-        # Of whoever acts: cursors that tell of changes by collection, and the kinds of each definition by its name.
+        # Of whoever acts: cursors that tell of changes by collection, definitions as they are stored, and the kinds of
+        # each by its name.
         self._cursors: dict[str, Cursor] = {}
+        self._decoded: dict[Stored, Object] = {}
         self._made: dict[str, tuple[Object, tuple[Kind, ...]]] = {}
         self.settle()
 
@@ -86,7 +89,7 @@ class Definitions:
     def _act(self) -> None:
         if not self._follow(DEFINITION.resource):
             return
-        stored = [item.decode() for item in self._storage.read(DEFINITION.resource).items]
+        stored = self._read()
         wanted = with_names(stored, KINDS, self._host.now())
         # Before anybody is told: who reads that a kind is established, or gone, finds it so.
         self._serve(wanted)
@@ -95,6 +98,12 @@ class Definitions:
         for old, new in zip(stored, wanted, strict=True):
             if new != old:
                 self._write(new)
+
+    def _read(self) -> list[Object]:
+        """The definitions as they are; they can be large, so each is decoded once."""
+        items, before = self._storage.read(DEFINITION.resource).items, self._decoded
+        self._decoded = {item: before.get(item) or item.decode() for item in items}
+        return list(self._decoded.values())
 
     def _follow(self, collection: str) -> bool:
         """Be told of the next change of a collection; False if the storage is closed."""

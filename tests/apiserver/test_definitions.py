@@ -321,3 +321,40 @@ def test_many_definitions_written_at_once_are_all_settled(sim: Simulation, ask: 
 
     assert len(found) == 4
     assert {conditions(one)["Established"] for one in found} == {("True", "InitialNamesAccepted")}
+
+
+def test_objects_of_a_kind_that_is_served_no_longer_go_with_their_definition(ask: Asking) -> None:
+    define(ask)
+    ask.ok("POST", WIDGETS, widget("a"))
+    ask.patch(ONE, {"spec": {"versions": [version(served=False)]}})
+    gone = ask.response("GET", WIDGETS).status
+
+    ask.ok("DELETE", ONE, propagationPolicy="Foreground")
+    define(ask)
+
+    assert gone == 404
+    assert ask.ok("GET", WIDGETS)["items"] == []
+
+
+def test_another_storage_version_shows_what_is_there(ask: Asking) -> None:
+    define(ask, version("v1"), version("v2"))
+    ask.ok("POST", WIDGETS, widget("a", spec={"x": 1}))
+
+    versions = [version("v1", storage=False), version("v2", storage=True)]
+    ask.patch(ONE, {"spec": {"versions": versions}})
+
+    assert ask.ok("GET", ONE)["status"]["storedVersions"] == ["v1", "v2"]
+    assert ask.ok("GET", f"{WIDGETS}/a".replace("/v1/", "/v2/"))["spec"] == {"x": 1}
+    assert ask.ok("GET", f"{WIDGETS}/a")["spec"] == {"x": 1}
+
+
+def test_fields_become_selectable_with_the_definition(ask: Asking) -> None:
+    schema = structure({"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}})
+    define(ask, version(schema=schema, selectableFields=[{"jsonPath": ".spec.x"}]))
+    ask.ok("POST", WIDGETS, widget("a", spec={"x": "1", "y": "2"}))
+    ask.ok("GET", WIDGETS, fieldSelector="spec.x=1")
+
+    ask.patch(ONE, {"spec": {"versions": [version(schema=schema, selectableFields=[{"jsonPath": ".spec.y"}])]}})
+
+    assert len(ask.ok("GET", WIDGETS, fieldSelector="spec.y=2")["items"]) == 1
+    assert ask("GET", WIDGETS, fieldSelector="spec.x=1")[0] == 400

@@ -210,6 +210,38 @@ def test_history_forgets_what_is_too_old(sim: Simulation, storage: Storage) -> N
     assert taken(storage.follow("things", first.version, lambda: None)) == [second.version]
 
 
+def test_a_collection_ends_once_it_is_empty_and_its_readers_have_taken_the_rest(storage: Storage) -> None:
+    told: list[str] = []
+    write(storage, "a")
+    cursor = storage.follow("things", storage.version, lambda: told.append("ready"))
+    taken(cursor)
+
+    refused = storage.end("things")
+    last = remove(storage, "a")
+    ended = storage.end("things")
+
+    assert (refused, ended, told) == (False, True, ["ready"])
+    batch = cursor.take(100)
+    assert batch is not None
+    assert ([change.version for change in batch.changes], batch.version) == ([last.version], None)
+    assert cursor.take(100) is None
+
+
+def test_a_waiting_reader_is_told_of_the_end_and_a_later_one_begins_anew(storage: Storage) -> None:
+    told: list[str] = []
+    last = remove(storage, write(storage, "a").key)
+    waiting = storage.follow("things", last.version, lambda: told.append("ready"))
+    taken(waiting)
+
+    storage.end("things")
+
+    assert told == ["ready"]
+    assert waiting.take(100) is None
+    with pytest.raises(Compacted):
+        storage.follow("things", last.version - 1, lambda: None)
+    assert taken(storage.follow("things", last.version, lambda: None)) == []
+
+
 def test_closing_ends_every_cursor(storage: Storage) -> None:
     told: list[str] = []
     cursor = storage.follow("things", storage.version, lambda: told.append("ready"))

@@ -161,8 +161,8 @@ def _aggregated(kind: Kind) -> dict[str, Any]:
 
 
 def _response_kind(answered: Kind, kind: Kind) -> dict[str, str]:
-    """What a resource is made of; the group and version around it are not said again."""
-    if answered.api_version == kind.api_version:
+    """What a resource is made of; the group and version around it are not said again, but for custom kinds."""
+    if answered.api_version == kind.api_version and kind.definition is None:
         return {"group": "", "version": "", "kind": answered.kind}
     return {"group": answered.group, "version": answered.version, "kind": answered.kind}
 

@@ -60,7 +60,8 @@ class Selection:
     def _fields_of(self, item: Stored) -> Mapping[str, str]:
         if self._by_key:
             return {_NAME: item.name, _NAMESPACE: item.namespace}
-        if self._kind.stored_as is not None:  # names of its own: nothing to remember with the object
+        # By names of its own, or by such as may change: nothing to remember with the object.
+        if self._kind.stored_as is not None or self._kind.definition is not None:
             return fields_for_selector(self._kind, item.decode())
         if item.fields is None:
             item.fields = fields_for_selector(self._kind, item.decode())

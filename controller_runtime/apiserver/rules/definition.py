@@ -75,7 +75,9 @@ class DefinitionRules(Rules):
         ]
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        known = set() if old is None else set(_warnings(old))
+        if old is not None and part(obj, "spec") == part(old, "spec"):
+            return []
+        known = () if old is None else _warnings(old)
         return [warning for warning in _warnings(obj) if warning not in known]
 
 

@@ -3,17 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from controller_runtime.apiserver.kinds.custom import is_true
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.definition import with_condition
 from controller_runtime.apiserver.rules.rules import Object
 
-_OF_RESOURCES, _OF_KINDS = ("plural", "singular"), ("kind", "listKind")
-_FIELDS = (*_OF_RESOURCES, "shortNames", *_OF_KINDS)
+# The names of a definition, each with what it may not share with others of its group.
+_FIELDS = {
+    "plural": "resource",
+    "singular": "resource",
+    "shortNames": "resource",
+    "kind": "kind",
+    "listKind": "kind",
+}
+
+Claim = tuple[str, str]
+"""A name that somebody has, after what it is the name of."""
 
 
 def with_names(definitions: Sequence[Object], others: Iterable[Kind], now: datetime) -> list[Object]:
@@ -24,61 +32,58 @@ def with_names(definitions: Sequence[Object], others: Iterable[Kind], now: datet
         others: The kinds that are served without a definition.
         now: When.
     """
-    named = list(definitions)
-    served = tuple(others)
+    named, served = list(definitions), list(others)
     for index, definition in enumerate(named):
-        spec = definition["spec"]
-        if spec["names"] == definition["status"]["acceptedNames"]:
-            continue
-        used = {name for kind in served if kind.group == spec["group"] for name in _names_of(kind)}
-        for other in (*named[:index], *named[index + 1 :]):
-            if other["spec"]["group"] == spec["group"]:
-                used |= set(_accepted(other))
-        named[index] = _judged(definition, used, now)
+        spec, accepted = definition["spec"], definition["status"]["acceptedNames"]
+        if spec["names"] != accepted:
+            taken = {claim for kind in served if kind.group == spec["group"] for claim in _claims(_names_of(kind))}
+            for other in (*named[:index], *named[index + 1 :]):
+                if other["spec"]["group"] == spec["group"]:
+                    taken |= set(_claims(other["status"]["acceptedNames"]))
+            named[index] = _judged(definition, taken, now)
     return named
 
 
-def _names_of(kind: Kind) -> tuple[str, ...]:
-    return (kind.plural, kind.singular, kind.kind, f"{kind.kind}List", *kind.short_names)
+def _names_of(kind: Kind) -> Object:
+    names = {"plural": kind.plural, "singular": kind.singular, "shortNames": kind.short_names}
+    return {**names, "kind": kind.kind, "listKind": kind.list_kind}
 
 
-def _accepted(definition: Object) -> Iterable[str]:
-    names = definition["status"]["acceptedNames"]
-    return (*(names.get(field, "") for field in (*_OF_RESOURCES, *_OF_KINDS)), *names.get("shortNames", ()))
+def _claims(names: Object) -> Iterator[Claim]:
+    return ((what, word) for field, what in _FIELDS.items() for word in _words(names, field))
 
 
-def _judged(definition: Object, used: set[str], now: datetime) -> Object:
-    wanted, accepted = definition["spec"]["names"], dict(definition["status"]["acceptedNames"])
+def _words(names: Object, field: str) -> Sequence[str]:
+    value = names.get(field) or ()
+    return (value,) if isinstance(value, str) else value
+
+
+def _judged(definition: Object, taken: set[Claim], now: datetime) -> Object:
+    """The definition with those of its names that are free, or were its own before."""
+    wanted, before = definition["spec"]["names"], definition["status"]["acceptedNames"]
+    accepted = {"categories": wanted["categories"]} if "categories" in wanted else {}
     conflict: tuple[str, str] | None = None
-    for field in _FIELDS:
-        taken = _taken(wanted, accepted, field, used)
-        if taken:
-            conflict = f"{field[0].upper()}{field[1:]}Conflict", taken
-        elif wanted.get(field):
-            accepted[field] = wanted[field]
-        else:
-            accepted.pop(field, None)
-    accepted = {**{name: value for name, value in accepted.items() if name != "categories"}, **_categories(wanted)}
+    for field, what in _FIELDS.items():
+        mine = _words(before, field)
+        lost = [word for word in _words(wanted, field) if word not in mine and (what, word) in taken]
+        names = before if lost else wanted
+        if field in names:
+            accepted[field] = names[field]
+        if lost:
+            texts = [f'"{word}" is already in use' for word in lost]
+            reason = f"{field[0].upper()}{field[1:]}Conflict"
+            conflict = reason, texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     judged = {**definition, "status": {**definition["status"], "acceptedNames": accepted}}
-    if conflict is not None:
-        judged = with_condition(judged, "NamesAccepted", "False", *conflict, now)
-        if is_true(definition, "Established"):
-            return judged
-        return with_condition(judged, "Established", "False", "NotAccepted", "not all names are accepted", now)
-    judged = with_condition(judged, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
-    if is_true(definition, "Established"):
-        return judged
-    text = "the initial names have been accepted"
-    return with_condition(judged, "Established", "True", "InitialNamesAccepted", text, now)
+    return _with_conditions(judged, conflict, now)
 
 
-def _taken(wanted: Object, accepted: Object, field: str, used: set[str]) -> str:
-    """What is said of the names of a field that somebody else has; empty if nobody has."""
-    mine = accepted.get(field, ())
-    names = [wanted.get(field, "")] if field != "shortNames" else wanted.get(field, ())
-    texts = [f'"{name}" is already in use' for name in names if name in used and name != mine and name not in mine]
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
-
-
-def _categories(wanted: Object) -> dict[str, Any]:
-    return {"categories": wanted["categories"]} if wanted.get("categories") else {}
+def _with_conditions(definition: Object, conflict: tuple[str, str] | None, now: datetime) -> Object:
+    """Once established, a kind stays so, whatever names it asks for."""
+    if conflict is None:
+        accepted = ("True", "NoConflicts", "no conflicts found")
+        established = ("True", "InitialNamesAccepted", "the initial names have been accepted")
+    else:
+        accepted = ("False", *conflict)
+        established = ("False", "NotAccepted", "not all names are accepted")
+    told = with_condition(definition, "NamesAccepted", *accepted, now)
+    return told if is_true(definition, "Established") else with_condition(told, "Established", *established, now)

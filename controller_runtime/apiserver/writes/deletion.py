@@ -112,7 +112,8 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
     become shorter.
     """
     metadata = dict(old["metadata"])
-    _set_finalizers(metadata, options)
+    if kind is not DEFINITION:  # whose objects go first, whatever is asked for
+        _set_finalizers(metadata, options)
     grace = min(deletion_grace(kind, old, options.grace_period_seconds), _LONGEST_GRACE)
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))
