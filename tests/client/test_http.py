@@ -152,8 +152,11 @@ def test_a_connection_that_dies_under_a_request_is_not_tried_again(connect: Conn
 
 
 def test_a_connection_that_the_server_will_close_is_not_kept(connect: Connect) -> None:
-    closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
-    with RawServer(HOST, says(closing), says(closing)) as server:
+    def will_close_some_day(connection: Connection) -> None:
+        while connection.read_request():
+            connection.send(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}")
+
+    with RawServer(HOST, will_close_some_day, will_close_some_day) as server:
         transport = connect(server.configuration)
 
         transport.request(GET, soon())
@@ -323,6 +326,26 @@ def test_closing_wakes_a_read_that_blocks_on_a_silent_connection(connect: Connec
 
         assert reader.join_until(soon(5.0))
         assert read == [None]
+
+
+def test_the_descriptor_is_not_given_back_under_the_reader(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another file could get its number, and the reader would read from that."""
+    descriptors: list[int] = []
+
+    def closed_meanwhile(deadline: float) -> None:
+        stream.close()
+        descriptors.append(sock.fileno())
+
+    with RawServer(HOST, says(CHUNKED)) as server:
+        stream = connect(server.configuration).stream(GET, soon())
+        sock = stream._wire._socket
+        assert sock is not None
+        monkeypatch.setattr(stream, "_read_lines", closed_meanwhile)
+
+        assert stream.read(soon()) is None
+        descriptors.append(sock.fileno())
+
+        assert [number >= 0 for number in descriptors] == [True, False]
 
 
 def test_closing_ends_a_read_that_lingers(connect: Connect) -> None:

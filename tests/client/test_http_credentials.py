@@ -25,6 +25,7 @@ from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.credentials import TokenFile
 from controller_runtime.client.exec_plugin import ExecPlugin
 from controller_runtime.client.http import HTTPTransport
+from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.core.system import SystemHost
 
 GET = HTTPRequest("GET", "/x")
@@ -221,6 +222,26 @@ def test_a_certificate_that_rotates_on_disk_is_shown_on_new_connections_and_the_
     wait_until(is_noticed)
     transport.close()
     assert guarded.shown[:2] == ["first"] * 2
+
+
+def test_closing_ends_the_wait_for_a_plugin(tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin"
+    plugin.write_text("#!/bin/sh\nsleep 60\n")
+    plugin.chmod(0o755)
+    forever = ExecPlugin([str(plugin)], environment={}, api_version=V1)
+    transport = HTTPTransport(HOST, following(Configuration(host="http://127.0.0.1:1"), forever))
+    lost: list[str] = []
+
+    def ask() -> None:
+        with pytest.raises(ConnectionLost) as caught:
+            transport.request(GET, soon())
+        lost.append(str(caught.value))
+
+    asker = HOST.spawn("asker", ask)
+    while not asker.join_until(HOST.monotonic() + 0.01):
+        transport.close()
+
+    assert "failed with exit status -9" in lost[0]
 
 
 def test_a_plugins_certificate_is_shown_and_leaves_no_file(guarded: Guarded, tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ from raw_server import Connection, RawServer
 
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.cache.latch import Latch
 from controller_runtime.client import http_stream
 from controller_runtime.client.client import Client
 from controller_runtime.client.http import HTTPTransport
 from controller_runtime.core.errors import APIError, ConnectionLost, DecodeError, ServerError
+from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 
 GET = HTTPRequest("GET", "/x")
@@ -125,7 +127,7 @@ def test_what_is_unusual_is_read_and_the_connection_kept(
 
 def test_more_than_was_announced_is_never_the_answer_to_the_next_request(connect: Connect) -> None:
     forged = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged"
-    with RawServer(HOST, each(OK + forged), each(OK)) as server:
+    with RawServer(HOST, each(OK + forged, OK), each(OK)) as server:
         transport = connect(server.configuration)
 
         bodies = [transport.request(GET, soon()).body for _ in range(2)]
@@ -234,23 +236,35 @@ def test_a_write_that_could_not_be_sent_whole_is_sent_on_a_new_connection(connec
 
 
 def test_one_dead_connection_has_all_kept_ones_closed(connect: Connect) -> None:
-    def slow_then_silent(connection: Connection) -> None:
+    both_ask = Latch(HOST, "both ask")
+
+    def answers_once_both_ask(connection: Connection) -> None:
         connection.read_request()
+        both_ask.wait(Stop(HOST), soon())
         connection.send(OK)
         connection.wait_for_end()
 
-    with RawServer(HOST, *[slow_then_silent] * 3, each(OK)) as server:
-        transport = connect(server.configuration)
-        streams = [transport.stream(GET, soon()) for _ in range(2)]
+    def answers_once(connection: Connection) -> None:
+        connection.read_request()
+        both_ask.set()
+        connection.send(OK)
+        connection.wait_for_end()
+
+    def ask() -> None:
         transport.request(GET, soon())
-        for stream in streams:
-            stream.close()
+
+    with RawServer(HOST, answers_once_both_ask, answers_once, each(OK)) as server:
+        transport = connect(server.configuration)
+        other = HOST.spawn("other", ask)
+        ask()
+        assert other.join_until(soon())
+        assert server.accepted == 2
 
         with pytest.raises(ConnectionLost, match="timed out"):
             transport.request(PUT, soon(0.1))
         answer = transport.request(PUT, soon())
 
-        assert (answer.status, server.accepted) == (200, 4)
+        assert (answer.status, server.accepted) == (200, 3)
 
 
 def test_a_line_without_end_does_not_fill_the_memory(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:

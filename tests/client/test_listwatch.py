@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
-from controller_runtime.core.errors import Expired, Invalid
+from controller_runtime.core.errors import DecodeError, Expired, Invalid
 from controller_runtime.core.system import SystemHost
 
 EMPTY = HTTPResponse(200, {}, b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}')
@@ -185,3 +186,14 @@ def test_refused_watch_raises_the_translated_error_and_is_closed() -> None:
 def test_refused_list_raises_the_translated_error() -> None:
     with pytest.raises(Invalid, match="no such thing"):
         nodes(Recorder(REFUSED)).list()
+
+
+def test_a_page_that_is_followed_by_itself_ends_the_list() -> None:
+    page = b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"A"},"items":[]}'
+    transport = Recorder(HTTPResponse(200, {}, page))
+    pages = nodes(transport).pages()
+
+    with pytest.raises(DecodeError, match="nodes: the list goes on where it went on before"):
+        list(islice(pages, 9))
+
+    assert len(transport.asked) == 2
