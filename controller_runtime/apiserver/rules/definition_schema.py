@@ -16,11 +16,14 @@ from controller_runtime.apiserver.status import Cause
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES, _MAP_TYPES = ("atomic", "set", "map"), ("atomic", "granular")
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
-_PRESERVES, _INT_OR_STRING = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"
-_EMBEDDED, _LIST_TYPE, _LIST_KEYS = (
-    f"x-kubernetes-{name}" for name in ("embedded-resource", "list-type", "list-map-keys")
-)
-_MAP_TYPE, _RULES = "x-kubernetes-map-type", "x-kubernetes-validations"
+_PRESERVES = "x-kubernetes-preserve-unknown-fields"
+_INT_OR_STRING = "x-kubernetes-int-or-string"
+_EMBEDDED = "x-kubernetes-embedded-resource"
+_LIST_TYPE = "x-kubernetes-list-type"
+_LIST_KEYS = "x-kubernetes-list-map-keys"
+_MAP_TYPE = "x-kubernetes-map-type"
+_RULES = "x-kubernetes-validations"
+_OF_METADATA, _NAMES = ("type", "properties", "description"), ("name", "generateName")
 _COMBINATIONS = ("allOf", "anyOf", "oneOf")
 # What may not stand in schemas that only add to another: each with why.
 _ELSEWHERE = {
@@ -54,10 +57,8 @@ def root_causes(schema: Raw, path: str) -> Iterator[Cause]:
         if name in properties and properties[name].get("type") != "string":
             yield invalid(f"{path}.properties[{name}].type", properties[name].get("type", ""), "must be string")
     metadata = properties.get("metadata", {})
-    if not metadata.keys() <= {"type", "properties", "description"} or not metadata.get("properties", {}).keys() <= {
-        "name",
-        "generateName",
-    }:
+    more = [name for name in metadata if name not in _OF_METADATA]
+    if more or any(name not in _NAMES for name in metadata.get("properties", {})):
         text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         yield forbidden(f"{path}.properties[metadata]", text)
     yield from _causes(schema, path, "must not be empty at the root")

@@ -18,7 +18,7 @@ _PRESERVES = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _DEFINITIONS = 512  # remembered, not all that ever come and go
 _ANYTHING: Raw = {_PRESERVES: True}
-_OBJECT = ("apiVersion", "kind", "metadata")  # what an embedded object may always have
+_OBJECT = ("apiVersion", "kind", "metadata")  # what every object has, an embedded one too
 
 
 @functools.lru_cache(_DEFINITIONS)
@@ -29,14 +29,15 @@ def structural_shape(definition: Definition, *, fill: bool = True) -> Shape:
         definition: Of their kind.
         fill: Whether defaults are filled in and nulls left out, as an object is stored.
     """
-    structure = definition.structure
+    fields = definition.structure.get("properties", {})
+    rest_of = {**definition.structure, "properties": {name: fields[name] for name in fields if name not in _OBJECT}}
     metadata_shape = Compiler(fill=fill).shape(definition.schema.properties["metadata"])
     walk = _Walk(fill)
 
     def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
         before = old or {}
         rest = {name: item for name, item in value.items() if name != "metadata"}
-        made = walk.fields(structure, rest, before, place, unknown)
+        made = walk.fields(rest_of, rest, before, place, unknown)
         if "metadata" in value or fill:
             sent, known = value.get("metadata") or {}, before.get("metadata")
             made = {"metadata": metadata_shape(sent, known, (place, ".metadata"), unknown), **made}
