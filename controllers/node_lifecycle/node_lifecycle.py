@@ -111,14 +111,15 @@ class NodeLifecycle(Reconciler):
         health = self.monitor.health(node)
         if health is None:
             return Result(requeue_after=_SOON)
-        now, graces = self.host.monotonic(), self.config.graces
+        now, graces, is_declared = self.host.monotonic(), self.config.graces, False
         if health.is_silent(graces, now) and unknown_conditions(node, ""):
             health = self._asked_the_server(node, health)
             if self.host.monotonic() - now > self.config.monitor_period:
                 return Result(requeue_after=_SOON)  # it may have renewed since: the answer is of the past
             if health.is_silent(graces, now):
-                node = self._declare_unknown(node)
-        waits = [self._taint(node, health), self._mark_pods(node)]
+                node, is_declared = self._declare_unknown(node), True
+        # Those that fell silent together are marked first, and then their pods.
+        waits = [self._taint(node, health), _JUST_AFTER if is_declared else self._mark_pods(node)]
         if unknown_conditions(node, ""):  # its silence would make a difference
             waits.append(health.deadline(graces) - now + _JUST_AFTER)
         return Result(requeue_after=min((wait for wait in waits if wait is not None), default=None))

@@ -10,6 +10,7 @@ from lifecycle_cluster import LifecycleCluster
 from test_node_lifecycle_rows import refused
 
 from controller_runtime.testing.simulation import Simulation
+from controllers.node_lifecycle.node_lifecycle import WORKERS
 
 
 @pytest.fixture
@@ -40,6 +41,21 @@ def test_the_pods_of_a_node_that_fell_silent_are_marked_once(cluster: LifecycleC
     told = cluster.events("NodeNotReady")
     assert [e for e in told if e[0] == "Node"] == [("Node", "a", "Node a status is now: NodeNotReady")]
     assert sorted(e for e in told if e[0] == "Pod") == [("Pod", f"p-{i}", "Node is not ready") for i in range(3)]
+
+
+def test_nodes_that_fell_silent_together_are_marked_before_their_pods(cluster: LifecycleCluster) -> None:
+    names = [f"n-{index:02d}" for index in range(20)]
+    cluster.healthy("alive", *names)
+    for name in names:
+        cluster.pod(f"on-{name}", name)
+    cluster.start()
+    cluster.silence(*names)
+
+    cluster.run(100.0)
+
+    of_pods = ["pods" in write for write in cluster.writes() if write.endswith("/status")]
+    assert sorted(of_pods) == [False] * 20 + [True] * 20
+    assert of_pods.index(True) >= 20 - WORKERS  # the last of them may be in hand
 
 
 @pytest.mark.scenario("F-36")
