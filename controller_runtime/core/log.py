@@ -23,7 +23,7 @@ _context: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("lo
 
 
 class Line:
-    """What is logged: a constant text and its fields. As a string both, so whatever handler a program has shows both."""
+    """What is logged: a constant text and its fields. As a string both, so any handler of a program shows both."""
 
     __slots__ = ("fields", "text")
 
