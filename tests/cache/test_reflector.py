@@ -496,6 +496,17 @@ def test_second_silence_in_a_row_asks_whether_the_version_still_means_anything(s
     assert s.store.version == "40"
 
 
+def test_without_the_right_to_watch_it_lists_again_and_again_and_says_why(scene: Make) -> None:
+    forbidden = failure(403, "Forbidden", 'nodes is forbidden: User "u" cannot watch resource "nodes"')
+    s = scene(page(5), *[forbidden, forbidden, page(7, node("a", 6))] * 20, streaming=False)
+
+    s.sim.advance(600.0)
+
+    assert s.held == {"a": "6"}
+    assert "cannot watch" in s.reflector.last_error
+    assert 8 <= s.server.questions.count("list 7") <= 15
+
+
 def test_bookmark_of_the_past_lists_again(scene: Make) -> None:
     """The server's data went back: waiting for it to reach our version would be waiting among the wrong objects."""
     too_large = failure(504, "Timeout", "Timeout: Too large resource version: 900, current: 40")
