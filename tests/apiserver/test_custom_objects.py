@@ -74,6 +74,8 @@ TEXT: Object = {"type": "string"}
         pytest.param(fields(a={"x-kubernetes-int-or-string": True}), {"a": "80%"}, {"a": "80%"}, id="a text of two"),
         pytest.param(fields(a={"x-kubernetes-int-or-string": True}), {"a": 80}, {"a": 80}, id="a number of two"),
         pytest.param(fields(a={"type": "number"}), {"a": 80}, {"a": 80}, id="an integer is a number"),
+        pytest.param(fields(a=WHOLE), {"a": 2.0}, {"a": 2.0}, id="a number without a fraction is an integer"),
+        pytest.param(fields(a=WHOLE), {"a": 1 << 40}, {"a": 1 << 40}, id="an integer may be large"),
     ],
 )
 def test_an_object_is_stored_in_the_shape_of_its_schema(ask: Asking, schema: Object, sent: Any, stored: Any) -> None:
@@ -90,6 +92,12 @@ def in_body(told: str) -> str:
     ("schema", "value", "told"),
     [
         pytest.param(WHOLE, "x", in_body('"string": spec.a in body must be of type integer: "string"'), id="type"),
+        pytest.param(
+            {**WHOLE, "nullable": True},
+            "x",
+            in_body('"string": spec.a in body must be of type integer: "string"'),
+            id="type of what may be null",
+        ),
         pytest.param(
             {"x-kubernetes-int-or-string": True},
             True,
@@ -235,6 +243,12 @@ def test_formats_of_texts_are_checked(ask: Asking, format_: str, good: str, bad:
     assert ask("POST", WIDGETS, widget("good", spec={"a": good}))[0] == 201
     if bad is not None:
         assert ask("POST", WIDGETS, widget("bad", spec={"a": bad}))[0] == 422
+
+
+def test_what_every_object_has_is_not_filled_in_by_the_schema(ask: Asking) -> None:
+    define(ask, version(schema={"type": "object", "properties": {"kind": {**TEXT, "default": "Other"}}}))
+
+    assert ask.ok("POST", WIDGETS, widget())["kind"] == "Widget"
 
 
 def test_an_object_has_to_say_what_it_is(ask: Asking) -> None:
