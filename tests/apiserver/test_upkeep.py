@@ -44,7 +44,7 @@ def names(ask: Asking, path: str = MAPS) -> list[str]:
     return [item["metadata"]["name"] for item in ask.ok("GET", path)["items"] if "root-ca" not in str(item)]
 
 
-@pytest.mark.scenario("H-46")
+@pytest.mark.scenario("H-46", "F-46")
 def test_a_node_lease_goes_after_its_node(ask: Asking, upkeep: Upkeep) -> None:
     """The lease that a node owns is there as long as the node is, and collected after it."""
     reference = owner(ask.ok("POST", NODES, node("n")), kind="Node")
