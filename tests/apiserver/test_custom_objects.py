@@ -274,10 +274,11 @@ def test_a_status_is_written_by_its_own_path_only_and_nothing_else_is_there(ask:
     define(ask, version(schema=structure(ANYTHING, required=["spec"]), subresources={"status": {}}))
     made = ask.ok("POST", WIDGETS, widget(spec={"a": 1}, status={"b": 1}))
 
-    ask.patch(ONE, {"spec": {"a": 2}, "status": {"b": 2}})
+    _, changed = ask.patch(ONE, {"spec": {"a": 2}, "status": {"b": 2}})
     _, told = ask.patch(f"{ONE}/status", {"metadata": {"labels": {"x": "y"}}, "spec": {"a": 3}, "status": {"b": 3}})
 
     assert "status" not in made
+    assert "status" not in changed
     assert (told["spec"], told["status"]) == ({"a": 2}, {"b": 3})
     assert told["metadata"]["generation"] == 2
     assert "labels" not in told["metadata"]
@@ -309,6 +310,7 @@ def test_a_scale_reads_and_writes_where_the_definition_says(ask: Asking) -> None
     before = ask.ok("GET", f"{ONE}/scale")
     status, after = ask.patch(f"{ONE}/scale", {"spec": {"replicas": 5}})
     refused, _ = ask.patch(f"{ONE}/scale", {"spec": {"replicas": -1}})
+    _, told = ask.patch(ONE, {"spec": {"size": -1}})
 
     assert (before["kind"], before["spec"], before["status"]) == (
         "Scale",
@@ -316,6 +318,7 @@ def test_a_scale_reads_and_writes_where_the_definition_says(ask: Asking) -> None
         {"replicas": 1, "selector": "a=b"},
     )
     assert (status, after["spec"], refused) == (200, {"replicas": 5}, 422)
+    assert told["details"]["causes"][0]["field"] == ".spec.size"
     assert ask.ok("GET", ONE)["spec"] == {"size": 5}
 
 
@@ -407,11 +410,13 @@ def test_versions_show_the_same_objects_each_by_its_schema(ask: Asking) -> None:
     group = ask.ok("GET", f"/apis/{GROUP}")
     now, shown = ask.ok("GET", ONE), ask.response("GET", f"{earlier}/w")
     ask.patch(ONE, {"spec": {"color": "blue"}})
+    without_color = ask.ok("GET", f"{earlier}/w")["spec"]
     ask.patch(f"{earlier}/w", {"spec": {"size": 2}})
 
     assert [one["version"] for one in group["versions"]] == ["v1", "v1alpha1"]
     assert (now["apiVersion"], json.loads(shown.body)["apiVersion"]) == (f"{GROUP}/v1", f"{GROUP}/v1alpha1")
     assert shown.headers["warning"] == f'299 - "{GROUP}/v1alpha1 Widget is deprecated"'
+    assert without_color == {"size": 1}
     assert ask.ok("GET", f"{earlier}/w")["spec"] == {"size": 2}
     items = ask.ok("GET", earlier)["items"]
     assert [(one["apiVersion"], one["spec"]) for one in items] == [(f"{GROUP}/v1alpha1", {"size": 2})]

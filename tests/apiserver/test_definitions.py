@@ -358,3 +358,55 @@ def test_fields_become_selectable_with_the_definition(ask: Asking) -> None:
 
     assert len(ask.ok("GET", WIDGETS, fieldSelector="spec.y=2")["items"]) == 1
     assert ask("GET", WIDGETS, fieldSelector="spec.x=1")[0] == 400
+
+
+def test_only_what_a_definition_says_makes_it_another(ask: Asking) -> None:
+    before = define(ask)
+    kinds = ask.server.kinds
+
+    _, labelled = ask.patch(ONE, {"metadata": {"labels": {"a": "b"}}})
+    same = ask.server.kinds
+    _, extended = ask.patch(ONE, {"spec": {"names": {"shortNames": ["wd"]}}})
+
+    generations = [one["metadata"]["generation"] for one in (before, labelled, extended)]
+    assert generations == [1, 1, 2]
+    assert extended["status"]["storedVersions"] == ["v1"]
+    assert same is kinds
+    assert ask.server.kinds is not kinds
+
+
+def test_a_warning_is_not_repeated_when_something_else_changes(ask: Asking) -> None:
+    ruled = structure({"type": "object", "x-kubernetes-validations": [{"rule": "self.a > 1"}]})
+    define(ask, version(schema=ruled))
+    other = {**ask.ok("GET", ONE)}
+    other["spec"]["names"]["shortNames"] = ["wd"]
+
+    assert "warning" not in ask.response("PUT", ONE, other).headers
+
+
+def test_names_of_other_groups_may_be_the_same(ask: Asking) -> None:
+    assert conditions(define(ask, plural="pods", kind="Pod"))["Established"][0] == "True"
+    assert conditions(define(ask, plural="pods", kind="Pod", group="other.example.com"))["Established"][0] == "True"
+
+
+def test_versions_are_discovered_in_the_order_of_preference(ask: Asking) -> None:
+    names = ("v1", "foo", "v2beta1", "v10", "v2alpha1", "v2beta2", "v2")
+    define(ask, *map(version, names))
+
+    told = [one["version"] for one in ask.ok("GET", f"/apis/{GROUP}")["versions"]]
+
+    assert told == ["v10", "v2", "v1", "v2beta2", "v2beta1", "v2alpha1", "foo"]
+
+
+def test_a_definition_with_a_finalizer_of_ones_own_serves_nothing_while_it_waits(ask: Asking) -> None:
+    held = definition()
+    held["metadata"]["finalizers"] = ["demo.example.com/x"]
+    ask.ok("POST", DEFINITIONS, held)
+
+    ask.ok("DELETE", ONE)
+    waiting = ask.ok("GET", ONE)["metadata"]["finalizers"]
+    served = ask.response("GET", WIDGETS).status
+    ask.patch(ONE, {"metadata": {"finalizers": None}})
+
+    assert (waiting, served) == (["demo.example.com/x"], 404)
+    assert ask("GET", ONE)[0] == 404
