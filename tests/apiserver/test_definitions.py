@@ -102,6 +102,11 @@ def test_a_kind_is_discovered_in_both_forms_and_described(ask: Asking) -> None:
             id="a field without a type",
         ),
         pytest.param(
+            definition(version(), version("v2", structure({"type": "array"}))),
+            "spec.versions[1].schema.openAPIV3Schema.properties[spec].items: Required value: must be specified",
+            id="a list of nothing in one of several versions",
+        ),
+        pytest.param(
             definition(version(schema=structure({"type": "array"}))),
             "spec.validation.openAPIV3Schema.properties[spec].items: Required value: must be specified",
             id="a list of nothing",
