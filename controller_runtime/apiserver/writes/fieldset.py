@@ -25,7 +25,6 @@ Document: TypeAlias = Mapping[str, Any]
 
 NOTHING: Fields = frozenset()
 _SELF = "."
-_KINDS = "fkvi"  # fields, keys, values, indexes; in the order in which they are told
 
 
 def field_step(name: str) -> str:
@@ -57,17 +56,22 @@ def contains(document: Document, path: Path) -> bool:
 def encode(fields: Iterable[Path]) -> dict[str, Any]:
     """The set as FieldsV1, in the order in which a real server tells it."""
     root: dict[str, Any] = {}
-    for path in sorted(fields, key=_order):  # so that a path comes before those that go on from it
+    for path in fields:
         node = root
-        for step in path[:-1]:
-            below = node.get(step)
-            if below is None:
-                below = node[step] = {}
-            elif not below:
-                below[_SELF] = {}
-            node = below
-        node[path[-1]] = {}
-    return root
+        for step in path:
+            node = node.setdefault(step, {})
+        node[_SELF] = {}
+    return _in_order(root)
+
+
+def _in_order(node: Document) -> dict[str, Any]:
+    """`node` with its steps in order; what owns nothing but itself is empty."""
+    steps = sorted(node)
+    if not steps or steps == [_SELF]:
+        return {}
+    if not steps[-1].startswith("f:"):  # text orders fields, and them before all others, but no numbers
+        steps.sort(key=_rank)
+    return {step: _in_order(node[step]) for step in steps}
 
 
 def decode(document: Document) -> Fields:
@@ -136,10 +140,6 @@ def _quoted(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _order(path: Path) -> tuple[Any, ...]:
-    return tuple(map(_rank, path))
-
-
 def told_order(path: Path) -> tuple[Any, ...]:
     """The key by which messages sort paths: at every level, what ends there comes before what goes on."""
     last = len(path) - 1
@@ -147,13 +147,18 @@ def told_order(path: Path) -> tuple[Any, ...]:
 
 
 def _rank(step: str) -> tuple[Any, ...]:
+    """The set itself is told first; then fields, keys, values, indexes."""
+    if step == _SELF:
+        return (0,)
     kind, content = _parsed(step)
     match kind:
+        case "f":
+            return (1, content)
         case "k":
-            return (1, tuple((name, _scalar_rank(value)) for name, value in content.items()))
+            return (2, tuple((name, _scalar_rank(value)) for name, value in content.items()))
         case "v":
-            return (2, _scalar_rank(content))
-    return (_KINDS.index(kind), content)
+            return (3, _scalar_rank(content))
+    return (4, content)
 
 
 def _scalar_rank(value: Any) -> tuple[bool, Any]:

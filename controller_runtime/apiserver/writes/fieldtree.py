@@ -121,19 +121,27 @@ def compare(schema: Schema | None, old: Any, new: Any, path: Path, changes: Chan
     if type(old) is dict and type(new) is dict and _has_fields(schema):
         _compare_fields(schema, old, new, path, changes)
         return
-    before, after = _parts(schema, old), _parts(schema, new)
-    if before or after:
-        olds = {step: item for step, _, item in before or ()}
-        news = {step: item for step, _, item in after or ()}
-        schemas = {step: child for step, child, _ in [*(before or ()), *(after or ())]}
-        for step, child in schemas.items():
-            compare(child, olds.get(step, ABSENT), news.get(step, ABSENT), (*path, step), changes)
     if old is ABSENT:
-        changes.added.add(path)
-    elif new is ABSENT:
-        changes.removed.add(path)
-    elif not before and not after:
+        _add_all(schema, new, path, changes.added)
+        return
+    if new is ABSENT:
+        _add_all(schema, old, path, changes.removed)
+        return
+    before, after = _parts(schema, old) or [], _parts(schema, new) or []
+    if not before and not after:
         changes.modified.add(path)
+    olds = {step: item for step, _, item in before}
+    news = {step: item for step, _, item in after}
+    for step, child in {step: child for step, child, _ in before + after}.items():
+        compare(child, olds.get(step, ABSENT), news.get(step, ABSENT), (*path, step), changes)
+
+
+def _add_all(schema: Schema | None, value: Any, path: Path, fields: set[Path]) -> None:
+    """Add to `fields` what came or went as a whole: `path` and everything below."""
+    fields.add(path)
+    last = {step: (child, item) for step, child, item in _parts(schema, value) or ()}
+    for step, (child, item) in last.items():
+        _add_all(child, item, (*path, step), fields)
 
 
 def _compare_fields(
