@@ -27,6 +27,16 @@ from controller_runtime.apiserver.rules.patterns import compiled, is_sayable, ma
         pytest.param(r"^[\]$]$", "$", "x", id="escapes and dollars in a set"),
         pytest.param(r"^\$\($", "$(", "x", id="escapes"),
         pytest.param(r"^\d+$", "1", "\u0661", id="digits are those of ASCII"),
+        pytest.param(r"^a{2,3}?$", "aaa", "aaaa", id="some times"),
+        pytest.param(r"^a{2,}b{0}$", "aaaa", "a", id="times without an end, and no times"),
+        pytest.param(r"^a{,2}$", "a{,2}", "aa", id="braces that say no number stand for themselves"),
+        pytest.param(r"a|^(?:b|)$", "", "c", id="nothing is an alternative"),
+        pytest.param(r"\bcat\b", "a cat.", "cats", id="words as wholes"),
+        pytest.param(r"a\Bt", "at", "a t", id="inside a word"),
+        pytest.param("(?m)^b$", "a\nb\nc", "ab", id="lines"),
+        pytest.param("(?s)^.$", "\n", "ab", id="any character"),
+        pytest.param("^(?P<one>.)(?-s:.)$", "ab", "a\n", id="a name, and a flag taken back"),
+        pytest.param(r"^\x{1F600}\x41\101$", "\U0001f600AA", "x", id="characters by their numbers"),
     ],
 )
 def test_a_pattern_means_what_it_means_elsewhere(pattern: str, good: str, bad: str) -> None:
@@ -34,13 +44,23 @@ def test_a_pattern_means_what_it_means_elsewhere(pattern: str, good: str, bad: s
     assert not matches(pattern, bad)
 
 
-@pytest.mark.parametrize("pattern", [r"^\p{Greek}$", r"^[\pL]$", r"\Qa.b\E"])
+@pytest.mark.parametrize(
+    "pattern",
+    [r"^\p{Greek}$", r"^[\pL]$", r"\Qa.b\E", "(a{1,1000}){1,1000}", "((){1000}){1000}", "(" * 900 + ")" * 900],
+)
 def test_what_cannot_be_said_here_is_not_checked(pattern: str) -> None:
     assert not is_sayable(pattern)
     assert matches(pattern, "anything")
 
 
-@pytest.mark.parametrize("pattern", ["(", "[a", "*a", "a)"])
+@pytest.mark.parametrize(
+    "pattern", ["(", "[a", "*a", "a)", "a**", "a{2,1}", "a{1001}", "(?=a)", "(?<!a)b", "(?i", r"(a)\1", r"a\Z", "a\\"]
+)
 def test_what_is_no_pattern_is_told(pattern: str) -> None:
     with pytest.raises(re.error):
         compiled(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|a)*$", "(a*)*b", "^(.*)*b$", "(a|b)*a(a|b){20}c"])
+def test_no_pattern_takes_more_than_one_way_through_a_text(pattern: str) -> None:
+    assert not matches(pattern, "a" * 10_000 + "!")
