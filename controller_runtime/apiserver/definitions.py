@@ -20,7 +20,7 @@ from controller_runtime.apiserver.options import DeleteOptions, ListOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.definition import with_condition
 from controller_runtime.apiserver.rules.definition_names import with_names
-from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.rules import Object, is_same
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.storage import Cursor, Storage
 from controller_runtime.apiserver.storage.stored import Stored
@@ -121,7 +121,7 @@ class Definitions:
             name = definition["metadata"]["name"]
             told, kinds = self._made.get(name, ({}, ()))
             says = _of_note(definition)
-            made[name] = (told, kinds) if told == says else (says, custom_kinds(definition))
+            made[name] = (told, kinds) if is_same(told, says) else (says, custom_kinds(definition))
         self._made = made
         custom = in_order(kind for _, kinds in made.values() for kind in kinds)
         if custom != [kind for kind in self.kinds if kind.definition is not None]:

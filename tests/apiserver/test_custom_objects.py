@@ -270,6 +270,29 @@ def test_what_an_update_leaves_as_it_was_is_not_checked_again(ask: Asking) -> No
     assert ask.patch(ONE, {"spec": {"a": 5}})[0] == 200
 
 
+def test_true_is_not_one(ask: Asking) -> None:
+    define_spec(ask, fields(known=WHOLE, any={"x-kubernetes-preserve-unknown-fields": True}))
+    spec_of(ask, {"known": 1, "any": {"a": 1}})
+
+    refused, _ = ask.patch(ONE, {"spec": {"known": True}})
+    changed = ask.patch(ONE, {"spec": {"any": {"a": True}}})[1]
+
+    assert refused == 422
+    assert changed["spec"]["any"]["a"] is True
+    assert changed["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize(
+    ("factor", "multiple", "other"),
+    [pytest.param(0.1, 0.3, 0.35, id="a fraction"), pytest.param(3, 9, 10, id="a whole number")],
+)
+def test_multiples_of_fractions_are_multiples(ask: Asking, factor: float, multiple: float, other: float) -> None:
+    define_spec(ask, fields(a={"type": "number", "multipleOf": factor}))
+
+    assert spec_of(ask, {"a": multiple}) == {"a": multiple}
+    assert ask("POST", WIDGETS, widget("x", spec={"a": other}))[0] == 422
+
+
 def test_a_status_is_written_by_its_own_path_only_and_nothing_else_is_there(ask: Asking) -> None:
     define(ask, version(schema=structure(ANYTHING, required=["spec"]), subresources={"status": {}}))
     made = ask.ok("POST", WIDGETS, widget(spec={"a": 1}, status={"b": 1}))

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import functools
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import Asking, Object, brief, events
-from defining import DEFINITIONS, GROUP, WIDGETS, conditions, define, definition, structure, version, widget
+from asking import MERGE, Asking, Object, brief, events
+from defining import ANYTHING, DEFINITIONS, GROUP, WIDGETS, conditions, define, definition, structure, version, widget
 
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.upkeep.upkeep import Upkeep
@@ -20,6 +21,10 @@ NAME = f"widgets.{GROUP}"
 ONE = f"{DEFINITIONS}/{NAME}"
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 AGGREGATED = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+
+
+def _listed(items: Object, _: int) -> Object:
+    return {"type": "array", "items": items}
 
 
 def causes(answer: tuple[int, Any]) -> list[str]:
@@ -123,6 +128,27 @@ def test_a_kind_is_discovered_in_both_forms_and_described(ask: Asking) -> None:
             id="a type in a combination",
         ),
         pytest.param(
+            definition(version(schema=structure({"type": "string", "anyOf": [{"$ref": "#/x"}]}))),
+            "spec.validation.openAPIV3Schema.properties[spec].anyOf[0].$ref: Forbidden: $ref is not supported",
+            id="a reference in a combination",
+        ),
+        pytest.param(
+            definition(version(schema=structure({"type": "string", "anyOf": [{"pattern": "("}]}))),
+            'spec.validation.openAPIV3Schema.properties[spec].anyOf[0].pattern: Invalid value: "(": '
+            "must be a valid regular expression, but isn't: missing closing )",
+            id="no pattern in a combination",
+        ),
+        pytest.param(
+            definition(version(schema=structure({"type": "integer", "multipleOf": 0}))),
+            "spec.validation.openAPIV3Schema.properties[spec].multipleOf: Invalid value: 0: must be greater than 0",
+            id="multiples of nothing",
+        ),
+        pytest.param(
+            definition(version(schema=structure(functools.reduce(_listed, range(200), {"type": "string"})))),
+            "spec.validation.openAPIV3Schema: Forbidden: must not be nested in more than 200 levels",
+            id="a schema too deep",
+        ),
+        pytest.param(
             definition(version(additionalPrinterColumns=[{"name": "a", "type": "word", "jsonPath": "spec"}])),
             'spec.additionalPrinterColumns[0].type: Invalid value: "word": '
             "must be one of boolean,date,integer,number,string",
@@ -168,6 +194,24 @@ def test_a_version_that_was_stored_has_to_stay(ask: Asking) -> None:
     refused = causes(ask.patch(ONE, {"spec": {"versions": [version("v2", storage=True)]}}))
 
     assert refused[0].startswith('status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was')
+
+
+def test_a_definition_whose_status_was_cleared_can_still_be_changed(ask: Asking) -> None:
+    define(ask)
+
+    ask.patch(f"{ONE}/status", {"status": None})
+    changed = ask.ok("PATCH", ONE, {"metadata": {"labels": {"a": "b"}}}, headers={"content-type": MERGE})
+
+    assert changed["status"]["storedVersions"] == ["v1"]
+    assert ask("GET", WIDGETS)[0] == 200
+
+
+def test_a_default_that_looks_like_a_reference_is_described(ask: Asking) -> None:
+    define(ask, version(schema=structure({**ANYTHING, "default": {"$ref": "nowhere"}})))
+
+    described = ask.ok("GET", f"/openapi/v3/apis/{GROUP}/v1")["components"]["schemas"]
+
+    assert described["com.example.demo.v1.Widget"]["properties"]["spec"]["default"] == {"$ref": "nowhere"}
 
 
 def test_what_this_server_leaves_out_it_says(ask: Asking) -> None:

@@ -42,3 +42,10 @@ def test_a_path_leads_to_the_first_value(path: str, first: Any) -> None:
 def test_a_path_that_says_more_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match=r"path|value"):
         JSONPath(path)
+
+
+def test_a_path_is_read_in_time_that_grows_with_its_length() -> None:
+    blanks = " " * 20_000
+
+    with pytest.raises(ValueError, match="cannot read"):
+        JSONPath(f".a[?(@{blanks}=={blanks}1")

@@ -146,9 +146,10 @@ def _schemas(paths: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> di
     waiting = list(_references(paths))
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found[name] = next(schemas[name] for schemas in known if name in schemas)
-            waiting += _references(found[name])
+        schema = next((schemas[name] for schemas in known if name in schemas), None)
+        if name not in found and schema is not None:  # a default may look like a reference to nothing
+            found[name] = schema
+            waiting += _references(schema)
     return dict(sorted(found.items()))
 
 

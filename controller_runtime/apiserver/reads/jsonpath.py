@@ -18,7 +18,7 @@ Step = Callable[[Any], Iterator[Any]]
 """From a value to those that a part of the path leads to."""
 
 _STEP = re.compile(
-    r"""\.?\[\s*\?\(\s*@(?P<inner>[^=!<>]*?)\s*(?P<compare>==|!=|<=|>=|<|>)\s*(?P<value>.*?)\s*\)\s*\]"""
+    r"""\.?\[\s*\?\(\s*@(?P<inner>[^=!<>]*+)(?P<compare>==|!=|<=|>=|<|>)(?P<value>.*?)\)\s*\]"""
     r"""|\.?\[\s*(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\s*\]"""
     r"""|\.?\[\s*(?P<index>-?\d+|\*)\s*\]"""
     r"""|\.(?P<name>(?:\\.|[^.\[\\])+)"""
@@ -46,7 +46,7 @@ class JSONPath:
     def __init__(self, text: str) -> None:
         self._steps: list[Step] = []
         place = 0
-        while place < len(text) and text[place:] != ".":
+        while text[place : place + 2] not in ("", "."):
             match = _STEP.match(text, place)
             if match is None:
                 raise ValueError(f"cannot read {text[place:]!r} of the path {text!r}")
@@ -68,7 +68,7 @@ def _each(step: Step, values: Iterator[Any]) -> Iterator[Any]:
 
 def _step(match: re.Match[str]) -> Step:
     if match["compare"]:
-        return _filter(JSONPath(match["inner"]), _COMPARE[match["compare"]], _literal(match["value"]))
+        return _filter(JSONPath(match["inner"].strip()), _COMPARE[match["compare"]], _literal(match["value"].strip()))
     if match["index"] == "*" or match["name"] == "*":
         return _all
     if match["index"]:

@@ -8,7 +8,7 @@ from typing import Any
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.rules import Object, Rules, with_status_of
+from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, with_status_of
 from controller_runtime.apiserver.rules.schema_faults import NEW, schema_causes
 from controller_runtime.apiserver.rules.structural import structural_shape
 from controller_runtime.apiserver.rules.validation import invalid
@@ -48,7 +48,7 @@ class CustomRules(Rules):
         if subresource == "status":
             return with_status_of(new, old)
         made = with_status_of(old, new) if kind.has_status else new
-        if _content(made) == _content(self.shown_form(old)):
+        if is_same(_content(made), _content(self.shown_form(old))):
             return made
         metadata = made["metadata"]
         return {**made, "metadata": {**metadata, "generation": metadata.get("generation", 0) + 1}}

@@ -18,7 +18,7 @@ from controller_runtime.apiserver.rules.definition_causes import approval_causes
 from controller_runtime.apiserver.rules.definition_schema import schemas_in
 from controller_runtime.apiserver.rules.formats import is_known
 from controller_runtime.apiserver.rules.patterns import is_sayable
-from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
+from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, part, with_status_of
 from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import Cause
 
@@ -38,10 +38,11 @@ class DefinitionRules(Rules):
             return {**old, "metadata": new["metadata"], "status": part(new, "status")}
         made = with_status_of(old, _with_defaults(new))
         status, metadata = made["status"], made["metadata"]
-        added = [name for name in _storage(made) if name not in status["storedVersions"]]
+        stored = status.get("storedVersions", ())  # which anybody may clear
+        added = [name for name in _storage(made) if name not in stored]
         if added:
-            status = {**status, "storedVersions": [*status["storedVersions"], *added]}
-        if made["spec"] != old["spec"]:
+            status = {**status, "storedVersions": [*stored, *added]}
+        if not is_same(made["spec"], old["spec"]):
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
         return {**made, "metadata": metadata, "status": status}
 
@@ -75,7 +76,7 @@ class DefinitionRules(Rules):
         ]
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        if old is not None and part(obj, "spec") == part(old, "spec"):
+        if old is not None and is_same(part(obj, "spec"), part(old, "spec")):
             return []
         known = () if old is None else _warnings(old)
         return [warning for warning in _warnings(obj) if warning not in known]

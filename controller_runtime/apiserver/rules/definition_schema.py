@@ -44,8 +44,14 @@ _ELSEWHERE = {
 _INT_OR_STRING_TYPES = [{"type": "integer"}, {"type": "string"}]
 
 
+_DEEPEST = 200  # levels of JSON, which all that goes down into a schema can bear
+
+
 def root_causes(schema: Raw, path: str) -> Iterator[Cause]:
     """What is wrong with the schema of whole objects; `path` is where it stands in its definition."""
+    if _is_too_deep(schema):
+        yield forbidden(path, f"must not be nested in more than {_DEEPEST} levels")
+        return
     if schema.get("nullable"):
         yield forbidden(f"{path}.nullable", "nullable cannot be true at the root")
     if schema.get("type", "object") != "object":
@@ -62,6 +68,14 @@ def root_causes(schema: Raw, path: str) -> Iterator[Cause]:
         text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         yield forbidden(f"{path}.properties[metadata]", text)
     yield from _causes(schema, path, "must not be empty at the root")
+
+
+def _is_too_deep(schema: Raw) -> bool:
+    level: list[Any] = [schema]
+    for _ in range(_DEEPEST):
+        inner = (one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else () for one in level)
+        level = [child for children in inner for child in children]
+    return bool(level)
 
 
 def _causes(schema: Raw, path: str, untyped: str) -> Iterator[Cause]:
@@ -153,6 +167,8 @@ def _rule_causes(schema: Raw, path: str) -> Iterator[Cause]:
         except re.error as error:
             text = f"must be a valid regular expression, but isn't: {error}"
             yield invalid(f"{path}.pattern", pattern, text)
+    if schema.get("multipleOf", 1) <= 0:
+        yield invalid(f"{path}.multipleOf", schema["multipleOf"], "must be greater than 0")
     for index, rule in enumerate(schema.get(_RULES, ())):
         if not rule.get("rule", "").strip():
             yield required(f"{path}.{_RULES}[{index}].rule", "rule is not specified")
@@ -181,6 +197,8 @@ def _nested_causes(schema: Raw, path: str, *, skips_types: bool = False) -> Iter
     for name, text in _ELSEWHERE.items():
         if schema.get(name):
             yield forbidden(f"{path}.{name}", text)
+    yield from _unsupported_causes(schema, path)
+    yield from _rule_causes(schema, path)
     for name, child in schema.get("properties", {}).items():
         yield from _nested_causes(child, f"{path}.properties[{name}]")
     if isinstance(schema.get("items"), Mapping):

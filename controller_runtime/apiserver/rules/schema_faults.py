@@ -6,6 +6,7 @@ What an update leaves as it was is not looked at again: a schema may have become
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import msgspec
 from controller_runtime.apiserver.kinds.definition import Raw
 from controller_runtime.apiserver.rules.formats import FORMATS, normalized
 from controller_runtime.apiserver.rules.patterns import matches
+from controller_runtime.apiserver.rules.rules import is_same
 from controller_runtime.apiserver.rules.validation import duplicate, required
 from controller_runtime.apiserver.status import Cause
 
@@ -30,6 +32,7 @@ _TYPES: Mapping[type, str] = {
     dict: "object",
 }
 _INT32 = 1 << 31
+_NEAR = 1e-9
 _NOWHERE = "<nil>"  # how a real server tells the place of what concerns several schemas
 
 
@@ -42,7 +45,7 @@ def schema_causes(schema: Raw, value: Any, old: Any = NEW, path: str = "") -> It
         old: What stood there before, if anything did.
         path: Where it stands, as messages name it.
     """
-    if value == old and type(value) is type(old):
+    if is_same(value, old):
         return
     types, name = _types_of(schema), _TYPES[type(value)]
     if types and name not in types and not _is_also(value, types) and not (value is None and schema.get("nullable")):
@@ -97,12 +100,17 @@ def _enum_causes(schema: Raw, value: Any, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueNotSupported", f"Unsupported value: {_json(value)}: supported values: {words}", path)
 
 
+def _is_multiple(value: float, factor: float) -> bool:
+    """Exactly, unless it is a multiple of a fraction: 0.3 is one of 0.1."""
+    return not value % factor if float(factor).is_integer() else abs(math.remainder(value, factor)) <= factor * _NEAR
+
+
 def _number_causes(schema: Raw, value: float, path: str) -> Iterator[Cause]:
     if schema.get("format") == "int32" and not -_INT32 <= value < _INT32:
         text = f"Checked value must be of type {schema.get('type')} with format int32 in {path}"
         yield Cause("FieldValueInvalid", f'Invalid value: "": {text}', _NOWHERE)
     factor, low, high = (schema.get(name) for name in ("multipleOf", "minimum", "maximum"))
-    if factor is not None and value % factor:
+    if factor is not None and not _is_multiple(value, factor):
         yield _said(path, value, f"should be a multiple of {_number(factor)}")
     if low is not None and (value <= low if schema.get("exclusiveMinimum") else value < low):
         words = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"

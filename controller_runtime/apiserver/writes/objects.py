@@ -17,7 +17,7 @@ from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, Kind
 from controller_runtime.apiserver.options import Query, WriteOptions, version_number
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.rules import Object, is_same
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
 from controller_runtime.apiserver.rules.strategy import as_said, check_name, is_finished, prepare_create, prepare_update
@@ -231,7 +231,7 @@ class Objects:
 
     def _write(self, kind: Kind, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
         """The object's bytes once it is `new`; None if somebody else was faster."""
-        if new == old:
+        if is_same(new, old):
             return current.raw
         draft = Draft.of(new)
         if dry_run:
