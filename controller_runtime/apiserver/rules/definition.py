@@ -17,7 +17,6 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.definition_causes import approval_causes, spec_causes, stored_causes
 from controller_runtime.apiserver.rules.definition_schema import schemas_in
 from controller_runtime.apiserver.rules.formats import is_known
-from controller_runtime.apiserver.rules.patterns import is_sayable
 from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, part, with_status_of
 from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import Cause
@@ -128,8 +127,6 @@ def _warnings(obj: Object) -> list[str]:
             if schema.get("x-kubernetes-validations"):
                 told = f"version {version.get('name')}: x-kubernetes-validations (CEL) are not evaluated by this server"
                 found[told] = None
-            if (pattern := schema.get("pattern")) and not is_sayable(pattern):
-                found[f"the pattern {pattern} is not checked by this server"] = None
             if (format_ := schema.get("format")) and not is_known(schema.get("type", ""), format_):
                 found[f'unrecognized format "{format_}"'] = None
     if part(spec, "conversion").get("strategy") == "Webhook":
