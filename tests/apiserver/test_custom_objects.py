@@ -270,6 +270,37 @@ def test_what_an_update_leaves_as_it_was_is_not_checked_again(ask: Asking) -> No
     assert ask.patch(ONE, {"spec": {"a": 5}})[0] == 200
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [pytest.param("a", id="a text"), pytest.param([1], id="a list"), pytest.param({"finalizers": ["a"]}, id="its own")],
+)
+def test_whatever_a_spec_is_it_does_not_hold_its_object(ask: Asking, spec: Any) -> None:
+    define_spec(ask, {"x-kubernetes-preserve-unknown-fields": True})
+    spec_of(ask, spec)
+
+    ask.ok("DELETE", ONE)
+
+    assert ask("GET", ONE)[0] == 404
+
+
+def test_what_has_another_type_than_its_schema_is_refused_or_replaced_but_never_an_error(ask: Asking) -> None:
+    keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    items = {"type": "object", "required": ["k"], "properties": {"k": TEXT}}
+    anything = {"x-kubernetes-preserve-unknown-fields": True}
+    scale = {"specReplicasPath": ".spec.b.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".spec.b"}
+    define_spec(ask, fields(a={**keyed, "items": items}, b=anything), subresources={"scale": scale})
+    spec_of(ask, {"b": 1})
+
+    wrong = widget(spec={"a": [1]})
+    applied = ask("PATCH", ONE, wrong, headers=APPLY, fieldManager="a", force="true")
+    shown = ask.ok("GET", f"{ONE}/scale")
+    replaced = ask("PATCH", ONE, widget(spec={"b": {"n": 2}}), headers=APPLY, fieldManager="a", force="true")[1]
+
+    assert applied[0] == 422
+    assert "selector" not in shown["status"]
+    assert replaced["spec"]["b"] == {"n": 2}
+
+
 def test_true_is_not_one(ask: Asking) -> None:
     define_spec(ask, fields(known=WHOLE, any={"x-kubernetes-preserve-unknown-fields": True}))
     spec_of(ask, {"known": 1, "any": {"a": 1}})

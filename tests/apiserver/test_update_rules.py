@@ -338,7 +338,11 @@ def test_a_namespace_that_lives_is_active() -> None:
     ],
 )
 def test_when_a_terminating_object_goes(obj: dict[str, Any], finished: bool) -> None:
-    assert is_finished(obj) is finished
+    assert is_finished(NAMESPACE, obj) is finished
+
+
+def test_in_the_spec_of_another_kind_finalizers_are_its_own() -> None:
+    assert is_finished(POD, {"metadata": {"deletionTimestamp": "t"}, "spec": {"finalizers": ["kubernetes"]}})
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
     metadata, paths = obj["metadata"], kind.scale
     shown: dict[str, Any] = {"replicas": _at(obj, paths.present) or 0}
     selector = _at(obj, paths.selector) or {}
-    if text := selector if isinstance(selector, str) else selector_text(selector):
+    if isinstance(selector, str):
+        shown["selector"] = selector
+    elif kind.definition is None and (text := selector_text(selector)):
         shown["selector"] = text
     replicas = _at(obj, paths.wanted) or 0
     return {
@@ -69,4 +71,5 @@ def _at(obj: Object, path: Sequence[str]) -> Any:
 def _with(obj: Object, path: Sequence[str], value: object) -> dict[str, Any]:
     """`obj` with a value at a path."""
     step, *rest = path
-    return {**obj, step: _with(part(obj, step), rest, value) if rest else value}
+    inner = obj.get(step)  # what is no object gives way, and the schema tells what it thinks of that
+    return {**obj, step: _with(inner if isinstance(inner, Mapping) else {}, rest, value) if rest else value}

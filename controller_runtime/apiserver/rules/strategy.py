@@ -14,9 +14,9 @@ from typing import Any
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver import status
-from controller_runtime.apiserver.kinds.registry import POD, Kind
+from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
-from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.validation import metadata_causes
 
@@ -80,9 +80,9 @@ def as_said(kind: Kind, made: Object, sent: Object) -> Object:
     """A new object as its creator owns it: `made` without what the server added to what was `sent`."""
     rules = rules_of(kind)
     said = dict(rules.shown_form(made))
-    for part, name in rules.adds:
-        if part in said and name not in (sent.get(part) or {}):
-            said[part] = {key: value for key, value in said[part].items() if key != name}
+    for section, name in rules.adds:
+        if section in said and name not in (sent.get(section) or {}):
+            said[section] = {key: value for key, value in said[section].items() if key != name}
     return said
 
 
@@ -154,12 +154,13 @@ def _in_order(obj: Object) -> dict[str, Any]:
     return first if len(first) == len(obj) else {**first, **obj}
 
 
-def is_finished(obj: Object) -> bool:
+def is_finished(kind: Kind, obj: Object) -> bool:
     """Whether a terminating object has nothing left to wait for, so that this write removes it."""
     metadata = obj["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds"):
         return False
-    return not metadata.get("finalizers") and not (obj.get("spec") or {}).get("finalizers")
+    # Namespaces wait for more; in the spec of another kind, the same words mean what its makers want.
+    return not metadata.get("finalizers") and not (kind is NAMESPACE and part(obj, "spec").get("finalizers"))
 
 
 def deletion_grace(kind: Kind, obj: Object, asked: int | None) -> int:

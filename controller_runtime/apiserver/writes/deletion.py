@@ -92,14 +92,14 @@ class Deletion:
         marked = mark(kind, old, options, self._clock.now())
         if options.dry_run:
             raw = Draft.of(marked).at(current.version)
-            return Deleted(raw, uid, is_finished(marked))
-        if marked != old and (not is_finished(marked) or kind.deletes_with_object):
+            return Deleted(raw, uid, is_finished(kind, marked))
+        if marked != old and (not is_finished(kind, marked) or kind.deletes_with_object):
             # Watchers are shown why the object goes, where something may wait for it.
             change = self._storage.commit(kind.resource, current.key, current, Draft.of(marked))
             if change is None or change.new is None:
                 return None
             current = change.new
-        if not is_finished(marked):
+        if not is_finished(kind, marked):
             return Deleted(current.raw, uid, gone=False)
         change = self._storage.commit(kind.resource, current.key, current, None)
         return Deleted(current.raw_at(change.version), uid, gone=True) if change else None

@@ -58,7 +58,7 @@ def _parts(schema: Schema | None, value: Any) -> Parts | None:
         if not _has_fields(schema):
             return None
         return [(field_step(name), child_of(schema, name), item) for name, item in value.items()]
-    if type(value) is list and schema.list_type in ("map", "set"):
+    if type(value) is list and _has_elements(schema, value):
         return [(step_to(schema, element), schema.items, element) for element in value]
     return None
 
@@ -68,6 +68,11 @@ def _has_fields(schema: Schema | None) -> bool:
     if schema is None or schema.map_type == "atomic":
         return False
     return bool(schema.properties) or schema.additional is not None
+
+
+def _has_elements(schema: Schema, value: list[Any]) -> bool:
+    """Whether the elements of a list are owned apart: those that have keys, if they are told apart by keys."""
+    return schema.list_type == "set" or (schema.list_type == "map" and all(type(one) is dict for one in value))
 
 
 def step_to(schema: Schema, element: Any) -> str:
@@ -160,7 +165,7 @@ def _compare_fields(
 def merged(schema: Schema | None, live: Any, applied: Any) -> Any:
     """`live` with everything in it that `applied` speaks of; what that leaves alone is shared with `live`."""
     after = _parts(schema, applied)
-    if live is ABSENT or live is None or after is None:
+    if type(live) is not type(applied) or after is None:
         return live if live == applied else applied
     if type(applied) is dict:
         changed = {name: merged(child_of(schema, name), live.get(name, ABSENT), new) for name, new in applied.items()}

@@ -236,7 +236,7 @@ class Objects:
         draft = Draft.of(new)
         if dry_run:
             return draft.at(current.version)
-        if is_finished(new):
+        if is_finished(kind, new):
             gone = self._storage.commit(kind.resource, current.key, current, None)
             return draft.at(current.version) if gone else None
         change = self._storage.commit(kind.resource, current.key, current, draft)
