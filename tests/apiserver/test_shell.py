@@ -16,6 +16,7 @@ from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.core.system import SystemHost
 
 HOST = SystemHost()
+LONG = bytes(range(256)) * 16384 + b"the end"
 
 
 class EndlessWatch:
@@ -53,7 +54,7 @@ class EndlessWatch:
 
 
 class Core:
-    """Remembers what it was asked; refuses long bodies; `/watch` says one line, `/flood` never stops."""
+    """Remembers what it was asked; refuses long bodies; `/watch` says one line, `/flood` never stops, `/long` is it."""
 
     def __init__(self) -> None:
         self.asked: list[HTTPRequest] = []
@@ -68,6 +69,8 @@ class Core:
             case "/flood":
                 self.watches.append(EndlessWatch(b"x" * 1023 + b"\n", None))
                 return self.watches[-1]
+            case "/long":
+                return HTTPResponse(200, {"content-type": "text/plain"}, LONG)
         if len(request.body) > BODY_LIMIT:
             return HTTPResponse(413, {}, b"too large")
         return HTTPResponse(200, {"content-type": "text/plain", "x-core": "yes"}, b"hello")
@@ -134,8 +137,20 @@ def test_the_answer_is_the_cores(server: LoopbackServer) -> None:
     assert body == b"hello"
 
 
-def test_a_head_request_gets_the_head_alone(server: LoopbackServer, core: Core) -> None:
-    answer = exchange(server, b"HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+def test_a_long_answer_comes_whole_with_its_length(server: LoopbackServer) -> None:
+    head, _, body = exchange(server, b"GET /long HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").partition(
+        b"\r\n\r\n"
+    )
+
+    assert f"content-length: {len(LONG)}".encode() in head.lower()
+    assert body == LONG
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(b"/", id="of a short answer"), pytest.param(b"/long", id="of a long one")]
+)
+def test_a_head_request_gets_the_head_alone(server: LoopbackServer, core: Core, path: bytes) -> None:
+    answer = exchange(server, b"HEAD %b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n" % path)
 
     assert core.asked[0].method == "HEAD"
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")

@@ -17,7 +17,7 @@ import msgspec
 from controller_runtime.apiserver.storage.stored import Change, Stored
 
 
-class EventType(enum.Enum):
+class EventType(enum.StrEnum):
     """What a watcher is told of an object."""
 
     ADDED = "ADDED"
@@ -83,9 +83,11 @@ class JSONForm:
             metadata["continue"] = token
         if remaining:
             metadata["remainingItemCount"] = remaining
-        raws = [item.raw for item in items]
-        joined = b",".join(map(self.single, raws) if self._items_named else raws)
-        return b'%b%b,"items":[%b]}' % (self._list, msgspec.json.encode(metadata), joined)
+        raws = [self.single(item.raw) if self._items_named else item.raw for item in items] or [b""]
+        # What stands around the items is put on the outer ones: the rest is copied once.
+        raws[0] = b'%b%b,"items":[%b' % (self._list, msgspec.json.encode(metadata), raws[0])
+        raws[-1] += b"]}"
+        return b",".join(raws)
 
     def event(self, type_: EventType, change: Change) -> bytes:
         """A line built once, however many watchers take it."""

@@ -9,6 +9,7 @@ after the write that caused it was answered. A reader that lags is left behind, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 import threading
 from collections.abc import Callable
@@ -35,6 +36,8 @@ _BUFFERED = 256 * 1024
 # Lines of one take, and takes in one pass of the loop: a watch with much to say leaves time for others.
 _LINES = 64
 _TAKES = 2
+# Bytes of an answer that are handed over at once: each layer below copies what it is given.
+_PART = 256 * 1024
 # Seconds that requests in hand get when the shell stops.
 _GRACE = 0.5
 
@@ -98,8 +101,22 @@ class Shell:
         watcher = _Watcher(self._watches)
         answer = self._handler.handle(asked, watcher.on_ready)
         if isinstance(answer, HTTPResponse):
+            if len(answer.body) > _PART and request.method != "HEAD":  # which has no body, whatever is written
+                return await _in_parts(request, answer)
             return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
         return await watcher.serve(request, answer)
+
+
+async def _in_parts(request: web.BaseRequest, answer: HTTPResponse) -> web.StreamResponse:
+    """Answer as fast as the reader takes it."""
+    response = web.StreamResponse(status=answer.status, headers=answer.headers)
+    response.content_length = len(answer.body)
+    await response.prepare(request)
+    body = memoryview(answer.body)
+    with contextlib.suppress(ConnectionError):  # the reader may go at any time
+        for start in range(0, len(body), _PART):
+            await response.write(body[start : start + _PART])
+    return response
 
 
 class _Watches:
