@@ -83,8 +83,6 @@ class ObjectWatch:
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
         """The next lines, and whether the stream is over after them."""
-        if self._is_over():
-            return [], True
         lines: list[bytes] = []
         if self._phase is _Phase.INITIAL:
             lines += self._take_initial(limit)
@@ -93,7 +91,7 @@ class ObjectWatch:
             self._take_live(lines, limit, now)
             if now >= self._ends_at:
                 self.close()
-        return lines, self._is_over()
+        return lines, self._phase is _Phase.OVER
 
     def next_wake(self) -> float | None:
         """Seconds until a bookmark is due or the time is up."""
@@ -105,9 +103,6 @@ class ObjectWatch:
         """The reader is gone, or the stream has ended. Idempotent."""
         self._phase = _Phase.OVER
         self._cursor.close()
-
-    def _is_over(self) -> bool:
-        return self._phase is _Phase.OVER
 
     def _take_initial(self, limit: int) -> list[bytes]:
         lines = [self._form.initial(item) for item in itertools.islice(self._initial, limit)]

@@ -85,9 +85,10 @@ class Log:
         Raises:
             Compacted: Some of them are forgotten.
         """
-        if start < self._dropped:
+        changes, dropped = self._changes, self._dropped
+        if start < dropped:
             raise Compacted(self._oldest)
-        return [self._changes[position - self._dropped] for position in range(start, min(stop, self.end))]
+        return [changes[index] for index in range(start - dropped, min(stop - dropped, len(changes)))]
 
 
 def rewound(items: Iterable[Stored], changes: Sequence[Change], prefix: str) -> list[Stored]:
