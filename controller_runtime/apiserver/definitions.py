@@ -122,6 +122,8 @@ class Definitions:
             told, kinds = self._made.get(name, ({}, ()))
             says = _of_note(definition)
             made[name] = (told, kinds) if is_same(told, says) else (says, custom_kinds(definition))
+            for kind in made[name][1]:
+                self._storage.begin(kind.resource)
         self._made = made
         custom = in_order(kind for _, kinds in made.values() for kind in kinds)
         if custom != [kind for kind in self.kinds if kind.definition is not None]:

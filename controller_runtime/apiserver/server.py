@@ -29,7 +29,7 @@ from controller_runtime.apiserver.status import (
 )
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.journal import SQLiteJournal
-from controller_runtime.apiserver.storage.storage import Journal, Storage
+from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.writes.protobuf import readable
 from controller_runtime.core.host import Host
@@ -112,6 +112,8 @@ class APIServer:
             return self._answer(request, on_ready)
         except StatusError as error:
             return refusal(error)
+        except Ended:  # with the definition of its kind, after the request was routed
+            return refusal(no_such_resource())
 
     def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         path = request.path.rstrip("/")

@@ -289,6 +289,28 @@ def test_a_definition_waits_for_objects_that_wait(ask: Asking) -> None:
     assert ask("GET", ONE)[0] == 404
 
 
+def test_an_object_made_while_its_definition_goes_does_not_outlive_it(
+    sim: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = sim.host("server")
+    ask = Asking(APIServer(host))
+    define(ask)
+    uid = host.uuid()
+
+    def slow_uuid() -> str:
+        """Drawn after all has been checked, before anything is written."""
+        ask.ok("DELETE", ONE)
+        return uid
+
+    monkeypatch.setattr(host, "uuid", slow_uuid)
+    answered = ask("POST", WIDGETS, widget())
+    monkeypatch.undo()
+    define(ask)
+
+    assert answered[0] == 404
+    assert ask.ok("GET", WIDGETS)["items"] == []
+
+
 def test_a_kind_defined_again_begins_with_nothing_and_no_past(ask: Asking) -> None:
     define(ask)
     made = ask.ok("POST", WIDGETS, widget("a"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller_runtime.apiserver.storage.history import Compacted, History
-from controller_runtime.apiserver.storage.storage import Cursor, Storage
+from controller_runtime.apiserver.storage.storage import Cursor, Ended, Storage
 from controller_runtime.apiserver.storage.stored import Change, Draft, Stored
 from controller_runtime.testing.simulation import Simulation
 
@@ -227,7 +227,7 @@ def test_a_collection_ends_once_it_is_empty_and_its_readers_have_taken_the_rest(
     assert cursor.take(100) is None
 
 
-def test_a_waiting_reader_is_told_of_the_end_and_a_later_one_begins_anew(storage: Storage) -> None:
+def test_a_waiting_reader_is_told_of_the_end(storage: Storage) -> None:
     told: list[str] = []
     last = remove(storage, write(storage, "a").key)
     waiting = storage.follow("things", last.version, lambda: told.append("ready"))
@@ -237,9 +237,6 @@ def test_a_waiting_reader_is_told_of_the_end_and_a_later_one_begins_anew(storage
 
     assert told == ["ready"]
     assert waiting.take(100) is None
-    with pytest.raises(Compacted):
-        storage.follow("things", last.version - 1, lambda: None)
-    assert taken(storage.follow("things", last.version, lambda: None)) == []
 
 
 def test_closing_ends_every_cursor(storage: Storage) -> None:
@@ -276,3 +273,32 @@ def test_concurrent_writers_each_win_one_round(seed: int) -> None:
         final = storage.get("things", "a")
         assert final is not None
         assert final.decode()["spec"]["n"] == 20
+
+
+def test_who_comes_to_a_collection_after_its_end_finds_and_leaves_nothing(storage: Storage) -> None:
+    write(storage, "a")
+    remove(storage, "a")
+
+    assert storage.end("things")
+    late = storage.follow("things", storage.version, lambda: None)
+
+    assert late.take(10) is None
+    with pytest.raises(Ended):
+        storage.commit("things", "b", None, thing("b"))
+    assert storage.read("things").items == []
+
+
+def test_a_collection_begins_anew_without_a_past(storage: Storage) -> None:
+    before = write(storage, "a").version
+    remove(storage, "a")
+    storage.end("things")
+
+    storage.begin("things")
+    begun = storage.version
+    write(storage, "b")
+    storage.begin("things")
+
+    assert [item.key for item in storage.read("things").items] == ["b"]
+    with pytest.raises(Compacted):
+        storage.follow("things", before, lambda: None)
+    assert len(taken(storage.follow("things", begun, lambda: None))) == 1

@@ -48,6 +48,10 @@ class Batch(NamedTuple):
     version: int | None
 
 
+class Ended(Exception):
+    """The collection that was to be written to has ended."""
+
+
 class _Collection:
     """One kind's objects: by key, and in the order of their keys."""
 
@@ -154,10 +158,15 @@ class Storage:
         Returns:
             What was done, kept by the journal; None if the object is no longer `expected`.
             An error of the journal is raised, and nothing has been done.
+
+        Raises:
+            Ended: There is no such collection any more.
         """
         now = self._host.monotonic()
         with self._lock:
             found = self._collection(collection)
+            if found.ended:
+                raise Ended
             if found.objects.get(key) is not expected:
                 return None
             version = self._version + 1
@@ -188,9 +197,9 @@ class Storage:
             return Cursor(self, found, self._next_cursor, found.log.position(after), after, on_ready)
 
     def end(self, collection: str) -> bool:
-        """End every cursor on a collection, once it has taken what is left; False if the collection is not empty.
+        """End a collection, and each cursor on it once it has taken what is left; False if it is not empty.
 
-        The past is forgotten: if there is a collection of this name again, nobody goes on where they were.
+        Whoever comes late finds nothing and writes nothing, until it begins anew.
         """
         with self._lock:
             found = self._collection(collection)
@@ -198,10 +207,18 @@ class Storage:
                 return False
             found.ended = True
             ready = found.everyone_waiting()
-            self._collections[collection] = _Collection(self._history, self._version)
+            # In its place, one without a past, for whoever comes late.
+            late = self._collections[collection] = _Collection(self._history, self._version)
+            late.ended = True
         for cursor in ready:
             cursor.on_ready()
         return True
+
+    def begin(self, collection: str) -> None:
+        """Let a collection that has ended begin anew, without a past: nobody goes on where they were."""
+        with self._lock:
+            if self._collection(collection).ended:
+                self._collections[collection] = _Collection(self._history, self._version)
 
     def close(self) -> None:
         """End every cursor and let go of the journal. Idempotent."""
