@@ -3,7 +3,8 @@
 
 What follows from a definition is done on the thread of whoever wrote it, once that write is
 done and with no lock held: there is no thread to start and nothing to wait for, and a
-definition is established before its creator can ask.
+definition is established before its creator can ask; of two that are written at once, one
+may be established by the writer of the other, a moment after its own has been answered.
 """
 
 from __future__ import annotations
