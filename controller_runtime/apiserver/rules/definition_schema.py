@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Raw
-from controller_runtime.apiserver.rules.patterns import NoPattern, compiled
+from controller_runtime.apiserver.rules.patterns import NoPattern, check
 from controller_runtime.apiserver.rules.schema_faults import schema_causes
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -160,7 +160,7 @@ def _rule_causes(schema: Raw, path: str) -> Iterator[Cause]:
     pattern = schema.get("pattern")
     if pattern:
         try:
-            compiled(pattern)
+            check(pattern)
         except NoPattern as error:
             text = f"must be a valid regular expression, but isn't: {error}"
             yield invalid(f"{path}.pattern", pattern, text)
