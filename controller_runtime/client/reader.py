@@ -81,8 +81,9 @@ class Reader:
     def resource(self, name: str, api_version: str = "") -> Resource[Any]:
         """The resource of any kind that the server has, by discovery; its objects are read as dicts.
 
-        What the server has is asked for once, and again when a name is not found, but not twice
-        in two seconds: a kind that was just defined may need so long to be found. Where several groups or versions have the name, the server's order of preference decides.
+        What the server has is asked for once, and again when a name is not found, though not
+        twice in two seconds: a kind that was just defined may take so long to be found. Where
+        several groups or versions have the name, the server's order of preference decides.
 
         Args:
             name: Its kind, plural, singular or short name, such as `Deployment` or `deploy`;
