@@ -238,7 +238,7 @@ class LeaderElector:
 
     def _lost(self, why: str) -> LeadershipLost:
         if self._term is not None:
-            self._term.end()
+            self._term.end(why)
         return LeadershipLost(f"lease {self.lock} is lost: {why}")
 
     def _resign(self, term: Term, stop: Stop) -> None:

@@ -20,13 +20,17 @@ class Term:
         token: The fencing token.
         until: Monotonic seconds at which it ends unless it is extended before.
 
+    Attributes:
+        why_over: Why it is over; means nothing before.
+
     Threads: any.
     """
 
     def __init__(self, host: Host, token: int, until: float) -> None:
         self._host = host
         self._token = token
-        # Guards the two below; who finds the deadline ahead needs no lock.
+        self.why_over = "its deadline has passed"
+        # Guards the reason and the two below; a reader that finds the deadline ahead needs no lock.
         self._lock = host.lock("term")
         self._until = until
         self._is_over = False
@@ -51,10 +55,11 @@ class Term:
             self._until = max(self._until, until)
             return True
 
-    def end(self) -> None:
-        """It is over now, whatever the deadline says."""
+    def end(self, why: str) -> None:
+        """It is over now, whatever the deadline says. The reason is there before anything is refused for it."""
         with self._lock:
-            self._is_over = True
+            if not self._see():
+                self.why_over, self._is_over = why, True
 
     def _see(self) -> bool:
         self._is_over = self._is_over or self._host.monotonic() >= self._until
@@ -106,5 +111,5 @@ class FencedTransport:
         if term is None:
             return deadline
         if term.is_over():
-            raise LeadershipLost(f"{request.method} {request.path} was not sent: leadership is lost")
+            raise LeadershipLost(f"{request.method} {request.path} was not sent: leadership is lost, {term.why_over}")
         return min(deadline, term.held.until)

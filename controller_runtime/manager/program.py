@@ -101,6 +101,12 @@ class Program:
         if self._elector is None or self._elector.is_leader():
             self._start_controllers(self._host.monotonic() + cache_sync_timeout)
 
+    def fail(self, error: Exception) -> None:
+        """Stop because the thread that starts things failed. An error that is not the first failure is only logged."""
+        self._stopping.fail(error)
+        if self._stopping.failure is not error:
+            log.exception("start failed after another failure")
+
     def finish(self, grace: float) -> list[Thread]:
         """Stop everything, once `stopping` is set; the threads that would not end.
 
@@ -115,6 +121,7 @@ class Program:
         stuck += self._end(self._join_runnables, self._runnables_stop, deadline)
         self._informers_stop.set()
         stuck += self._end(self._informers.join_until, self._informers_stop, deadline)
+        self._pass_on_failure()  # again, for a subscription may have failed after the stop
         return stuck
 
     def _start_runnable(self, runnable: Runnable) -> None:
