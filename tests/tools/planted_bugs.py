@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants known bugs, one at a time, and tells whether the tests find them: `python tests/tools/planted_bugs.py [NAME…]`.
+"""Plants known bugs, one at a time, and tells which the tests find: `python tests/tools/planted_bugs.py [NAME…]`.
 
-The bugs stand in `tests/planted/*.toml`, each with the file, the text to replace, what to put in
-its place, and the smallest test files that must fail. They are planted in a copy of the tree. Without names all are
-tried, which takes minutes. Exit status 1: a bug survived, or the named tests fail without it.
+The bugs stand in `tests/planted/*.toml`, each with its file, the text to replace, what to put in its place, and
+the smallest test files of which one test must fail. They are planted in a copy of the tree. Without names all are
+tried, which takes minutes. Exit status 1: a bug survived, or the tests fail without any.
 """
 
 from __future__ import annotations
@@ -84,29 +84,31 @@ def judge(tree: Path, chosen: list[Bug]) -> Iterator[tuple[Bug, str]]:
         yield bug, {PASSED: "survived", FAILED: "caught"}.get(status, f"not known: pytest ended with {status}")
 
 
+def copy_to(tree: Path) -> None:
+    """Copy what the tests need."""
+    for name in NEEDED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(ROOT / name, tree / name)
+
+
 def main(names: list[str]) -> int:
-    """Try the bugs of these names, or all, and print what became of each."""
+    """Try the bugs of these names, or all, and say what became of each."""
     chosen = [bug for bug in bugs() if not names or bug.name in names]
     if unknown := set(names) - {bug.name for bug in chosen}:
-        print(f"there is no bug named {', '.join(sorted(unknown))}")
-        return 1
+        sys.exit(f"there is no bug named {', '.join(sorted(unknown))}")
+    survivors = 0
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         tree = Path(folder)
-        for name in NEEDED:
-            source, copy = ROOT / name, tree / name
-            if source.is_dir():
-                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy2(source, copy)
+        copy_to(tree)
         if run_tests(tree, sorted({test for bug in chosen for test in bug.tests})) != PASSED:
-            print("the tests fail without any bug")
-            return 1
-        width = max(len(bug.name) for bug in chosen)
-        survivors = 0
+            sys.exit("the tests fail without any bug")
         for bug, fate in judge(tree, chosen):
-            print(f"{bug.name:{width}}  {fate}", flush=True)
+            sys.stdout.write(f"{bug.name:45} {fate}\n")
+            sys.stdout.flush()
             survivors += fate != "caught"
-    print(f"{len(chosen) - survivors} of {len(chosen)} caught")
+    sys.stdout.write(f"{len(chosen) - survivors} of {len(chosen)} caught\n")
     return int(survivors > 0)
 
 
