@@ -33,7 +33,6 @@ CHANCE_AND_TIME = {
     "asyncio", "concurrent.futures", "queue", "sched", "secrets", "threading", "time", "uuid",
 }  # fmt: skip
 MAY_TOUCH_THE_SYSTEM = (
-    "controller_runtime/core/signals.py",
     "controller_runtime/core/system.py",
     "controller_runtime/testing/simulation/*.py",
     "controller_runtime/testing/tcp_proxy.py",

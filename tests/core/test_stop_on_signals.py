@@ -23,7 +23,7 @@ ASKED = signal.SIGUSR2
 # A process that hangs shows where, and ends itself with status 1.
 PREAMBLE = """
 import faulthandler, os, random, signal, sys, threading
-faulthandler.dump_traceback_later(60.0, exit=True)
+faulthandler.dump_traceback_later(30.0, exit=True)
 from controller_runtime.core.signals import stop_on_signals
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
@@ -80,6 +80,27 @@ for number in range(300):
         while not stop.is_set():
             stop.on_set(lambda: None)()
             stop.wait(0.0)
+print("ended")
+"""
+    assert run(program) == (0, "ended\n", "")
+
+
+def test_a_signal_that_another_thread_receives_while_the_main_thread_sleeps_is_heard() -> None:
+    """The main thread runs no handler before it wakes, and nothing but the stop wakes it."""
+    program = """
+def send():
+    main = threading.main_thread().ident
+    for looks in range(3):
+        while sys._current_frames()[main].f_code.co_name != "wait":
+            pass
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+for number in range(20):
+    stop = Stop(host)
+    with stop_on_signals(host, stop):
+        sender = host.spawn("sender", send)
+        stop.wait_until(None)
+        sender.join_until(None)
 print("ended")
 """
     assert run(program) == (0, "ended\n", "")
@@ -167,6 +188,60 @@ def test_of_two_blocks_the_inner_one_gets_the_signal_and_then_the_outer_one() ->
         signal.raise_signal(ASKED)
 
         assert outer.wait_until(None)
+
+
+def test_of_two_blocks_for_different_signals_each_gets_its_own_once() -> None:
+    program = """
+outer, inner = Stop(host), Stop(host)
+with stop_on_signals(host, outer):
+    with stop_on_signals(host, inner, [signal.SIGUSR2]):
+        signal.raise_signal(signal.SIGTERM)
+        outer.wait_until(None)
+        print(inner.is_set())
+        signal.raise_signal(signal.SIGUSR2)
+        inner.wait_until(None)
+print("ended")
+"""
+    assert run(program) == (0, "False\nended\n", "")
+
+
+def test_a_forked_child_may_leave_the_block_and_its_parent_hears_on() -> None:
+    program = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+stop = Stop(host)
+with stop_on_signals(host, stop):
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        signal.raise_signal(signal.SIGTERM)
+        stop.wait_until(None)
+print("parent" if child else "child", stop.is_set(), flush=True)
+os._exit(0)  # a child's own end would wait for the watchdog above, which was not forked with it
+"""
+    assert run(program) == (0, "child False\nparent True\n", "")
+
+
+def test_an_event_loop_around_the_block_keeps_its_own_signals() -> None:
+    host = SystemHost("here")
+
+    async def ask_both() -> bool:
+        told, stop = asyncio.Event(), Stop(host)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGUSR1, told.set)
+        try:
+            with stop_on_signals(host, stop, [ASKED]):
+                signal.raise_signal(signal.SIGUSR1)
+                signal.raise_signal(ASKED)
+                await told.wait()
+                stop.wait_until(None)
+            told.clear()
+            signal.raise_signal(signal.SIGUSR1)
+            return await told.wait()
+        finally:
+            loop.remove_signal_handler(signal.SIGUSR1)
+
+    assert asyncio.run(ask_both())
 
 
 def test_an_event_loop_inside_keeps_its_own_signals_and_leaves_ours() -> None:
