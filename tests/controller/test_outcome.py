@@ -8,10 +8,10 @@ import random
 
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.outcome import outcome_of, retry_after, settle
-from controller_runtime.controller.reconciler import Result
+from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.core.errors import (
     APIError,
     Cancelled,
@@ -25,7 +25,7 @@ from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import Simulation
 
-NODE = Request("node-1")
+NODE = ObjectKey("node-1")
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import NoReturn
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
