@@ -6,7 +6,7 @@ The fields are those of `audit.k8s.io/v1` at the level `Metadata`, as far as the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from controller_runtime.api.objects import microtime
-from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Screen, Watch
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Clock
 from controller_runtime.core.log import get_logger
@@ -56,6 +56,14 @@ class AuditedHandler:
         answer = self._inner.handle(request, on_ready)
         self._note(request, answer, received)
         return answer
+
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """See `wire.Screen.knows`."""
+        return not isinstance(self._inner, Screen) or self._inner.knows(headers)
+
+    def is_heavy(self, request: HTTPRequest) -> bool:
+        """See `wire.Screen.is_heavy`."""
+        return isinstance(self._inner, Screen) and self._inner.is_heavy(request)
 
     def close(self) -> None:
         """Write no more."""

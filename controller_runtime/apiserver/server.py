@@ -8,7 +8,7 @@ in-process transport, a simulation) brings the thread.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
@@ -31,6 +31,7 @@ from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
+from controller_runtime.apiserver.weight import is_heavy
 from controller_runtime.apiserver.writes.protobuf import readable
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -43,7 +44,7 @@ _OPEN = (*_HEALTH, "/version")
 
 
 class APIServer:
-    """A Kubernetes API server in one object; an `api.wire.Handler`.
+    """A Kubernetes API server in one object; an `api.wire.Handler`, and a `Screen`.
 
     Args:
         host: Its clock, chance and locks.
@@ -103,6 +104,14 @@ class APIServer:
             log.exception("request failed", method=request.method, path=request.path)
             return refusal(internal(f"{type(error).__name__}: {error}"))
 
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """Whether these headers have the token, or there is none to have."""
+        return self._credentials is None or self._has_token(headers.get("authorization", ""))
+
+    def is_heavy(self, request: HTTPRequest) -> bool:
+        """Whether `handle` may take more than a few milliseconds."""
+        return is_heavy(self._definitions.kinds, self.storage, request)
+
     def close(self) -> None:
         """End all watches and let go of the data directory. Idempotent."""
         self.storage.close()
@@ -139,5 +148,9 @@ class APIServer:
         if given is None:
             if path not in _OPEN:
                 raise unauthorized()
-        elif not hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials):
+        elif not self._has_token(given):
             raise unauthorized()
+
+    def _has_token(self, given: str) -> bool:
+        assert self._credentials is not None, "there is a token"
+        return hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials)

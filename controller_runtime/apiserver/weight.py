@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tell requests that are answered in a few milliseconds from those that may take long, before they are answered.
+
+What a request costs follows from the bytes that are decoded, compared and encoded for it: its
+body, the object that it names, or the objects that it lists. Three kinds of requests have costs
+of their own: JSON patches multiply both sizes, definitions decide what is served, and custom
+objects are as expensive as their schema.
+"""
+
+from __future__ import annotations
+
+from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.apiserver.kinds.kind import Kinds
+from controller_runtime.apiserver.kinds.registry import DEFINITION
+from controller_runtime.apiserver.options import is_watch, query_of
+from controller_runtime.apiserver.routes import Route, find_route
+from controller_runtime.apiserver.storage.storage import Storage
+
+LIGHT = 64 * 1024
+"""Bytes of a body, of an object or of a list that are worked on in a few milliseconds."""
+
+# Objects of a list that are counted at all: more are heavy, whatever their size.
+_COUNTED = 256
+# Bytes of a custom object times those of its definition: each value may be compared with each word of the schema.
+_LIGHT_PRODUCT = 64 * 1024 * 1024
+# The patches whose result is no larger than the object and the patch, in time that grows with both.
+_LIGHT_PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+json")
+_READS = ("GET", "HEAD")
+
+
+def is_heavy(kinds: Kinds, storage: Storage, request: HTTPRequest) -> bool:
+    """Whether answering `request` may take more than a few milliseconds."""
+    if len(request.body) > LIGHT:
+        return True
+    path = request.path.rstrip("/")
+    route = find_route(kinds, path)
+    if route is None:
+        return path.startswith("/openapi")  # built from all schemas whenever the kinds have changed
+    method = request.method
+    if not route.name and method != "POST":
+        return not is_watch(query_of(request.query)) and _is_large(storage, route)
+    if route.name and (found := storage.get(route.kind.resource, route.key)) is not None and len(found.raw) > LIGHT:
+        return True
+    return method not in _READS and _is_laborious(storage, route, request)
+
+
+def _is_large(storage: Storage, route: Route) -> bool:
+    """Whether a list, or the deletion of a collection, goes over much."""
+    collection = route.kind.resource
+    if storage.count(collection) > _COUNTED:
+        return True
+    prefix = f"{route.namespace}/" if route.namespace else ""
+    return sum(len(item.raw) for item in storage.read(collection, prefix).items) > LIGHT
+
+
+def _is_laborious(storage: Storage, route: Route, request: HTTPRequest) -> bool:
+    """Whether the cost of a write does not follow from the sizes of its body and its object."""
+    kind = route.kind
+    if kind.resource == DEFINITION.resource:
+        return True
+    if request.method == "PATCH":
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type not in _LIGHT_PATCHES:
+            return True
+    if kind.definition is None:
+        return False
+    definition = storage.get(DEFINITION.resource, kind.resource)
+    return definition is not None and len(definition.raw) * len(request.body) > _LIGHT_PRODUCT
