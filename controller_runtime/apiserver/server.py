@@ -18,7 +18,7 @@ from controller_runtime.apiserver.discovery.description import self_description
 from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
-from controller_runtime.apiserver.routes import find_route
+from controller_runtime.apiserver.routes import Route, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
     bad_request,
@@ -77,6 +77,8 @@ class APIServer:
         self.storage = Storage(host, history, SQLiteJournal(data_dir) if data_dir else journal)
         self._verbs = Verbs(host, self.storage)
         self._definitions = Definitions(host, self.storage)
+        # Replaced whole, so that any thread may.
+        self._last_route: tuple[Kinds, str, Route | None] = self._definitions.kinds, "", None
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
@@ -110,7 +112,7 @@ class APIServer:
 
     def is_heavy(self, request: HTTPRequest) -> bool:
         """Whether `handle` may take more than a few milliseconds."""
-        return is_heavy(self._definitions.kinds, self.storage, request)
+        return is_heavy(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
 
     def close(self) -> None:
         """End all watches and let go of the data directory. Idempotent."""
@@ -130,7 +132,7 @@ class APIServer:
         if len(request.body) > BODY_LIMIT:
             raise too_large(f"limit is {BODY_LIMIT}")
         kinds = self._definitions.kinds
-        if (found := find_route(kinds, path)) is not None:
+        if (found := self._route(kinds, path)) is not None:
             return self._verbs.answer(found, readable(request), on_ready)
         if request.method == "GET":
             if path in _HEALTH:
@@ -140,6 +142,14 @@ class APIServer:
         if is_served(kinds, path):
             raise no_such_resource()
         return text(404, "404 page not found\n")
+
+    def _route(self, kinds: Kinds, path: str) -> Route | None:
+        """See `find_route`; what a path names is asked twice in a row, by `is_heavy` and by `handle`."""
+        kinds_then, path_then, found = self._last_route
+        if kinds_then is not kinds or path_then != path:
+            found = find_route(kinds, path)
+            self._last_route = kinds, path, found
+        return found
 
     def _authenticate(self, given: str | None, path: str) -> None:
         """Refuse wrong credentials anywhere, and none where they are needed."""

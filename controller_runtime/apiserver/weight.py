@@ -10,10 +10,9 @@ objects are as expensive as their schema.
 from __future__ import annotations
 
 from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import DEFINITION
 from controller_runtime.apiserver.options import is_watch, query_of
-from controller_runtime.apiserver.routes import Route, find_route
+from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.storage.storage import Storage
 
 LIGHT = 64 * 1024
@@ -28,20 +27,18 @@ _LIGHT_PATCHES = ("application/merge-patch+json", "application/strategic-merge-p
 _READS = ("GET", "HEAD")
 
 
-def is_heavy(kinds: Kinds, storage: Storage, request: HTTPRequest) -> bool:
-    """Whether answering `request` may take more than a few milliseconds."""
+def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> bool:
+    """Whether answering `request`, whose path names `route`, may take more than a few milliseconds."""
     if len(request.body) > LIGHT:
         return True
-    path = request.path.rstrip("/")
-    route = find_route(kinds, path)
     if route is None:
-        return path.startswith("/openapi")  # built from all schemas whenever the kinds have changed
+        return request.path.startswith("/openapi")  # built from all schemas whenever the kinds have changed
     method = request.method
     if not route.name and method != "POST":
         return not is_watch(query_of(request.query)) and _is_large(storage, route)
-    if route.name and (found := storage.get(route.kind.resource, route.key)) is not None and len(found.raw) > LIGHT:
-        return True
-    return method not in _READS and _is_laborious(storage, route, request)
+    found = storage.get(route.kind.resource, route.key) if route.name else None
+    size = 0 if found is None else len(found.raw)
+    return size > LIGHT or (method not in _READS and _is_laborious(storage, route, request, size))
 
 
 def _is_large(storage: Storage, route: Route) -> bool:
@@ -53,8 +50,8 @@ def _is_large(storage: Storage, route: Route) -> bool:
     return sum(len(item.raw) for item in storage.read(collection, prefix).items) > LIGHT
 
 
-def _is_laborious(storage: Storage, route: Route, request: HTTPRequest) -> bool:
-    """Whether the cost of a write does not follow from the sizes of its body and its object."""
+def _is_laborious(storage: Storage, route: Route, request: HTTPRequest, size: int) -> bool:
+    """Whether the cost of a write does not follow from the sizes of its body and of its object, `size`."""
     kind = route.kind
     if kind.resource == DEFINITION.resource:
         return True
@@ -65,4 +62,4 @@ def _is_laborious(storage: Storage, route: Route, request: HTTPRequest) -> bool:
     if kind.definition is None:
         return False
     definition = storage.get(DEFINITION.resource, kind.resource)
-    return definition is not None and len(definition.raw) * len(request.body) > _LIGHT_PRODUCT
+    return definition is not None and len(definition.raw) * (len(request.body) + size) > _LIGHT_PRODUCT

@@ -17,9 +17,26 @@ BODIES_LIMIT = 64 * 1024 * 1024
 _PATIENCE = 30.0
 
 
-def head_of(request: web.BaseRequest) -> HTTPRequest:
-    """The request without its body."""
-    return HTTPRequest(request.method, *_target(request), _headers(request))
+def request_of(request: web.BaseRequest, headers: dict[str, str], body: bytes = b"") -> HTTPRequest:
+    """The request, with what was read of it."""
+    return HTTPRequest(request.method, *_target(request), headers, body)
+
+
+def headers_of(request: web.BaseRequest) -> dict[str, str]:
+    """The headers by their names in lower case; repeated ones joined."""
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        key = name.lower()
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+    return headers
+
+
+def body_at_hand(request: web.BaseRequest) -> bytes | None:
+    """The body if there is none or it came with the head, as most do; None if it is on its way."""
+    content = request.content
+    if content.at_eof():
+        return b""
+    return content.read_nowait() if content.is_eof() and "Expect" not in request.headers else None
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
@@ -30,8 +47,6 @@ async def read_body(request: web.BaseRequest) -> bytes:
     """
     if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    if request.content.is_eof():  # as a rule: it came with the head
-        return await request.content.read(BODY_LIMIT + 1)
     parts: list[bytes] = []
     size = 0
     async with asyncio.timeout(_PATIENCE):
@@ -48,12 +63,7 @@ class Bodies:
         self._held = 0
 
     def reserve(self, request: web.BaseRequest) -> int | None:
-        """Bytes that are now held for the body of `request` until their `release`; None if there is no room for it.
-
-        A body that came with its head is small, and there already.
-        """
-        if request.content.is_eof():
-            return 0
+        """Bytes that are now held for the body of `request` until their `release`; None if there is no room for it."""
         declared = request.content_length
         size = BODY_LIMIT + 1 if declared is None else min(declared, BODY_LIMIT + 1)
         if self._held + size > BODIES_LIMIT:
@@ -74,11 +84,3 @@ def _target(request: web.BaseRequest) -> tuple[str, tuple[tuple[str, str], ...]]
         target = f"{parts.path or '/'}?{parts.query}"
     path, _, query = target.partition("?")
     return unquote(path), tuple(parse_qsl(query, keep_blank_values=True)) if query else ()
-
-
-def _headers(request: web.BaseRequest) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    for name, value in request.headers.items():
-        key = name.lower()
-        headers[key] = f"{headers[key]}, {value}" if key in headers else value
-    return headers

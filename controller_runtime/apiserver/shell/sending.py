@@ -41,6 +41,21 @@ def give_up(request: web.BaseRequest, connection: _Abortable) -> None:
     connection.abort()
 
 
+def short_response(request: web.BaseRequest, answer: HTTPResponse, *, last: bool) -> web.StreamResponse | None:
+    """The response if it fits into what may wait for the reader, so that aiohttp can send it at once; else None."""
+    transport = request.transport
+    if transport is None or len(answer.body) > _SHORT or transport.get_write_buffer_size():
+        return None
+    return _whole(answer, last)
+
+
+def _whole(answer: HTTPResponse, last: bool) -> web.Response:
+    response = web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+    if last:
+        response.force_close()
+    return response
+
+
 class Sender:
     """Sends whole answers.
 
@@ -55,15 +70,12 @@ class Sender:
 
     async def send(self, request: web.BaseRequest, answer: HTTPResponse, *, last: bool = False) -> web.StreamResponse:
         """Answer as fast as the reader takes it; `last` closes the connection afterwards."""
-        body = answer.body if request.method != "HEAD" else b""  # which has none, whatever is written
-        if len(body) > PART:
+        if len(answer.body) > PART and request.method != "HEAD":  # which has no body, whatever is written
             return await self._send_parts(request, answer, last)
-        response = web.Response(status=answer.status, headers=answer.headers, body=answer.body)
-        if last:
-            response.force_close()
+        response = _whole(answer, last)
         transport = request.transport
-        if transport is None or (len(body) <= _SHORT and not transport.get_write_buffer_size()):
-            return response  # aiohttp sends it, and has nothing to wait for
+        if transport is None:  # the reader has gone
+            return response
         with contextlib.suppress(ConnectionError):  # the reader may go at any time
             try:
                 async with progress():

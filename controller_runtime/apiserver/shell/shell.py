@@ -18,8 +18,8 @@ from aiohttp import web
 from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Screen, Watch
 from controller_runtime.apiserver.shell.listener import Connections, Listener, connection_limit
 from controller_runtime.apiserver.shell.log import ServerLog
-from controller_runtime.apiserver.shell.request import Bodies, head_of, read_body
-from controller_runtime.apiserver.shell.sending import PENDING_LIMIT, Sender
+from controller_runtime.apiserver.shell.request import Bodies, body_at_hand, headers_of, read_body, request_of
+from controller_runtime.apiserver.shell.sending import PENDING_LIMIT, Sender, short_response
 from controller_runtime.apiserver.shell.watching import Watcher, Watches
 from controller_runtime.apiserver.shell.workers import Busy, Workers
 from controller_runtime.core.host import Host
@@ -95,44 +95,48 @@ class Shell:
             workers.join(_FAREWELL)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        head = head_of(request)
-        known = self._screen is None or self._screen.knows(head.headers)
-        self._connections.begin(request.protocol, known=known)
+        headers = headers_of(request)
+        known = self._screen is None or self._screen.knows(headers)
+        connections, watcher, last = self._connections, Watcher(self._watches), False
+        connections.begin(request.protocol, known=known)
         try:
-            return await self._exchange(request, head, known)
+            if not known:  # whatever a body says, the answer is the same; it is not read, and the connection ends
+                last = request.can_read_body
+                answer = self._handler.handle(request_of(request, headers), watcher.on_ready)
+            elif (body := body_at_hand(request)) is None:
+                answer, last = await self._answer_late_body(request, headers, watcher)
+            elif self._is_heavy(asked := request_of(request, headers, body)):
+                answer = await self._work_on(asked, watcher)
+            else:
+                answer = self._handler.handle(asked, watcher.on_ready)
+            if not isinstance(answer, HTTPResponse):
+                return await watcher.serve(request, answer)
+            return short_response(request, answer, last=last) or await self._sender.send(request, answer, last=last)
         finally:
-            self._connections.end(request.protocol)
+            connections.end(request.protocol)
 
-    async def _exchange(self, request: web.BaseRequest, head: HTTPRequest, known: bool) -> web.StreamResponse:
-        watcher, last = Watcher(self._watches), False
-        if not known:  # whatever a body says, the answer is the same; the connection ends where one is left unread
-            answer, last = self._handler.handle(head, watcher.on_ready), request.can_read_body
-        elif request.can_read_body:
-            answer, last = await self._answer_to_body(request, head, watcher)
-        else:
-            answer = await self._answer(head, watcher)
-        if isinstance(answer, HTTPResponse):
-            return await self._sender.send(request, answer, last=last)
-        return await watcher.serve(request, answer)
-
-    async def _answer_to_body(
-        self, request: web.BaseRequest, head: HTTPRequest, watcher: Watcher
+    async def _answer_late_body(
+        self, request: web.BaseRequest, headers: dict[str, str], watcher: Watcher
     ) -> tuple[HTTPResponse | Watch, bool]:
-        """The answer, and whether the connection ends with it because not all of the body was read."""
+        """The answer to a request whose body is on its way, and whether the connection ends because it was not read."""
         reserved = self._bodies.reserve(request)
         if reserved is None:
             return _BUSY, True
         try:
-            body = await read_body(request)
-            return await self._answer(head._replace(body=body), watcher), False
+            asked = request_of(request, headers, await read_body(request))
+            if self._is_heavy(asked):
+                return await self._work_on(asked, watcher), False
+            return self._handler.handle(asked, watcher.on_ready), False
         except TimeoutError:
             return _LATE, True
         finally:
             self._bodies.release(reserved)
 
-    async def _answer(self, asked: HTTPRequest, watcher: Watcher) -> HTTPResponse | Watch:
-        if self._screen is None or not self._screen.is_heavy(asked):
-            return self._handler.handle(asked, watcher.on_ready)
+    def _is_heavy(self, asked: HTTPRequest) -> bool:
+        return self._screen is not None and self._screen.is_heavy(asked)
+
+    async def _work_on(self, asked: HTTPRequest, watcher: Watcher) -> HTTPResponse | Watch:
+        """The answer of another thread."""
         is_read = asked.method in ("GET", "HEAD")
         if is_read and self._sender.pending > PENDING_LIMIT:
             return _BUSY

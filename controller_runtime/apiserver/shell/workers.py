@@ -89,7 +89,7 @@ class Workers(Generic[T]):
         self._spawned: list[Thread] = []
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`. Once cancelled, work that waits is not begun; the result of other work is dropped.
+        """Return the result of `work`. If cancelled, work that waits is not begun; the result of other work is dropped.
 
         Raises:
             Busy: Too many wait, or the workers have stopped.
