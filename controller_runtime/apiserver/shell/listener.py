@@ -140,9 +140,9 @@ class Connections:
                 self.lost(protocol)
 
     def _abort(self, protocol: web.RequestHandler) -> None:
+        self._places.leave(protocol)  # now: it ends only in a later pass of the loop, and is not to be chosen again
         if (sock := self._sockets.pop(protocol, None)) is not None:
             sock.close()
-            self.lost(protocol)
         elif (transport := self._transports.get(protocol)) is not None:
             transport.abort()
         elif (handshake := self._handshakes.get(protocol)) is not None:
