@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import os
 import signal
 import sys
@@ -75,6 +76,9 @@ def run(
     # A small request gives up the interpreter about ten times (for each call into the system and into OpenSSL), and
     # waits this long for it each time while a heavy one computes.
     sys.setswitchinterval(_SWITCH_INTERVAL)
+    # A full collection holds up all threads, for as long as it takes to look at each object; those that are there
+    # now, modules and schemas, stay anyway.
+    gc.freeze()
     raise_descriptor_limit()
     with _kubeconfig_path(options.kubeconfig_out) as path:
         asyncio.run(_serve(host, handler, identity, options, path, announce, lease))

@@ -138,13 +138,15 @@ class Shell:
     async def _work_on(self, asked: HTTPRequest, watcher: Watcher) -> HTTPResponse | Watch:
         """The answer of another thread."""
         is_read = asked.method in ("GET", "HEAD")
-        if is_read and self._sender.pending > PENDING_LIMIT:
-            return _BUSY
-        workers = self._readers if is_read else self._writers
+        workers, work = (self._readers, self._read) if is_read else (self._writers, self._handler.handle)
         try:
-            return await workers.do(partial(self._handler.handle, asked, watcher.on_ready))
+            return await workers.do(partial(work, asked, watcher.on_ready))
         except Busy:
             return _BUSY
+
+    def _read(self, asked: HTTPRequest, on_ready: Callable[[], None]) -> HTTPResponse | Watch:
+        """The answer to a heavy read, unless too much waits for readers when its turn has come. Threads: any."""
+        return _BUSY if self._sender.pending > PENDING_LIMIT else self._handler.handle(asked, on_ready)
 
 
 class _Server(web.Server):

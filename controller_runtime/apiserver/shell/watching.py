@@ -2,7 +2,8 @@
 """Watches on their way to their readers.
 
 A watch costs one suspended task and no switch to it: its lines go from the core
-straight to the connection, all watches that an event concerns in one pass of the loop.
+straight to the connection, all watches that an event concerns in one pass of the loop
+unless it is large.
 A reader that lags is left behind, not buffered for.
 """
 
@@ -20,9 +21,13 @@ from controller_runtime.api.wire import Watch
 from controller_runtime.apiserver.shell.sending import PART, give_up, progress
 from controller_runtime.core.host import Host
 
-# Lines of one take, and takes in one pass of the loop: a watch with much to say leaves time for others.
+# Lines of the first take and of any, and takes in one pass of the loop: a watch with much to say leaves time for
+# others. Takes become longer as long as their lines are short.
+_FIRST_LINES = 4
 _LINES = 64
 _TAKES = 2
+# Bytes that all watches together write in one pass.
+_PASS = 4 * 1024 * 1024
 
 
 class Watches:
@@ -86,9 +91,19 @@ class Watches:
             self.mark_due(watcher)
 
     def _pump(self) -> None:
-        due, self._due = self._due, {}
-        for watcher in due:
-            watcher.pump()
+        due, self._due = list(self._due), {}
+        written = 0
+        for place, watcher in enumerate(due, 1):
+            written += watcher.pump()
+            if written > _PASS and place < len(due):
+                self._postpone(due[place:])
+                return
+
+    def _postpone(self, due: list[Watcher]) -> None:
+        """Let these go on first in the next pass."""
+        if not self._due:
+            self.loop.call_soon(self._pump)
+        self._due = dict.fromkeys(due) | self._due
 
 
 def _chunk(data: bytes) -> bytes:
@@ -115,6 +130,7 @@ class Watcher:
         self._watch: Watch | None = None  # until there is one, and once it is over, there is nothing to pump
         self._connection: _Connection | None = None
         self._chunked = True
+        self._limit = _FIRST_LINES
         self._timer: asyncio.TimerHandle | None = None
         # Resolved to True at the end of the watch, to False when the reader lags; the task waits for it.
         self._turn: asyncio.Future[bool]
@@ -161,28 +177,34 @@ class Watcher:
         """End it as if its time were up."""
         self._end_turn(True)
 
-    def pump(self) -> None:
-        """Hand over what the core has, as far as the reader takes it."""
+    def pump(self) -> int:
+        """Hand over what the core has, as far as the reader takes it; the bytes."""
+        written = 0
         if self._watch is None or self._connection is None or self._turn.done():
-            return
+            return written
         for _ in range(_TAKES):
             if self._connection.is_closing():  # the reader is gone, and what is written to it too
                 self._end_turn(True)
-                return
+                return written
             if self._connection.get_write_buffer_size() > PART:
                 self._end_turn(False)
-                return
-            lines, over = self._watch.take(_LINES)
+                return written
+            limit = self._limit
+            lines, over = self._watch.take(limit)
             if lines:
-                self._connection.write(self._watches.chunk(lines) if self._chunked else b"".join(lines))
+                chunk = self._watches.chunk(lines) if self._chunked else b"".join(lines)
+                self._connection.write(chunk)
+                written += len(chunk)
             if over:
                 self._end_turn(True)
-                return
-            if len(lines) < _LINES:
+                return written
+            if len(lines) < limit:
                 if self._timer is None:  # one that fires early finds nothing and sets the next: cheaper than moving it
                     self._set_timer(self._watch.next_wake())
-                return
+                return written
+            self._limit = max(1, limit // 2) if len(chunk) > PART else min(_LINES, limit * 2)
         self._watches.mark_due(self)
+        return written
 
     def _end_turn(self, over: bool) -> None:
         if not self._turn.done():
