@@ -201,6 +201,7 @@ def test_silent_connections_of_strangers_keep_nobody_out(
     encrypted: bool, core: Core, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "STRANGERS", 8)
+    monkeypatch.setattr(places, "STRANGER_GRACE", 0.0)
     context = ssl.create_default_context(cadata=certificates.authority.decode())
 
     with LoopbackServer(HOST, core, certificates=certificates if encrypted else None) as server:

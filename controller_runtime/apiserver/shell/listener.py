@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import math
 import resource
 import socket
 import ssl
@@ -36,7 +37,7 @@ _LEAST = 16
 # Seconds between two looks at connections whose time may be up, and without accepting once descriptors have run out.
 _SWEEP = 1.0
 _PAUSE = 0.1
-# Seconds between two lines that tell of refused connections.
+# Seconds between two lines that tell of many connections.
 _SILENCE = 60.0
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -71,25 +72,25 @@ class Connections:
         self._sockets: dict[web.RequestHandler, socket.socket] = {}
         self._transports: dict[web.RequestHandler, asyncio.Transport] = {}
         self._sweeper = loop.call_later(_SWEEP, self._sweep)
-        self._refused = 0
-        self._told_at = -_SILENCE
+        self._told_at = -math.inf
 
     def take(self, sock: socket.socket, protocol: web.RequestHandler, context: ssl.SSLContext | None) -> None:
-        """Connect an accepted socket, or close it if there is no place."""
-        leaving = self._places.enter(protocol, self._loop.time())
+        """Connect an accepted socket."""
+        self._places.enter(protocol, self._loop.time())
         self._sockets[protocol] = sock
-        if leaving is not None:
-            self._tell(leaving)
-            self._abort(leaving)
-        if leaving is not protocol:
-            self._handshakes[protocol] = self._loop.create_task(self._connect(protocol, context))
+        self._handshakes[protocol] = self._loop.create_task(self._connect(protocol, context))
 
-    def spare_one(self) -> None:
-        """Close the connection that is missed least."""
-        leaving = self._places.spare()
+    def is_full(self) -> bool:
+        """Whether another connection may come only in the place of one."""
+        return self._places.is_full()
+
+    def make_room(self, *, urgent: bool = False) -> bool:
+        """Close the connection that is missed least; False if all are needed, or too young unless it is `urgent`."""
+        leaving = self._places.spare(self._loop.time(), urgent=urgent)
+        self._tell()
         if leaving is not None:
-            self._tell(leaving)
             self._abort(leaving)
+        return leaving is not None
 
     def made(self, protocol: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Note that a handshake is done."""
@@ -153,12 +154,11 @@ class Connections:
             self._abort(protocol)
         self._sweeper = self._loop.call_later(_SWEEP, self._sweep)
 
-    def _tell(self, protocol: web.RequestHandler) -> None:
-        self._refused += 1
+    def _tell(self) -> None:
         now = self._loop.time()
         if now >= self._told_at + _SILENCE:
-            limit, refused, self._refused, self._told_at = self._places.limit, self._refused, 0, now
-            log.warning("too many connections, idle ones or new ones are closed", closed=refused, limit=limit)
+            self._told_at = now
+            log.warning("many connections, idle ones are closed and new ones wait", connections=len(self._places))
 
 
 class Listener:
@@ -175,6 +175,7 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._resuming: asyncio.TimerHandle | None = None
         self._take: Callable[[socket.socket], None]
+        self._connections: Connections
 
     @classmethod
     def on_loopback(cls, port: int) -> Listener:
@@ -197,7 +198,7 @@ class Listener:
         """
         self._socket.setblocking(False)
         self._take = lambda sock: connections.take(sock, factory(), context)
-        self._spare = connections.spare_one
+        self._connections = connections
         self._resume()
         port: int = self._socket.getsockname()[1]
         return port
@@ -214,14 +215,24 @@ class Listener:
         self._loop.add_reader(self._socket, self._accept)
 
     def _accept(self) -> None:
-        for _ in range(_ACCEPTED):
+        for count in range(_ACCEPTED):
+            if self._connections.is_full():
+                if count:
+                    return  # it is not sure that another one waits
+                if not self._connections.make_room():
+                    self._rest()
+                    return
             try:
                 sock, _address = self._socket.accept()
-            except OSError as error:  # nobody waits any more, or the one that waited has gone
+            except OSError as error:  # none waits any more, or the one that waited has gone
                 if error.errno in _EXHAUSTED:
-                    self._spare()
-                    self._loop.remove_reader(self._socket)
-                    self._resuming = self._loop.call_later(_PAUSE, self._resume)
+                    self._connections.make_room(urgent=True)
+                    self._rest()
                 return
             sock.setblocking(False)
             self._take(sock)
+
+    def _rest(self) -> None:
+        """Accept none for a moment; the system keeps those that come meanwhile."""
+        self._loop.remove_reader(self._socket)
+        self._resuming = self._loop.call_later(_PAUSE, self._resume)

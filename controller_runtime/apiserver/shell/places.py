@@ -3,8 +3,8 @@
 
 A connection is a stranger until a request on it had the token. Strangers have few places and
 little time, and the one that has said nothing for longest makes room for the next: other users
-of the machine can neither keep a client out nor hold memory. Known connections
-that wait for their next request are the next to go; one that is being answered stays.
+of the machine can neither keep a client out nor hold memory. Known connections that wait for
+their next request are the next to go; one that is being answered stays.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ STRANGER_TIME = 30.0
 """Seconds in which a connection without a known request has to send a whole head."""
 IDLE_TIME = 90.0
 """Seconds that a known connection may wait for its next head; a real server's."""
-STRANGERS = 256
-"""Connections without a known request."""
+STRANGER_GRACE = 5.0
+"""Seconds that are left to it even if others wait for its place: a restarted server meets all its clients at once."""
+STRANGERS = 2048
+"""Connections without a known request. One in TLS takes less than 0.1 MB."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -42,17 +44,24 @@ class Places(Generic[K]):
     def __len__(self) -> int:
         return len(self._strangers) + len(self._idle) + len(self._busy)
 
-    def enter(self, key: K, now: float) -> K | None:
-        """Take in a new connection; the one that has to leave for it, if any: `key` itself if all others are busy."""
-        self._strangers[key] = now
-        if len(self._strangers) > self._strangers_limit:
-            return next(iter(self._strangers))
-        return self.spare() if len(self) > self.limit else None
+    def is_full(self) -> bool:
+        """Whether another connection has a place only if one leaves."""
+        return len(self._strangers) >= self._strangers_limit or len(self) >= self.limit
 
-    def spare(self) -> K | None:
-        """The connection that is missed least: a stranger if there are two, an idle one; None if all are busy."""
-        candidates = (self._strangers, self._idle) if len(self._strangers) > 1 else (self._idle, self._strangers)
-        return next((key for keys in candidates for key in keys), None)
+    def enter(self, key: K, now: float) -> None:
+        """Take in a new connection, a stranger."""
+        self._strangers[key] = now
+
+    def spare(self, now: float, *, urgent: bool = False) -> K | None:
+        """The connection that has to leave for a new one: the oldest stranger, or else one that is idle.
+
+        None if all are being answered, or strangers that may still be about to send their first request;
+        these are spared as well if it is `urgent`.
+        """
+        stranger = next(iter(self._strangers), None)
+        if stranger is not None and (urgent or now >= self._strangers[stranger] + STRANGER_GRACE):
+            return stranger
+        return next(iter(self._idle), None) if len(self._strangers) < self._strangers_limit else None
 
     def begin(self, key: K, now: float, *, known: bool) -> None:
         """Note that a head has arrived. A request without the token makes no known connection a stranger."""

@@ -21,9 +21,7 @@ from controller_runtime.api.wire import Watch
 from controller_runtime.apiserver.shell.sending import PART, give_up, progress
 from controller_runtime.core.host import Host
 
-# Lines of the first take and of any, and takes in one pass of the loop: a watch with much to say leaves time for
-# others. Takes become longer as long as their lines are short.
-_FIRST_LINES = 4
+# Lines of one take at most, and takes in one pass of the loop: a watch with much to say leaves time for others.
 _LINES = 64
 _TAKES = 2
 # Bytes that all watches together write in one pass.
@@ -130,7 +128,7 @@ class Watcher:
         self._watch: Watch | None = None  # until there is one, and once it is over, there is nothing to pump
         self._connection: _Connection | None = None
         self._chunked = True
-        self._limit = _FIRST_LINES
+        self._limit = 1
         self._timer: asyncio.TimerHandle | None = None
         # Resolved to True at the end of the watch, to False when the reader lags; the task waits for it.
         self._turn: asyncio.Future[bool]
@@ -191,10 +189,10 @@ class Watcher:
                 return written
             limit = self._limit
             lines, over = self._watch.take(limit)
-            if lines:
-                chunk = self._watches.chunk(lines) if self._chunked else b"".join(lines)
-                self._connection.write(chunk)
-                written += len(chunk)
+            size = self._write(self._connection, lines) if lines else 0
+            written += size
+            # Lines can be long: a take is at most twice as long as the last one was, and one line after a long one.
+            self._limit = 1 if size > PART else min(_LINES, max(2, 2 * len(lines)))
             if over:
                 self._end_turn(True)
                 return written
@@ -202,9 +200,13 @@ class Watcher:
                 if self._timer is None:  # one that fires early finds nothing and sets the next: cheaper than moving it
                     self._set_timer(self._watch.next_wake())
                 return written
-            self._limit = max(1, limit // 2) if len(chunk) > PART else min(_LINES, limit * 2)
         self._watches.mark_due(self)
         return written
+
+    def _write(self, connection: _Connection, lines: list[bytes]) -> int:
+        chunk = self._watches.chunk(lines) if self._chunked else b"".join(lines)
+        connection.write(chunk)
+        return len(chunk)
 
     def _end_turn(self, over: bool) -> None:
         if not self._turn.done():
