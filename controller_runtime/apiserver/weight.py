@@ -18,7 +18,7 @@ from controller_runtime.apiserver.storage.storage import Storage
 LIGHT = 64 * 1024
 """Bytes of a body, of an object or of a list that are worked on in a few milliseconds."""
 
-# Objects of a list that are counted at all: more are heavy, whatever their size.
+# Objects of a list whose sizes are added up: more are heavy, whatever their size.
 _COUNTED = 256
 # Bytes of a custom object times those of its definition: each value may be compared with each word of the schema.
 _LIGHT_PRODUCT = 64 * 1024 * 1024
@@ -43,11 +43,8 @@ def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> boo
 
 def _is_large(storage: Storage, route: Route) -> bool:
     """Whether a list, or the deletion of a collection, goes over much."""
-    collection = route.kind.resource
-    if storage.count(collection) > _COUNTED:
-        return True
-    prefix = f"{route.namespace}/" if route.namespace else ""
-    return sum(len(item.raw) for item in storage.read(collection, prefix).items) > LIGHT
+    items = storage.read(route.kind.resource, f"{route.namespace}/" if route.namespace else "").items
+    return len(items) > _COUNTED or sum(len(item.raw) for item in items) > LIGHT
 
 
 def _is_laborious(storage: Storage, route: Route, request: HTTPRequest, size: int) -> bool:

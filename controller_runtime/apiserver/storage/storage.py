@@ -127,11 +127,6 @@ class Storage:
         with self._lock:
             return self._collection(collection).objects.get(key)
 
-    def count(self, collection: str) -> int:
-        """How many objects a collection has."""
-        with self._lock:
-            return len(self._collection(collection).objects)
-
     def read(self, collection: str, prefix: str = "", at: int | None = None) -> Snapshot:
         """The objects whose keys begin with `prefix`, now or as they were.
 
