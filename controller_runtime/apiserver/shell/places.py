@@ -18,8 +18,8 @@ IDLE_TIME = 90.0
 """Seconds that a known connection may wait for its next head; a real server's."""
 STRANGER_GRACE = 5.0
 """Seconds that are left to it even if others wait for its place: a restarted server meets all its clients at once."""
-STRANGERS = 2048
-"""Connections without a known request. One in TLS takes less than 0.1 MB."""
+STRANGERS = 1024
+"""Connections without a known request. One in TLS takes about 0.1 MB, and 0.6 MB more with the longest head."""
 
 K = TypeVar("K", bound=Hashable)
 

@@ -26,7 +26,7 @@ from controller_runtime.core.host import Host
 
 # Bytes of a request's first line and of one header, and how many headers: selectors and tokens can be long.
 _LINE_LIMIT = 64 * 1024
-_HEADER_LIMIT = 16 * 1024
+_HEADER_LIMIT = 8 * 1024
 _HEADERS = 64
 # Threads for heavy requests, and how many of these wait for them. Reads have their own: writes can take longer.
 _READERS, _WRITERS = 1, 2
