@@ -9,7 +9,7 @@ objects are as expensive as their schema.
 
 from __future__ import annotations
 
-from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.kinds.registry import DEFINITION
 from controller_runtime.apiserver.options import is_watch, query_of
 from controller_runtime.apiserver.routes import Route

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.shell import listener, places, sending
 from controller_runtime.apiserver.shell import request as shell_request
 from controller_runtime.apiserver.shell.thread import LoopbackServer

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell import shell
 from controller_runtime.apiserver.shell.thread import LoopbackServer

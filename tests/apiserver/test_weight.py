@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.weight import LIGHT

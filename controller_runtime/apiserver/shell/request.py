@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from aiohttp import web
 
-from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest
 
 BODIES_LIMIT = 64 * 1024 * 1024
 """Bytes of all bodies that arrive, or wait for their answers, at one time."""

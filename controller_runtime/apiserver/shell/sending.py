@@ -9,7 +9,7 @@ from typing import Protocol
 
 from aiohttp import web
 
-from controller_runtime.api.wire import HTTPResponse
+from controller_runtime.api.http import HTTPResponse
 from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)

@@ -15,7 +15,7 @@ from functools import partial
 
 from aiohttp import web
 
-from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Screen, Watch
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Screen, Watch
 from controller_runtime.apiserver.shell.listener import Connections, Listener, connection_limit
 from controller_runtime.apiserver.shell.log import ServerLog
 from controller_runtime.apiserver.shell.request import Bodies, body_at_hand, headers_of, read_body, request_of

@@ -17,7 +17,7 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.http import HttpVersion11
 
-from controller_runtime.api.wire import Watch
+from controller_runtime.api.http import Watch
 from controller_runtime.apiserver.shell.sending import PART, give_up, progress
 from controller_runtime.core.host import Host
 
