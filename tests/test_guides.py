@@ -60,11 +60,12 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 6), (INFORMERS, 7)], ids=["testing", "informers"])
+@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 7), (INFORMERS, 7)], ids=["testing", "informers"])
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
     plugin = "controller_runtime.testing.pytest_plugin"
-    command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "-q", "-c", "/dev/null"]
+    command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--strict-markers", "-q"]
+    command += ["-c", "/dev/null"]
 
     outcome = subprocess.run(
         [*command, "--rootdir", str(tmp_path), str(tmp_path)], capture_output=True, text=True, check=False
