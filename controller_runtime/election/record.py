@@ -21,8 +21,8 @@ class LeaseRecord:
         duration: Seconds that the record counts after it was seen to change; 0: not at all.
         acquire_time: When the holder began to lead, as a MicroTime.
         renew_time: When it was written last, as a MicroTime.
-        transitions: How many leaderships there were before this one: its fencing token. It grows as long as the lease is
-            neither deleted nor set back, as by a restored backup.
+        transitions: How many leaderships there were before this one: its fencing token. It grows as long as the lease
+            is neither deleted nor set back, as by a restored backup.
         strategy: By which somebody else elects the holder; empty where replicas take the lease by themselves.
         preferred: To whom the holder shall give way; empty for nobody.
     """

@@ -34,10 +34,10 @@ class EmbeddedCluster:
         transport: How the manager reaches the server; straight into it by default.
         faults: What goes wrong on that way; nothing by default.
         leader_election: As for the manager: for several of them on one server.
-        garbage_collection: Also do what a cluster's controller manager does for every object, from `start` until `stop`:
-            delete what has lost its last owner, honor propagation policies, and empty namespaces that are deleted. It
-            looks at changes a tenth of a second after they are made, in virtual time too. Of several clusters on one
-            server, give it to one.
+        garbage_collection: Also do what a controller manager does for every object, from `start` until `stop`: delete
+            what has lost its last owner, honor propagation policies, and empty namespaces that are deleted. It looks at
+            a change a tenth of a second after it is made, in virtual time too. Of several clusters on one server, give
+            it to one.
 
     Attributes:
         server: The API server.
