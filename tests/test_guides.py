@@ -19,7 +19,7 @@ import controller_runtime.testing
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.patience import Patience
-from controller_runtime.client import exec_plugin
+from controller_runtime.client import exec_plugin, http_answer, http_stream
 from controller_runtime.client.client import Client
 from controller_runtime.client.faults import Refused, scripted
 from controller_runtime.client.inprocess import InProcessTransport
@@ -114,10 +114,28 @@ def test_the_client_guide_names_the_verbs_there_are() -> None:
         f"may take {exec_plugin.PLUGIN_TIMEOUT:.0f} s",
         f"complete lines: {Patience().silence:.0f} s without one",
         f"says so after {Patience().overdue:.0f} s",
+        f"may have {http_answer.LONGEST_ANSWER >> 30} GiB",
+        f"a head {http_answer._LONGEST_HEAD >> 20} MiB",
+        f"one line of a watch {http_stream._LONGEST_LINE >> 20} MiB",
+        f"a credential plugin says {exec_plugin.LONGEST_CREDENTIAL >> 20} MiB",
+        f"the first {http_answer._LONGEST_REFUSAL >> 20} MiB",
     ],
 )
 def test_the_bounds_that_the_client_guide_names_are_those_of_the_code(said: str) -> None:
     assert said in " ".join(CLIENT.split())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"{Patience().lists.objects:,} objects",
+        f"{Patience().lists.size >> 30} GiB",
+        f"{Patience().lists.empty_pages:,} empty pages in a row",
+        f"asked for {1000 / Patience().lists.short_pages:.0f} ms later",
+    ],
+)
+def test_the_bounds_of_lists_that_the_guide_names_are_those_of_the_code(said: str) -> None:
+    assert said in " ".join(INFORMERS.split())
 
 
 def test_the_testing_guide_names_what_there_is() -> None:
