@@ -209,7 +209,10 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
     [
         f"more than {health.STUCK_AFTER:.0f} s",
         f"heard nothing of the server for {Patience().overdue:.0f} s",
-        f"{serving.MOST_CONNECTIONS} at a time",
+        f"{serving.MOST_SILENT} connections at a time",
+        f"had {serving.GRACE:g} s",
+        f"{serving.MOST_ANSWERS} places",
+        f"must come within {serving.HEAD_PATIENCE:.0f} s",
         f"within {serving.PATIENCE:.0f} s",
         f"finished ({run.GRACE:g} s)",
         f"cancelled ({CANCEL_GRACE:.0f} s)",
