@@ -30,6 +30,10 @@ AGE = re.compile(r"(\d+[smhdy]){1,2}")
 SERVER_TIMES = ("creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime")
 # Who made the recordings, as managedFields name it.
 AGENT = {"user-agent": "python-urllib3"}
+# What a server says of its own present version, and of the oldest it remembers: those of the run, not of the recording.
+PRESENT = re.compile(r"(?<=, current: )\d+")
+OLDEST = re.compile(r"(?<=too old resource version: 1 \()\d+")
+ADDRESS = re.compile(r"(\d+\.){3}\d+:\d+")
 IN_TEXTS = re.compile(rf"{UUID.pattern}|\b\d{{5,}}\b")
 
 
@@ -96,6 +100,7 @@ class Translation:
 
     def __init__(self) -> None:
         self._known = dict(FUTURE)
+        self._reached = 0  # the highest version that was seen of an object
 
     def request(self, exchange: Exchange) -> HTTPRequest:
         """The request as it has to be made in this run."""
@@ -127,23 +132,63 @@ class Translation:
                 return recorded
 
     def _expected_text(self, recorded: str, actual: str, name: str) -> str:
+        if name == "resourceVersion" and actual.isdecimal():
+            self._reached = max(self._reached, int(actual))
         if name in VARIABLE:
             return self._known.setdefault(recorded, actual) if VARIABLE[name].fullmatch(actual) else recorded
         if name in SERVER_TIMES:
             return actual if TIME.fullmatch(actual) else recorded
         if name == "cells" and AGE.fullmatch(recorded):
             return actual if AGE.fullmatch(actual) else recorded
+        if name == "serverAddress":
+            return actual if ADDRESS.fullmatch(actual) else recorded
         if name == "message":
+            self._learn_own_versions(recorded, actual)
             pairs = zip(IN_TEXTS.findall(recorded), IN_TEXTS.findall(actual), strict=False)
             for theirs, ours in pairs:
                 self._known.setdefault(theirs, ours)
             return IN_TEXTS.sub(lambda match: self._known.get(match.group(), match.group()), recorded)
         return self._known.get(recorded, recorded) if name == "name" else recorded
 
+    def _learn_own_versions(self, recorded: str, actual: str) -> None:
+        """Learn the versions that a server says of itself, where they are possible.
+
+        The present one is not behind what was seen of objects, and the oldest that is remembered is not ahead of it.
+        """
+        for pattern, is_possible in (
+            (PRESENT, lambda version: version >= self._reached),
+            (OLDEST, lambda version: 1 < version <= self._reached),
+        ):
+            theirs, ours = pattern.search(recorded), pattern.search(actual)
+            if theirs and ours and is_possible(int(ours.group())):
+                self._known[theirs.group()] = ours.group()
+
     def _learn_generated(self, recorded: dict[str, Any], actual: dict[str, Any]) -> None:
         prefix = recorded.get("generateName")
         if prefix and re.fullmatch(f"{re.escape(prefix)}[bcdfghjklmnpqrstvwxz2456789]{{5}}", actual.get("name", "")):
             self._known.setdefault(recorded["name"], actual["name"])
+
+
+def in_any_order(answer: Answer) -> Answer:
+    """The answer with the entries of every managedFields in one order, whatever it was."""
+    return attrs.evolve(answer, body=_ordered(answer.body))
+
+
+def _ordered(content: Any) -> Any:
+    match content:
+        case dict():
+            return {
+                key: sorted(value, key=_of_entry) if key == "managedFields" and value else _ordered(value)
+                for key, value in content.items()
+            }
+        case list():
+            return [_ordered(one) for one in content]
+        case _:
+            return content
+
+
+def _of_entry(entry: dict[str, Any]) -> str:
+    return json.dumps({key: value for key, value in entry.items() if key != "time"}, sort_keys=True)
 
 
 def without(content: Any, *names: str) -> Any:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
+from real_server import established
 from recorded import HEADERS, Answer, from_yaml
 
 from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
 from controller_runtime.client.configuration import from_kubeconfig
 from controller_runtime.client.http import HTTPTransport
 from controller_runtime.core.system import SystemHost
@@ -41,15 +44,18 @@ def embedded() -> Iterator[Target]:
 
 
 @contextmanager
-def cluster(kubeconfig: str) -> Iterator[Target]:
-    """A real API server: a fresh one, for the suite leaves its objects behind."""
+def cluster(kubeconfig: Path) -> Iterator[Target]:
+    """A real API server. A definition that was made is waited for: a real server serves its kind a while later."""
     host = SystemHost()
     transport = HTTPTransport(host, from_kubeconfig(kubeconfig))
+    client = Client(host, transport)
 
     def ask(request: HTTPRequest) -> Answer:
         deadline = host.monotonic() + _PATIENCE
         if ("watch", "1") not in request.query:
             whole = transport.request(request, deadline)
+            if whole.status == 201 and request.path.endswith("/customresourcedefinitions"):
+                established(client, json.loads(whole.body)["metadata"]["name"])
             return _answer(whole.status, whole.headers, whole.body)
         with transport.stream(request, deadline) as stream:
             if stream.response.status != 200:
@@ -59,8 +65,8 @@ def cluster(kubeconfig: str) -> Iterator[Target]:
                 events += [json.loads(line) for line in lines]
             return Answer(200, _of_note(stream.response.headers), events)
 
-    yield ask
-    transport.close()
+    with closing(transport):
+        yield ask
 
 
 def _all_lines(sim: Simulation, watch: Watch) -> Iterator[bytes]:
