@@ -68,7 +68,15 @@ def _claim(client: Client) -> None:
             pytest.exit(
                 "--kubeconfig: the cluster has nodes or pods, and these tests delete everything: give another", 2
             )
+        wait_until(lambda: _exists(client, NAMESPACES, Request(CLAIM.namespace)), "its namespace is there")
         client.create(CONFIG_MAPS, {"metadata": {"name": CLAIM.name}}, CLAIM.namespace)
+
+
+def _exists(client: Client, resource: Resource[Any], request: Request) -> bool:
+    try:
+        return bool(client.get(resource, request, dict))
+    except NotFound:
+        return False
 
 
 def _is_kept(resource: Resource[Any], metadata: dict[str, Any]) -> bool:

@@ -28,6 +28,8 @@ VARIABLE = {"uid": UUID, "resourceVersion": re.compile("[1-9][0-9]*"), "continue
 AGE = re.compile(r"(\d+[smhdy]){1,2}")
 # The last ones of managedFields and of conditions.
 SERVER_TIMES = ("creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime")
+# The group of the one definition that is made and deleted.
+DEFINED = "rec.example.com"
 # Who made the recordings, as managedFields name it.
 AGENT = {"user-agent": "python-urllib3"}
 # What a server says of its own present version, and of the oldest it remembers: those of the run, not of the recording.
@@ -96,9 +98,15 @@ def from_yaml(text: str) -> Any:
 
 
 class Translation:
-    """What a recorded text is in this run: versions, uids, tokens and names, learned by position."""
+    """What a recorded text is in this run: versions, uids, tokens and names, learned by position.
 
-    def __init__(self) -> None:
+    Args:
+        others_write: The server makes writes of its own, so that two lists between which the run wrote nothing may have
+            different versions; each must be no less than that of every object seen.
+    """
+
+    def __init__(self, *, others_write: bool = False) -> None:
+        self._others_write = others_write
         self._known = dict(FUTURE)
         self._reached = 0  # the highest version that was seen of an object
 
@@ -120,7 +128,10 @@ class Translation:
             case dict():
                 others = actual if isinstance(actual, dict) else {}
                 self._learn_generated(recorded, others)
-                return {key: self._expected(value, others.get(key), key) for key, value in recorded.items()}
+                expected = {key: self._expected(value, others.get(key), key) for key, value in recorded.items()}
+                if self._others_write and ("items" in recorded or "rows" in recorded):
+                    self._take_version_of_list(expected, others)
+                return expected
             case list():
                 others = actual if isinstance(actual, list) else []
                 return [
@@ -150,6 +161,11 @@ class Translation:
             return IN_TEXTS.sub(lambda match: self._known.get(match.group(), match.group()), recorded)
         return self._known.get(recorded, recorded) if name == "name" else recorded
 
+    def _take_version_of_list(self, expected: dict[str, Any], actual: dict[str, Any]) -> None:
+        version = (actual.get("metadata") or {}).get("resourceVersion", "")
+        if version.isdecimal() and int(version) >= self._reached and "resourceVersion" in expected["metadata"]:
+            expected["metadata"] = {**expected["metadata"], "resourceVersion": version}
+
     def _learn_own_versions(self, recorded: str, actual: str) -> None:
         """Learn the versions that a server says of itself, where they are possible.
 
@@ -169,20 +185,34 @@ class Translation:
             self._known.setdefault(recorded["name"], actual["name"])
 
 
-def in_any_order(answer: Answer) -> Answer:
-    """The answer with the entries of every managedFields in one order, whatever it was."""
-    return attrs.evolve(answer, body=_ordered(answer.body))
+def regardless_of_pace(answer: Answer) -> Answer:
+    """The answer without what depends on how quickly a run goes, or its server follows.
+
+    The entries of managedFields are ordered by the second of their last write: they come in one order. The group of
+    a definition that was deleted is told of for a while: it is left out. A watch that nears its end may send a bookmark
+    that only says how far it has come: it is left out as well.
+    """
+    body = answer.body
+    if isinstance(body, list):
+        body = [event for event in body if not _is_plain_bookmark(event)]
+    return attrs.evolve(answer, body=_settled(body))
 
 
-def _ordered(content: Any) -> Any:
+def _is_plain_bookmark(event: Any) -> bool:
+    return event.get("type") == "BOOKMARK" and "annotations" not in event["object"]["metadata"]
+
+
+def _settled(content: Any) -> Any:
     match content:
+        case {"kind": "APIGroupList", "groups": list(groups)}:
+            return {**content, "groups": [group for group in groups if group["name"] != DEFINED]}
         case dict():
             return {
-                key: sorted(value, key=_of_entry) if key == "managedFields" and value else _ordered(value)
+                key: sorted(value, key=_of_entry) if key == "managedFields" and value else _settled(value)
                 for key, value in content.items()
             }
         case list():
-            return [_ordered(one) for one in content]
+            return [_settled(one) for one in content]
         case _:
             return content
 
