@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from controller_runtime.api.objects import Cached, Key
+from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.recovery import Failure, State, classify, is_lost, recovery
 from controller_runtime.cache.streamed import StreamedList
 from controller_runtime.cache.transforms import Transform, transformed
-from controller_runtime.client.contact import Contact
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
+from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.backoff import Retrying
 from controller_runtime.core.errors import APIError, ControllerRuntimeError, DecodeError, Expired, StreamIdle
 from controller_runtime.core.host import Host
@@ -41,7 +41,7 @@ class Sink(Protocol):
     def kept(self, cached: Cached) -> Cached:
         """The object already there in place of an equal one."""
 
-    def replace(self, objects: dict[Key, Cached], version: str) -> object:
+    def replace(self, objects: dict[PlainKey, Cached], version: str) -> object:
         """This is the whole collection now."""
 
     def apply(self, event: WatchEvent) -> object:
@@ -88,7 +88,7 @@ class Reflector:
         streaming: bool = True,
         patience: Patience | None = None,
         transform: Transform | None = None,
-        contact: Contact | None = None,
+        contact: ServerReachable | None = None,
     ) -> None:
         self._host = host
         self._source = source
@@ -97,7 +97,7 @@ class Reflector:
         self._transform = transform
         self.patience = patience or Patience()
         self._retrying = Retrying(self.patience.backoff, host.random)
-        self._contact = contact or Contact(host)
+        self._contact = contact or ServerReachable(host)
         self._was_called = False  # the last wait was cut short
         self._version = ""  # that of the last event, whatever it was: the server's order counts
         self._most_recent = False  # until a list succeeds
@@ -132,7 +132,7 @@ class Reflector:
     def _list(self, stop: Stop) -> None:
         self.lists += 1
         self._listed_at = self._host.monotonic()
-        objects: dict[Key, Cached] = {}
+        objects: dict[PlainKey, Cached] = {}
         version = ""
         for page in self._source.pages(self._wanted(), bounds=self.patience.lists, pause=stop.wait):
             if stop.is_set():
@@ -142,7 +142,7 @@ class Reflector:
                 if isinstance(found, Undecodable):
                     self._skip(found)
                 else:
-                    objects[found.key] = self._sink.kept(found)
+                    objects[found.plain_key] = self._sink.kept(found)
         self._complete(objects, version)
 
     def _watch(self, stop: Stop) -> None:
@@ -210,7 +210,7 @@ class Reflector:
         self.heard_at = self._host.monotonic()
         self._is_doubtful = False
 
-    def _complete(self, objects: dict[Key, Cached], version: str) -> None:
+    def _complete(self, objects: dict[PlainKey, Cached], version: str) -> None:
         self._version = version
         self._streamed = None
         self._heard()

@@ -6,11 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from real_server import emptied
-from recorded import AGENT, Replay, Translation, exchanges, regardless_of_pace
-from targets import cluster, embedded
+from kit.real_server import emptied
+from kit.recorded import AGENT, Replay, Translation, exchanges, regardless_of_pace
+from kit.targets import cluster, embedded
 
-from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.api.http import HTTPRequest
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 
 from zone_labels import ZONE, zone_labels
 
-from controller_runtime import NODES, Request, labels_of
+from controller_runtime import NODES, ObjectKey, labels_of
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 
@@ -14,4 +14,4 @@ def test_the_zone_annotation_becomes_a_label(simulation: Simulation, cluster: Em
     cluster.user.create(NODES, {"metadata": {"name": "n", "annotations": {ZONE: "a"}}})
     simulation.settle()
 
-    assert labels_of(cluster.user.get(NODES, Request("n")))[ZONE] == "a"
+    assert labels_of(cluster.user.get(NODES, ObjectKey("n")))[ZONE] == "a"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kubectl import Kubectl
-from real_server import emptied
-from servers import Serve
+from kit.kubectl import Kubectl
+from kit.real_server import emptied
+from kit.servers import Serve
 
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import APIServerProcess

@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kubectl import Kubectl, rows
-from servers import Serve
+from kit.kubectl import Kubectl, rows
+from kit.servers import Serve
 
 from controller_runtime.api.resources import LEASES
 from controller_runtime.core.stop import Stop, spawn

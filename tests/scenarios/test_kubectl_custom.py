@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kubectl import Kubectl, rows
-from real_server import wait_until
+from kit.kubectl import Kubectl, rows
+from kit.real_server import wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from processes import read_until, running
-from servers import Serve
+from kit.processes import read_until, running
+from kit.servers import Serve
 
 NODE_TTL = ["--controllers=node-ttl"]
 KUBECONFIG = """
