@@ -161,8 +161,10 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
     @classmethod
     def _from_body(cls, body: bytes) -> DeleteOptions:
         try:
+            content: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any] | None) or {}
+            if (kind := content.get("kind") or cls.__name__) != cls.__name__:
+                raise bad_request(f'no kind "{kind}" is registered for version "{content.get("apiVersion", "")}"')
             # Null is the same as absent, everywhere in the API.
-            content: Any = msgspec.json.decode(body, type=dict[str, Any])
             return msgspec.convert({name: value for name, value in content.items() if value is not None}, cls)
         except UNREADABLE as error:
             raise bad_request(f"the body is no DeleteOptions: {error}") from None
