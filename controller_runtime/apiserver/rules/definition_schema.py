@@ -195,6 +195,7 @@ def _nested_causes(schema: Raw, path: str, *, skips_types: bool = False) -> Iter
         if schema.get(name):
             yield forbidden(f"{path}.{name}", text)
     yield from _unsupported_causes(schema, path)
+    yield from _list_causes(schema, path)
     yield from _rule_causes(schema, path)
     for name, child in schema.get("properties", {}).items():
         yield from _nested_causes(child, f"{path}.properties[{name}]")
