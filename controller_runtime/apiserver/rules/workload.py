@@ -104,6 +104,23 @@ class CronJobRules(SpecRules):
         return causes + _job_causes(part(part(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec.template.spec")
 
 
+class RevisionRules(Rules):
+    """One revision of a workload, as data that never change."""
+
+    def causes(self, obj: Object) -> list[Cause]:
+        causes = _not_negative(obj.get("revision", 0), "revision")
+        data = obj.get("data")
+        if data is None:
+            causes.append(required("data", "data is mandatory"))
+        elif not isinstance(data, Mapping):
+            causes.append(required("data", "data must be a valid JSON object"))
+        return causes
+
+    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        before, after = old.get("data"), new.get("data")
+        return [] if before == after else [invalid("data", after, "field is immutable")]
+
+
 def deployment_defaults(spec: Object) -> dict[str, Any]:
     """Of a deployment's spec."""
     rolling = {"maxUnavailable": "25%", "maxSurge": "25%"}
@@ -176,8 +193,11 @@ def _templated(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _replica_causes(spec: Object) -> list[Cause]:
-    replicas = spec.get("replicas", 0)
-    return [] if replicas >= 0 else [invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
+    return _not_negative(spec.get("replicas", 0), "spec.replicas")
+
+
+def _not_negative(value: int, field: str) -> list[Cause]:
+    return [] if value >= 0 else [invalid(field, value, "must be greater than or equal to 0")]
 
 
 def _job_causes(spec: Object, place: str) -> list[Cause]:
