@@ -19,7 +19,7 @@ def self_description(kinds: Kinds, path: str, headers: Mapping[str, str]) -> HTT
     """The document at `path` (without a final slash), or None if there is none."""
     known = headers.get("if-none-match", "")
     if accepts(headers.get("accept", ""), AGGREGATED) and (content := aggregated_document(kinds, path)) is not None:
-        return tagged(msgspec.json.encode(content), AGGREGATED, known)
+        return tagged(msgspec.json.encode(content) + b"\n", AGGREGATED, known)
     if (body := openapi_document(kinds, path)) is not None:
         return tagged(body, "application/json", known)
     classic = discovery_document(kinds, path)
