@@ -126,7 +126,9 @@ def test_the_namespace_of_the_object_is_that_of_the_path() -> None:
             'Invalid value: "": must not be empty',
             id="owner without uid",
         ),
-        pytest.param({"finalizers": ["a b"]}, "metadata.finalizers", 'Invalid value: "a b": name part', id="finalizer"),
+        pytest.param(
+            {"finalizers": ["a.b/c d"]}, "metadata.finalizers", 'Invalid value: "a.b/c d": name part', id="finalizer"
+        ),
         pytest.param(
             {"finalizers": ["orphan", "foregroundDeletion"]},
             "metadata.finalizers",

@@ -72,6 +72,7 @@ DEVIATIONS: dict[str, Deviation] = {
     "patch table: nothing": _LANGUAGE,
     "protobuf: delete with options of another kind": _LANGUAGE,
     "protobuf: a kind that does not exist": _LANGUAGE,
+    "parameters: a pod as options of a deletion": _LANGUAGE,
     "outcomes: base64 with a blank": _LANGUAGE,
     "outcomes: base64 without padding": _LANGUAGE,
     "outcomes: base64 with too much padding": _LANGUAGE,

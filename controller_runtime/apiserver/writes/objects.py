@@ -56,7 +56,7 @@ from controller_runtime.apiserver.writes.managed import (
     updated,
     with_entries,
 )
-from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch
+from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
 from controller_runtime.apiserver.writes.reviews import review
 from controller_runtime.core.host import Host
 
@@ -138,7 +138,9 @@ class Objects:
         """PATCH of an object or a part of it."""
         if content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH:
             return self._apply(route, content)
-        kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS)
+        kind = route.kind
+        form_of(kind, content.media_type)  # or refused, before it is known whether there is an object
+        options = WriteOptions.parse(content.query, PATCH_OPTIONS)
         writer = content.writer(options, route)
         while True:
             current = self._find(route)
