@@ -21,6 +21,7 @@ Target = Callable[[HTTPRequest], Answer]
 """Makes one exchange and gives the whole answer, of a watch when it has ended."""
 
 _PATIENCE = 60.0
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _READ: Mapping[str, Callable[[str], Any]] = {"application/json": json.loads, "application/yaml": from_yaml}
 
 
@@ -46,10 +47,21 @@ def cluster(kubeconfig: str) -> Iterator[Target]:
     host = SystemHost()
     transport = HTTPTransport(host, from_kubeconfig(kubeconfig))
 
+    def wait_for_kind(definition: Mapping[str, Any], deadline: float) -> None:
+        """Ask for a new kind until it is served: a real server takes seconds for it, the embedded one none."""
+        spec = definition["spec"]
+        version = next(one["name"] for one in spec["versions"] if one["served"])
+        path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
+        while transport.request(HTTPRequest("GET", path), deadline).status != 200:
+            assert host.monotonic() < deadline, f"{path} is not served"
+
     def ask(request: HTTPRequest) -> Answer:
         deadline = host.monotonic() + _PATIENCE
         if ("watch", "1") not in request.query:
             whole = transport.request(request, deadline)
+            is_tried = any(name == "dryRun" for name, _ in request.query)
+            if request.method == "POST" and request.path == _DEFINITIONS and whole.status == 201 and not is_tried:
+                wait_for_kind(json.loads(whole.body), deadline)
             return _answer(whole.status, whole.headers, whole.body)
         with transport.stream(request, deadline) as stream:
             if stream.response.status != 200:
