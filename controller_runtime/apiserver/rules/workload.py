@@ -41,8 +41,12 @@ class SpecRules(Rules):
         if subresource == "status":
             return made
         spec, generation = self._defaults(part(made, "spec")), old["metadata"].get("generation", 1)
-        changed = spec != old.get("spec")
+        changed = spec != old.get("spec") or self._is_other(old["metadata"], made["metadata"])
         return {**made, "metadata": {**made["metadata"], "generation": generation + changed}, "spec": spec}
+
+    def _is_other(self, before: Object, after: Object) -> bool:
+        """Whether a change of metadata counts as one of the spec."""
+        return False
 
 
 class WorkloadRules(SpecRules):
@@ -102,6 +106,16 @@ class CronJobRules(SpecRules):
         spec = part(obj, "spec")
         causes = [] if spec.get("schedule") else [required("spec.schedule")]
         return causes + _job_causes(part(part(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec.template.spec")
+
+
+class DeploymentRules(WorkloadRules):
+    """Its annotations count, too: they are passed on to what it makes."""
+
+    def __init__(self) -> None:
+        super().__init__(deployment_defaults)
+
+    def _is_other(self, before: Object, after: Object) -> bool:
+        return bool((before.get("annotations") or {}) != (after.get("annotations") or {}))
 
 
 class RevisionRules(Rules):
@@ -208,7 +222,7 @@ def _job_causes(spec: Object, place: str) -> list[Cause]:
     return causes
 
 
-DEPLOYMENT_RULES = WorkloadRules(deployment_defaults)
+DEPLOYMENT_RULES = DeploymentRules()
 REPLICA_SET_RULES = WorkloadRules(replica_set_defaults, {"replicas": 0})
 STATEFUL_SET_RULES = WorkloadRules(stateful_set_defaults, {"availableReplicas": 0, "replicas": 0})
 DAEMON_SET_RULES = WorkloadRules(
