@@ -43,7 +43,7 @@ def result_of(attack: Attack, place: Path) -> tuple[str, str]:
         return "skipped", str(reason)
     except Broken as reason:
         return "broken", str(reason)
-    except Exception as error:  # an attack that cannot be carried out proves nothing
+    except Exception as error:  # noqa: BLE001  # an attack that cannot be carried out proves nothing
         return "broken", f"{type(error).__name__}: {error}"
 
 
@@ -58,14 +58,15 @@ def main(arguments: Sequence[str]) -> int:
     """Carry out the attacks of the named subjects, or all; return 1 if a promise was broken."""
     unknown = set(arguments) - set(SUBJECTS)
     if unknown:
-        print(f"error: no such subject: {', '.join(sorted(unknown))}; there are {', '.join(SUBJECTS)}", file=sys.stderr)
+        sys.stderr.write(f"error: no such subject: {', '.join(unknown)}; there are {', '.join(SUBJECTS)}\n")
         return 2
     broken = 0
     for subject, attack in attacks_of(arguments or SUBJECTS):
         with tempfile.TemporaryDirectory(prefix="attack-") as place:
             verdict, seen = result_of(attack, Path(place))
         tried = (attack.__doc__ or attack.__name__).partition("\n")[0].rstrip(".")
-        print(f"{verdict:7} {subject}: {tried}: {seen}", flush=True)
+        sys.stdout.write(f"{verdict:7} {subject}: {tried}: {seen}\n")
+        sys.stdout.flush()
         broken += verdict == "broken"
     return 1 if broken else 0
 
