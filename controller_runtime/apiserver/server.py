@@ -32,6 +32,7 @@ from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.writes.protobuf import readable
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 
@@ -49,6 +50,7 @@ class APIServer:
         host: Its clock, chance and locks.
         history: How much of the past it keeps for watches and exact lists.
         data_dir: Where what it acknowledges is kept; None keeps everything in memory.
+        accept_loss: Serve what can be read of a damaged data directory; otherwise damage is an error.
         token: The bearer token that may do everything; None lets everybody in. Without
             it one may still ask for health and version.
         journal: In place of `data_dir`, a keeper of one's own, such as one that simulates a disk.
@@ -57,7 +59,7 @@ class APIServer:
         storage: What it keeps, for whoever acts on objects from inside.
 
     Raises:
-        UsageError: The data directory cannot be used.
+        UsageError: The data directory cannot be used, or is damaged.
 
     Threads: any, for every method.
     """
@@ -68,14 +70,21 @@ class APIServer:
         *,
         history: History | None = None,
         data_dir: Path | None = None,
+        accept_loss: bool = False,
         token: str | None = None,
         journal: Journal | None = None,
     ) -> None:
         self._host = host
         self._credentials = None if token is None else f"Bearer {token}".encode()
-        self.storage = Storage(host, history, SQLiteJournal(data_dir) if data_dir else journal)
+        if data_dir is not None:
+            journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
+        self.storage = Storage(host, history, journal)
         self._verbs = Verbs(host, self.storage)
-        self._definitions = Definitions(host, self.storage)
+        try:
+            self._definitions = Definitions(host, self.storage)
+        except UsageError:
+            self.storage.close()
+            raise
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})

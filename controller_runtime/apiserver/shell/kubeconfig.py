@@ -69,6 +69,8 @@ def write_private(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # else the new name could be on the disk before the content is
         os.replace(name, path)
     except OSError:
         with contextlib.suppress(OSError):

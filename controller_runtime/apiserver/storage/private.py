@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import shlex
 import stat
@@ -46,6 +48,28 @@ def open_private(path: Path, flags: int) -> int:
     return descriptor
 
 
+def check_is_usable(path: Path) -> None:
+    """See that a file can be read and written, if it is there.
+
+    Raises:
+        OSError: It cannot, or is something else than a file: a pipe would not let go of who reads it.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        os.close(os.open(path, os.O_RDWR))
+
+
+def remedy_for(error: Exception) -> str:
+    """Return what to do about a file or directory that cannot be used."""
+    if isinstance(error, PermissionError):
+        return "run the server as the owner of the directory and its files"
+    if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
+        return "move it away"
+    return "mend that, or choose another directory with --data-dir"
+
+
 def warn_if_shared(paths: Iterable[Path]) -> None:
     """Log one line if other users may read or write some of these files and directories."""
     if shared := [str(path) for path in paths if _is_shared(path)]:
@@ -54,7 +78,7 @@ def warn_if_shared(paths: Iterable[Path]) -> None:
 
 def _is_shared(path: Path) -> bool:
     try:
-        mode = path.lstat().st_mode
+        mode = path.stat().st_mode
     except FileNotFoundError:
         return False
     return (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
