@@ -78,7 +78,7 @@ class Witness:
         if not content:
             return None
         marks = [mark for start in range(0, len(content), _LENGTH) if (mark := _mark(content[start : start + _LENGTH]))]
-        if not marks or len(content) > _LENGTH * _SLOTS:
+        if not marks or len(content) != _LENGTH * _SLOTS:
             raise DamagedWitness
         return max(marks)
 
@@ -88,9 +88,8 @@ class Witness:
         Raises:
             OSError: It cannot be written.
         """
+        self._put(_line(mark) * _SLOTS, 0)
         os.ftruncate(self._descriptor, _LENGTH * _SLOTS)
-        for slot in range(_SLOTS):
-            self._put(mark, slot)
         os.fsync(self._descriptor)
 
     def note(self, mark: Mark) -> None:
@@ -106,7 +105,7 @@ class Witness:
             OSError: It still cannot be written.
         """
         if self._due is not None:
-            self._put(self._due, self._due.writes % _SLOTS)
+            self._put(_line(self._due), self._due.writes % _SLOTS * _LENGTH)
             self._due = None
 
     def close(self) -> None:
@@ -115,8 +114,8 @@ class Witness:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _put(self, mark: Mark, slot: int) -> None:
-        if os.pwrite(self._descriptor, _line(mark), slot * _LENGTH) != _LENGTH:
+    def _put(self, content: bytes, place: int) -> None:
+        if os.pwrite(self._descriptor, content, place) != len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
