@@ -15,6 +15,7 @@ import pytest
 
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.journal import SQLiteJournal
+from controller_runtime.apiserver.storage.witness import Mark, Witness
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import text_of
 
@@ -286,6 +287,22 @@ def test_each_moment_of_a_kill_is_without_complaint(tmp_path: Path) -> None:
             assert rows_of(tmp_path / name) == kept
             shutil.rmtree(tmp_path / name)
     journal.close()
+
+
+def test_a_mark_that_was_written_in_part_leaves_the_one_before_it(tmp_path: Path) -> None:
+    witness = Witness(tmp_path)
+    witness.begin(Mark(0, 0))
+    for writes in range(1, 6):
+        before = (tmp_path / WITNESS).read_bytes()
+        witness.note(Mark(writes, 100 + writes))
+        after = (tmp_path / WITNESS).read_bytes()
+        changed = [place for place in range(len(after)) if before[place] != after[place]]
+
+        for written in changed:
+            (tmp_path / WITNESS).write_bytes(after[: written + 1] + before[written + 1 :])
+            assert witness.read() in (Mark(writes - 1, 99 + writes if writes > 1 else 0), Mark(writes, 100 + writes))
+        (tmp_path / WITNESS).write_bytes(after)
+    witness.close()
 
 
 def test_a_log_that_ends_in_half_a_transaction_is_no_damage(killed: Path) -> None:
