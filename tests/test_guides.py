@@ -18,6 +18,7 @@ from prometheus_client.metrics_core import Metric
 import controller_runtime.testing
 from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
+from controller_runtime.apiserver import __main__ as apiserver
 from controller_runtime.cache.patience import Patience
 from controller_runtime.client import exec_plugin
 from controller_runtime.client.client import Client
@@ -201,7 +202,7 @@ def test_the_bounds_that_the_guide_names_are_those_of_the_code(said: str) -> Non
 
 
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
-    options = {name for parameter in cli.run_command.params for name in parameter.opts}
+    options = {name for parameter in (*cli.run_command.params, *apiserver.command.params) for name in parameter.opts}
     handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.ASKING)}
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
