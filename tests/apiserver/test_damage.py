@@ -289,6 +289,42 @@ def test_each_moment_of_a_kill_is_without_complaint(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param({WITNESS: b""}, id="before the first file was built"),
+        pytest.param({WITNESS: b"", f"{DATABASE}.new": b"half", f"{DATABASE}.new-journal": b"half"}, id="while it was"),
+        pytest.param({DATABASE: b"", f"{DATABASE}-journal": b""}, id="by the first version of the server"),
+    ],
+)
+def test_a_kill_in_the_first_start_is_no_damage(tmp_path: Path, left: dict[str, bytes]) -> None:
+    for name, content in left.items():
+        (tmp_path / name).write_bytes(content)
+
+    journal = SQLiteJournal(tmp_path)
+    journal.write("things", "a", 1, raw_of(1))
+    journal.close()
+
+    assert rows_of(tmp_path) == {"a": (1, raw_of(1))}
+    assert {path.name for path in tmp_path.iterdir()} == {DATABASE, WITNESS}
+
+
+def test_a_kill_in_the_first_start_after_the_database_was_built_is_no_damage(tmp_path: Path) -> None:
+    SQLiteJournal(tmp_path).close()
+    (tmp_path / WITNESS).write_bytes(b"")
+
+    assert rows_of(tmp_path) == {}
+
+
+def test_a_kill_while_the_files_were_inspected_leaves_them_whole(killed: Path) -> None:
+    whole = rows_of_copy(killed, killed.parent / "whole")
+    for name in (DATABASE, LOG):
+        os.link(killed / name, killed / name.replace(DATABASE, f"{DATABASE}.read"))
+
+    assert rows_of(killed) == whole
+    assert {path.name for path in killed.iterdir()} == {DATABASE, WITNESS}
+
+
 def test_a_mark_that_was_written_in_part_leaves_the_one_before_it(tmp_path: Path) -> None:
     witness = Witness(tmp_path)
     witness.begin(Mark(0, 0))
