@@ -15,8 +15,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch, storable
 from controller_runtime.api.objects import microtime
-from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Watch, storable
 from controller_runtime.apiserver.storage.private import open_private, warn_if_shared
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Clock
