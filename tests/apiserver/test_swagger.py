@@ -157,7 +157,7 @@ def test_kubectl_finds_in_protobuf_that_a_patch_is_validated(ask: Asking) -> Non
     assert b"fieldValidation" in within(patch, 8, 1, 2, 3, 4)
     assert b"body" in within(patch, 8, 1, 1, 2)
     assert b"#/parameters/force" in within(patch, 8, 2, 1)
-    assert [1] == [value for number, value in fields(within(patch, 8, 1, 1)[0]) if number == 4]
+    assert [value for number, value in fields(within(patch, 8, 1, 1)[0]) if number == 4] == [1]
 
 
 @pytest.mark.parametrize("name", [name for name, one in RECORDING["recorded"].items() if "protobuf" in one])
