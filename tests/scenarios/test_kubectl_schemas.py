@@ -44,8 +44,8 @@ TEN = (
     thing("v1", "Service", spec={"selector": {"a": "b"}, "ports": [{"port": 80}]}),
     thing("apps/v1", "Deployment", spec={"replicas": 0, "selector": SELECTOR, "template": TEMPLATE}),
     thing("batch/v1", "Job", spec={"template": ONCE}),
-    thing("rbac.authorization.k8s.io/v1", "Role", rules=[]),
-    thing("policy/v1", "PodDisruptionBudget", spec={"minAvailable": 1, "selector": SELECTOR}),
+    thing("rbac.authorization.k8s.io/v1", "Role", rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]),
+    thing("v1", "ResourceQuota", spec={"hard": {"pods": "2"}}),
     thing("coordination.k8s.io/v1", "Lease", spec={"holderIdentity": "x"}),
     thing("networking.k8s.io/v1", "Ingress", spec={"rules": [RULE]}),
 )
