@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
+import weakref
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -16,7 +18,8 @@ from defining import GROUP, define, structure, version
 
 from controller_runtime.apiserver.discovery.discovery import AGGREGATED
 from controller_runtime.apiserver.discovery.openapi import Document, OpenAPI
-from controller_runtime.apiserver.kinds.registry import KINDS
+from controller_runtime.apiserver.kinds.definition import Definition
+from controller_runtime.apiserver.kinds.registry import KINDS, Kind, Kinds
 from controller_runtime.testing.simulation import Simulation
 
 OPENAPI = OpenAPI()
@@ -188,3 +191,19 @@ def test_the_document_of_custom_kinds_follows_their_definition(ask: Asking) -> N
 @pytest.mark.parametrize("path", ["/openapi", "/openapi/v4", "/openapi/v3/apis/nope/v1", "/apis/nope", "/apis//v1"])
 def test_what_is_not_described_is_not_found(path: str, ask: Asking) -> None:
     assert ask.response("GET", path).status == 404
+
+
+def test_kinds_that_are_gone_are_let_go() -> None:
+    openapi = OpenAPI()
+    made = Definition.of("demo.example.com", "v1", "Gone", {"type": "object"}, ())
+    gone = Kind(group="demo.example.com", version="v1", kind="Gone", plural="gone", definition=made)
+    seen = weakref.ref(gone)
+    kinds = Kinds((gone,))
+    for path in ("/openapi/v3", "/openapi/v2", "/openapi/v3/apis/demo.example.com/v1"):
+        assert openapi.find(kinds, path) is not None
+
+    del gone, kinds
+    openapi.find(KINDS, "/openapi/v3/api/v1")
+    gc.collect()
+
+    assert seen() is None
