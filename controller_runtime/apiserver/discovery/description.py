@@ -50,9 +50,7 @@ class SelfDescription:
         return None if classic is None else document(classic)
 
     def _openapi_answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
-        forms = _FORMS if path == "/openapi/v2" else (_JSON,)
-        accepted = first_accepted(request.headers.get("accept", ""), tuple(forms))
-        media_type = _FORMS.get(accepted, "")
+        media_type = _media_type(path, request.headers.get("accept", ""))
         found = self._openapi.find(kinds, path, protobuf=media_type == _PROTOBUF)
         if found is None:
             return None
@@ -67,6 +65,14 @@ class SelfDescription:
         """Headers of what is asked for by its hash and so never changes."""
         until = format_datetime(self._host.now() + _FOR_GOOD, usegmt=True)
         return {"cache-control": "public, immutable", "expires": until}
+
+
+def _media_type(path: str, accept: str) -> str:
+    """The form of a document; empty if none is accepted in which there is one."""
+    if path == "/openapi/v3":  # the index is told in JSON to everyone
+        return _JSON
+    forms = tuple(_FORMS) if path == "/openapi/v2" else (_JSON,)
+    return _FORMS.get(first_accepted(accept, forms), "")
 
 
 def _packed(found: Document, media_type: str, asked: Mapping[str, str], lasting: Mapping[str, str]) -> HTTPResponse:
