@@ -146,7 +146,7 @@ def test_a_document_is_compressed_for_who_reads_that(ask: Asking) -> None:
         pytest.param("v3/api/v1", "application/yaml", 406, None, id="v3 in no form that there is"),
         pytest.param("v3/api/v1", "application/yaml, */*", 200, "application/json", id="v3 in any form"),
         pytest.param(
-            "v3/api/v1", "text/plain;q=1, application/json;q=0.1", 200, "application/json", id="v3 in another"
+            "v3/api/v1", "text/plain, application/json;q=0.1", 200, "application/json", id="v3, second choice"
         ),
         pytest.param("v2", "text/plain", 406, None, id="v2 in no form that there is"),
         pytest.param("v2", "", 200, "application/json", id="v2 in any form"),

@@ -20,14 +20,14 @@ ACTIONS = ("list", "post", "put", "patch", "delete", "deletecollection")
 
 
 def bare(node: Any) -> Any:
-    """A schema without descriptions; a property of the name `description` stays."""
+    """Return a schema without descriptions; a property named `description` stays."""
     if isinstance(node, dict):
         return {k: bare(v) for k, v in sorted(node.items()) if k != "description" or not isinstance(v, str)}
     return [bare(item) for item in node] if isinstance(node, list) else node
 
 
 def texts(schema: dict[str, Any]) -> dict[str, str]:
-    """The descriptions of a definition: of its fields by their names, and its own under the empty name."""
+    """Return the descriptions of a definition's fields by name, and its own under the empty name."""
     fields = {
         name: child["description"] for name, child in schema.get("properties", {}).items() if child.get("description")
     }
@@ -35,7 +35,7 @@ def texts(schema: dict[str, Any]) -> dict[str, str]:
 
 
 def parameters(documents: Sequence[Any]) -> dict[str, str]:
-    """The description of each parameter by its name; where patches have another one, by `patch.` and its name."""
+    """Return the description of each parameter by name; one that differs in patches has `patch.` before it."""
     operations = [
         operation
         for document in documents
@@ -58,7 +58,7 @@ def parameters(documents: Sequence[Any]) -> dict[str, str]:
 
 
 def pack(target: Path, content: Any) -> None:
-    """Write a file that is the same bytes for the same content."""
+    """Write a file; the same content gives the same bytes."""
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     target.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 

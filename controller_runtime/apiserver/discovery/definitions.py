@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions as the documents tell them: the recorded ones with their descriptions, and those of custom kinds.
+"""Definitions as OpenAPI documents show them: the recorded ones with descriptions, and those of custom kinds.
 
-Descriptions are six times as large as all else that is known of the kinds, and nothing but
-these documents needs them. So they have a file of their own, which is read when documents
-are made and not kept.
+Descriptions are several times as large as the rest of the schemas, and only these documents
+need them. They are in a file of their own, which is read whenever a document is made; its
+content is not kept.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ Raw = Mapping[str, Any]
 
 
 class Descriptions(msgspec.Struct):
-    """What a real server says of definitions and parameters.
+    """The descriptions that a real server gives.
 
     Attributes:
-        definitions: By the definition's name and the field's; the definition's own under the empty name.
-        parameters: By their names.
+        definitions: Texts by definition and field; the definition's own text has the empty name.
+        parameters: Texts by parameter.
     """
 
     definitions: dict[str, dict[str, str]]
@@ -62,11 +62,11 @@ class Descriptions(msgspec.Struct):
 
 
 class Published:
-    """The definitions that some kinds bring with them, by name, as documents tell them.
+    """Definitions by name, in the form in which documents show them.
 
     Args:
-        kinds: Whose definitions are told, beside the recorded ones.
-        descriptions: What is said of the recorded ones.
+        kinds: The kinds of the document; the definitions of custom ones are added to the recorded ones.
+        descriptions: The texts for the recorded definitions.
     """
 
     def __init__(self, kinds: tuple[Kind, ...], descriptions: Descriptions) -> None:
@@ -78,11 +78,11 @@ class Published:
                 self._custom |= {kind.schema.name: (kind, False), list_name(kind): (kind, True)}
 
     def find(self, name: str, *, reduced: bool = False) -> Raw | None:
-        """One definition in the form of OpenAPI v3, or None if there is none of this name.
+        """Return one definition in the form of OpenAPI v3, or None if none has this name.
 
         Args:
             name: Its full name.
-            reduced: Leave out what OpenAPI v2, or its reader in kubectl, cannot stand in custom kinds.
+            reduced: Leave out the parts of custom kinds that OpenAPI v2 does not know or kubectl cannot read there.
         """
         if (custom := self._custom.get(name)) is None:
             raw = definitions().get(name)
@@ -96,7 +96,7 @@ class Published:
         return told
 
     def _said_of(self, name: str) -> Raw:
-        """Options of a deletion are of every group version, for their clients do not tell these apart."""
+        """Return fields added to a definition: `DeleteOptions` may come in the group version of what is deleted."""
         if name != f"{_META}DeleteOptions":
             return {}
         about = [{"group": group, "version": version, "kind": "DeleteOptions"} for group, version in self._versions]
@@ -112,14 +112,14 @@ class Published:
         return made
 
     def _words(self) -> dict[str, Any]:
-        """The fields that tell what an object is; any recorded kind describes them."""
+        """Return the fields `apiVersion` and `kind`, described as in every recorded kind."""
         texts = self._texts["io.k8s.api.core.v1.ConfigMap"]
         return {name: {"type": "string", "description": texts[name]} for name in ("apiVersion", "kind")}
 
     def _object(self, kind: Kind, reduced: bool) -> Raw:
         assert kind.definition is not None
         structure = kind.definition.structure
-        if reduced and structure.get(_PRESERVES):  # kubectl would refuse all fields but those it were told of
+        if reduced and structure.get(_PRESERVES):  # kubectl refuses fields that are not listed as soon as any are
             return {"type": "object"}
         schema = _embedding(_without_choices(structure) if reduced else _unfolded(structure))
         return {**schema, "properties": {**schema.get("properties", {}), **self._words(), "metadata": _metadata()}}
@@ -148,7 +148,7 @@ def _metadata() -> dict[str, Any]:
 
 
 def _children(raw: Raw, change: Callable[[Raw], Raw]) -> dict[str, Any]:
-    """The schema with the schemas of its fields, elements and values changed."""
+    """Return the schema with `change` applied to the schemas of its fields, elements and values."""
     made = dict(raw)
     if "properties" in raw:
         made["properties"] = {name: change(child) for name, child in raw["properties"].items()}
@@ -159,7 +159,7 @@ def _children(raw: Raw, change: Callable[[Raw], Raw]) -> dict[str, Any]:
 
 
 def _unfolded(raw: Raw) -> Raw:
-    """The schema with types said for what is an integer or a string, which documents cannot say in one word."""
+    """Return the schema with both types spelled out wherever an integer or a string may stand."""
     made = _children(raw, _unfolded)
     if raw.get(_INT_OR_STRING):
         either = [{"type": "integer"}, {"type": "string"}]
@@ -172,16 +172,16 @@ def _unfolded(raw: Raw) -> Raw:
 
 
 def _embedding(raw: Raw) -> dict[str, Any]:
-    """The schema with the fields that every object has, wherever an object lies within another."""
+    """Return the schema with `apiVersion`, `kind` and `metadata` added to embedded objects."""
     made = _children(raw, _embedding)
-    if raw.get(_EMBEDDED) and raw.get("type") == "object":  # a type that was left out leaves the fields open
+    if raw.get(_EMBEDDED) and raw.get("type") == "object":  # reduced schemas without a type take any field
         made["properties"] = {**made.get("properties", {}), **_EMBEDDED_WORDS, "metadata": _metadata()}
         made["required"] = list(dict.fromkeys((*raw.get("required", ()), "kind", "apiVersion")))
     return made
 
 
 def _without_choices(raw: Raw) -> Raw:
-    """The schema without what OpenAPI v2 does not know, and without what kubectl's reader of it refuses."""
+    """Return the schema without the parts that OpenAPI v2 does not know or kubectl's reader of it refuses."""
     dropped = {*_CHOICES, "nullable"}
     if raw.get("nullable"):
         dropped |= {"type", "items", "properties"}

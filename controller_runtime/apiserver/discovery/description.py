@@ -21,16 +21,16 @@ from controller_runtime.core.host import Host
 
 _JSON = "application/json"
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-# The first name is the one by which kubectl asks, though it is no valid media type; it is answered by the second.
+# kubectl asks with `@`, which is not valid in a media type; the answer has the valid name.
 _FORMS = {_JSON: _JSON, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _PROTOBUF, _PROTOBUF: _PROTOBUF}
 _FOR_GOOD = timedelta(days=365)
 
 
 class SelfDescription:
-    """What a server tells of itself.
+    """The documents in which a server describes itself.
 
     Args:
-        host: Its clock.
+        host: The clock.
 
     Threads: any.
     """
@@ -40,7 +40,7 @@ class SelfDescription:
         self._openapi = OpenAPI()
 
     def answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
-        """The document at `path` (without a final slash), or None if there is none."""
+        """Answer with the document at `path` (without a final slash); None if there is none."""
         if path.startswith("/openapi/"):
             return self._openapi_answer(kinds, path, request)
         accept, known = (request.headers.get(name, "") for name in ("accept", "if-none-match"))
@@ -62,14 +62,14 @@ class SelfDescription:
         return _packed(found, media_type, request.headers, self._lasting() if wanted else {})
 
     def _lasting(self) -> dict[str, str]:
-        """Headers of what is asked for by its hash and so never changes."""
+        """Return the headers of a document asked for by its hash, which never changes."""
         until = format_datetime(self._host.now() + _FOR_GOOD, usegmt=True)
         return {"cache-control": "public, immutable", "expires": until}
 
 
 def _media_type(path: str, accept: str) -> str:
-    """The form of a document; empty if none is accepted in which there is one."""
-    if path == "/openapi/v3":  # the index is told in JSON to everyone
+    """Return the media type of the answer; empty if the client accepts none that there is."""
+    if path == "/openapi/v3":  # the index is JSON for every client
         return _JSON
     forms = tuple(_FORMS) if path == "/openapi/v2" else (_JSON,)
     return _FORMS.get(first_accepted(accept, forms), "")

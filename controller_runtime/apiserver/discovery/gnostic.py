@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenAPI v2 documents in protobuf, the one form in which kubectl asks for them.
+"""OpenAPI v2 documents in protobuf, the only form in which kubectl asks for them.
 
 The messages are those of gnostic (`openapi.v2.Document`). They mirror the document, with
 three habits of their own: a map is a list of named values, a value of any type is a text in
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 Write = Callable[[int, Any], bytes]
-"""Makes a field of its number and its value in JSON; nothing of a zero, which protobuf does not send."""
+"""Encodes a field, given its number and its value in JSON; a zero is encoded as nothing."""
 
 _VARINT, _DOUBLE, _BYTES = 0, 1, 2  # how a value stands on the wire
 _BITS = (1 << 64) - 1
@@ -23,12 +23,12 @@ _VENDOR = "x-"  # what the names of all extensions begin with, and the table's n
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """The message of an OpenAPI v2 document; what it has no field for is left out."""
+    """Return the message of an OpenAPI v2 document, without anything for which it has no field."""
     return _fields("Document", document)
 
 
 def _fields(message: str, value: Mapping[str, Any]) -> bytes:
-    """The fields of one message, in the order of their numbers."""
+    """Return the fields of one message, in the order of their numbers."""
     known = _MESSAGES[message]
     made: list[tuple[int, bytes]] = []
     for name, child in value.items():
@@ -57,7 +57,7 @@ def _field(number: int, wire: int, content: bytes) -> bytes:
 
 
 def _named(name: str, value: Any, write: Write) -> bytes:
-    """An entry of a map: a message of name and value."""
+    """Return an entry of a map: the fields name and value."""
     return _text(1, name) + write(2, value)
 
 
@@ -86,7 +86,7 @@ def _message(name: str) -> Write:
 
 
 def _within(inner: int, write: Write) -> Write:
-    """A message of one field."""
+    """Return the encoder of a message that has only the field `inner`."""
     return lambda number, value: _field(number, _BYTES, write(inner, value))
 
 
@@ -95,7 +95,7 @@ def _each(write: Write) -> Write:
 
 
 def _map(write: Write, inner: int = 1) -> Write:
-    """A message that is a list of named values."""
+    """Return the encoder of a map: a message that is a list of named values."""
 
     def entries(number: int, value: Mapping[str, Any]) -> bytes:
         made = [_field(inner, _BYTES, _named(name, child, write)) for name, child in value.items()]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The OpenAPI documents: v3, one for each group version, and v2, one for all; made from the kinds that are served.
 
-They tell what `kubectl` and other generic clients read: which paths there are, which
-patches they take, how lists merge, and what fields there are (`kubectl explain`).
+`kubectl` and other generic clients read from them which paths there are, which patches they
+take, how lists merge, and which fields there are (`kubectl explain`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Document(NamedTuple):
     """One document, as it is kept.
 
     Attributes:
-        packed: Its bytes, compressed with gzip; most clients take them so.
-        hash: What tells it from every other document at its path.
+        packed: Its bytes, compressed with gzip; most clients accept this form.
+        hash: The SHA-256 of the bytes, in hexadecimal digits.
     """
 
     packed: bytes
@@ -39,31 +39,31 @@ class Document(NamedTuple):
 
     @classmethod
     def of(cls, content: bytes) -> Document:
-        """Pack a document."""
+        """Compress and hash a document."""
         return cls(gzip.compress(content, _LEVEL, mtime=0), hashlib.sha256(content).hexdigest().upper())
 
 
 class OpenAPI:
-    """The documents of one server. Each is made when it is first asked for, and again once other kinds are served.
+    """The documents of one server. Each is made when first asked for, and again after its kinds have changed.
 
     Threads: any; two that ask for the same document at once may both make it.
     """
 
     def __init__(self) -> None:
-        # What was made of which kinds, by path.
+        # By path: the kinds that a document was made of, and the document.
         self._made: dict[str, tuple[tuple[Kind, ...], Document]] = {}
         self._of: Kinds | None = None
 
     def find(self, kinds: Kinds, path: str, *, protobuf: bool = False) -> Document | None:
-        """The document at a path (without a final slash), or None if there is none.
+        """Return the document at a path (without a final slash), or None if there is none.
 
         Args:
-            kinds: What is served.
+            kinds: The kinds that are served.
             path: `/openapi/v2`, `/openapi/v3` for the index, or the path of a group version below it.
-            protobuf: In that form, which v2 alone has.
+            protobuf: Whether to return the form in protobuf, which only v2 has.
         """
         served = {f"{_V3}/{name}": told for name, told in _group_versions(kinds).items()}
-        if self._of is not kinds:  # kinds that are gone are let go
+        if self._of is not kinds:  # drop documents of kinds that are gone
             self._made = {name: made for name, made in self._made.items() if name in served}
             self._of = kinds
         if path == _V2:
@@ -96,7 +96,7 @@ class OpenAPI:
 
 
 def _group_versions(kinds: Kinds) -> dict[str, list[Kind]]:
-    """The kinds of each group version, by the path it is served at."""
+    """Return the kinds of each group version, by the path it is served at."""
     found: dict[str, list[Kind]] = {}
     for kind in kinds:
         found.setdefault(root_of(kind).removeprefix("/"), []).append(kind)
@@ -137,7 +137,7 @@ def _paths(kinds: Iterable[Kind], descriptions: Descriptions) -> dict[str, Any]:
 
 
 def _referred(paths: Mapping[str, Any], find: Callable[[str], Mapping[str, Any] | None]) -> dict[str, Any]:
-    """The definitions that the paths name, and those that these name."""
+    """Return the definitions that the paths refer to, and those that these refer to."""
     found: dict[str, Any] = {}
     waiting = list(_references(paths))
     while waiting:

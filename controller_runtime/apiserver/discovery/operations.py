@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be done at the paths of a kind, in the words of OpenAPI v3."""
+"""The operations at the paths of a kind, in the form of OpenAPI v3."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _DELETE_QUERY = {
 }
 
 Texts = Mapping[str, str]
-"""The descriptions of parameters, by their names; of one that means something else in a patch, by `patch.` and it."""
+"""Descriptions of parameters by name; `patch.` stands before a name that has another description in patches."""
 
 
 class _Verb(NamedTuple):
-    """What the documents say of one verb.
+    """The words of the documents for one verb.
 
     Attributes:
-        method: Of HTTP.
-        action: The word for it in the documents, where that is another.
-        operation: What the name of the operation begins with.
-        query: Its parameters and their types.
-        statuses: What is answered, beside 200.
+        method: The HTTP method.
+        action: The value of `x-kubernetes-action`.
+        operation: The first word of the operation's name.
+        query: The type of each parameter.
+        statuses: The status codes beside 200, with their texts.
     """
 
     method: str
@@ -70,17 +70,17 @@ _FOR_WATCHES = ("allowWatchBookmarks", "watch")
 
 
 def root_of(kind: Kind) -> str:
-    """The path of its group version."""
+    """Return the path of a kind's group version."""
     return f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
 
 
 def list_name(kind: Kind) -> str:
-    """The name of the definition of its lists."""
+    """Return the name of the definition of a kind's lists."""
     return f"{kind.schema.name.removesuffix(kind.kind)}{kind.list_kind}"
 
 
 def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each path of a kind and its parts, with all that can be done there."""
+    """Yield each path of a kind and its parts, with the operations there."""
     below = f"{root_of(kind)}/namespaces/{{namespace}}" if kind.namespaced else root_of(kind)
     collection = _Place(kind, f"{below}/{kind.plural}", texts)
     yield collection.path, collection.item([verb for verb in kind.verbs if verb in _OF_COLLECTIONS])
@@ -99,8 +99,8 @@ class _Place(NamedTuple):
     """One path.
 
     Attributes:
-        kind: Whose path it is.
-        path: With its variables in braces.
+        kind: The kind that is found there.
+        path: The path, its variables in braces.
         texts: The descriptions of parameters.
         part: The name of the part, or empty for whole objects.
     """
@@ -111,7 +111,7 @@ class _Place(NamedTuple):
     part: str = ""
 
     def item(self, verbs: list[str] | tuple[str, ...]) -> dict[str, Any]:
-        """What can be done here: an operation for each verb, and the variables of the path."""
+        """Return an operation for each verb, and the variables of the path."""
         operations = {_VERBS[verb].method: self._operation(verb, _VERBS[verb]) for verb in verbs}
         variables = [self._variable(name) for name in ("name", "namespace") if f"{{{name}}}" in self.path]
         return {**operations, "parameters": variables} if variables else operations
@@ -140,11 +140,11 @@ class _Place(NamedTuple):
         return operation
 
     def _sent(self) -> Kind:
-        """What is read and written here."""
+        """Return the kind that is read and written here."""
         return (PARTS[self.part].kind if self.part else None) or self.kind
 
     def _about(self) -> Kind:
-        """What the operations are said to be about: the parts of custom kinds are not told apart."""
+        """Return the kind that the operations name; those on parts of custom kinds name the custom kind."""
         return self.kind if self.kind.definition is not None else self._sent()
 
     def _bodies(self) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class _Place(NamedTuple):
         return (self.kind.group or "core").removesuffix(".k8s.io")
 
     def _name(self, verb: str, how: _Verb) -> str:
-        """The name of an operation, which no other has: programs name their functions after it."""
+        """Return the unique name of an operation; generated clients name their functions after it."""
         group = _camel(f".{self._group()}.{self.kind.version}")
         scope = "Namespaced" if "{namespace}" in self.path else ""
         everywhere = "ForAllNamespaces" if self.kind.namespaced and not scope else ""
@@ -206,13 +206,14 @@ class _Place(NamedTuple):
 
 
 def _article(name: str) -> str:
-    if name.endswith("s") and not name.endswith("ss"):  # taken for a plural
+    """Return the article before the name of a kind, between spaces; a plural has none."""
+    if name.endswith("s") and not name.endswith("ss"):
         return " "
     return " an " if name[0] in "AEIOU" else " a "
 
 
 def _camel(text: str) -> str:
-    """The text without what no name may have; what follows such a character is capitalized."""
+    """Return the text without the characters that a name must not have; the letter after each is capitalized."""
     return re.sub(r"[^A-Za-z0-9_]+(.?)", lambda found: found[1].upper(), text)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenAPI v2, for kubectl older than 1.27 and for all that was built on it: the same documents, in other words."""
+"""Conversion of OpenAPI v3 to v2, which kubectl before 1.27 and many older clients need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller_runtime.apiserver.discovery.operations import REF
 
 _REF = "#/definitions/"
 _PARAMETER = "#/parameters/"
-# Clients look for these by name among an operation's own parameters.
+# kubectl looks for the first two among an operation's own parameters; the third differs from kind to kind.
 _INLINE = ("dryRun", "fieldValidation", "name")
 _METHODS = ("get", "put", "post", "delete", "patch")
 
@@ -18,7 +18,7 @@ Raw = Mapping[str, Any]
 
 
 def swagger_definition(raw: Raw) -> dict[str, Any]:
-    """A definition of OpenAPI v3, as v2 has it: without defaults, and with references that stand alone."""
+    """Convert a definition to v2, which has no defaults here and no `allOf` around references."""
     made: dict[str, Any] = {}
     for name, value in raw.items():
         if name == "allOf":
@@ -40,14 +40,14 @@ class Swagger:
     """Paths of OpenAPI v2, and the parameters that they share.
 
     Attributes:
-        parameters: What `path` referred to, by name.
+        parameters: The shared parameters that converted paths refer to, by name.
     """
 
     def __init__(self) -> None:
         self.parameters: dict[str, Any] = {}
 
     def path(self, item: Raw) -> dict[str, Any]:
-        """What can be done at one path."""
+        """Convert the operations at one path."""
         made: dict[str, Any] = {method: self._operation(method, item[method]) for method in _METHODS if method in item}
         if "parameters" in item:
             made["parameters"] = [self._parameter("", one) for one in item["parameters"]]

@@ -10,7 +10,7 @@ from controller_runtime.apiserver.rules.rules import Object
 
 _UNSET = "<unset>"
 _CLASS = "volume.beta.kubernetes.io/storage-class"  # an annotation from before there was a field
-# In the order in which they are told.
+# In the order in which they are shown.
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
@@ -41,7 +41,7 @@ def _if_bound(read: Callable[[Object, str], str], path: str) -> Cell:
 
 
 def _quotas(*, of_limits: bool) -> Cell:
-    """What is used of each resource; limits have a column of their own."""
+    """Return the cell that shows used and allowed amounts of resources; limits have a column of their own."""
 
     def text(quota: Object) -> str:
         hard, used = (value_at(quota, f"status.{name}") or {} for name in ("hard", "used"))

@@ -66,9 +66,9 @@ def accepts(accept: str, media_type: str) -> bool:
 
 
 def first_accepted(accept: str, offered: Sequence[str]) -> str:
-    """The media type, of those offered, that a client names first; of those that one clause covers, the first offered.
+    """Return the offered media type that the client names first; empty if it accepts none of them.
 
-    Empty if it accepts none of them. Parameters are ignored.
+    A wildcard means the first one offered. Parameters, weights among them, are ignored.
     """
     for media_type, _ in _clauses(accept):
         for one in offered:
