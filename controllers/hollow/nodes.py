@@ -13,14 +13,14 @@ from collections.abc import Callable
 import attrs
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.backoff import Backoff
 from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError, DecodeError
@@ -32,7 +32,7 @@ from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT, node_lease
 from controllers.hollow.node import NodeView, conditions, hollow_node, node_name
 from controllers.hollow.selection import Selection
-from controllers.troubles import Troubles
+from controllers.shared.trouble_log import TroubleLog
 
 log = get_logger(__name__)
 
@@ -68,8 +68,8 @@ class _HollowNode:
     is_deleted: bool = False  # by others, for the log: its kubelet goes on in vain, as a real one does
 
     @property
-    def request(self) -> Request:
-        return Request(node_name(self.index))
+    def key(self) -> ObjectKey:
+        return ObjectKey(node_name(self.index))
 
 
 class HollowNodes(Reconciler):
@@ -115,8 +115,8 @@ class HollowNodes(Reconciler):
         self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeView)
         self._decode = decoder_for(NodeView, NODES)
         self._queue: WorkQueue[Request] = WorkQueue(host, name=self.name)
-        self._troubles = Troubles(host, "hollow nodes are in trouble", "hollow nodes are well again")
-        self._clock = Troubles(
+        self._troubles = TroubleLog(host, "hollow nodes are in trouble", "hollow nodes are well again")
+        self._clock = TroubleLog(
             host, "clock is behind leases, renewing from their last times", "clock has caught up with all leases"
         )
         # Guards the lives and heartbeats of the nodes, and the count.
@@ -127,7 +127,7 @@ class HollowNodes(Reconciler):
     def run(self, stop: Stop) -> None:
         """Register them all and keep them alive until asked to stop."""
         for node in self._nodes.values():
-            self._queue.add_after(node.request, self._spread * node.index / len(self._nodes))
+            self._queue.add_after(node.key, self._spread * node.index / len(self._nodes))
         told = None if self._informer is None else self._informer.add_handler(self._notice)
         workers = Workers(self._host, self.name, self, self._queue, stop)
         stop.on_set(self._queue.shut_down)
@@ -189,8 +189,8 @@ class HollowNodes(Reconciler):
         """
         names = self._change(which, lambda life: life is not Life.RUNNING, Life.RUNNING)
         for name in names:
-            self._queue.add(self._nodes[name].request, cause="revived")
-            self._queue.add(self._nodes[name].heartbeat.request, cause="revived")
+            self._queue.add(self._nodes[name].key, cause="revived")
+            self._queue.add(self._nodes[name].heartbeat.key, cause="revived")
         return names
 
     def _new_heartbeat(self, index: int) -> LeaseHeartbeat:
@@ -206,7 +206,7 @@ class HollowNodes(Reconciler):
             result = self._report(node)
         node.registered = True
         # Anywhere in the interval, so that those who join together do not beat together.
-        self._queue.add_after(node.heartbeat.request, self._renew_interval * self._host.random.random())
+        self._queue.add_after(node.heartbeat.key, self._renew_interval * self._host.random.random())
         with self._lock:
             self._unregistered -= 1
             complete = self._unregistered == 0
@@ -216,11 +216,11 @@ class HollowNodes(Reconciler):
 
     def _report(self, node: _HollowNode) -> Result:
         """Post the status."""
-        seen = self._lister.get(node.request) if self._lister is not None else None
-        found = seen or self._client.get(NODES, node.request, NodeView)
+        seen = self._lister.get(node.key) if self._lister is not None else None
+        found = seen or self._client.get(NODES, node.key, NodeView)
         posted = conditions(timestamp(self._host.now()), found.statuses())
         patch = {"status": {"conditions": posted}}
-        self._client.patch(NODES, node.request, patch, type=PatchType.STRATEGIC, subresource="status")
+        self._client.patch(NODES, node.key, patch, type=PatchType.STRATEGIC, subresource="status")
         return self._next_report(changed=not found.is_healthy())
 
     def _next_report(self, *, changed: bool) -> Result:
@@ -229,19 +229,19 @@ class HollowNodes(Reconciler):
 
     def _notice(self, delta: Delta) -> None:
         """Look at a node whose status others have changed."""
-        node = self._nodes.get(delta.request.name)
+        node = self._nodes.get(delta.key.name)
         if node is None or not node.registered or node.life is not Life.RUNNING:
             return
         node.is_deleted = delta.new is None
         if delta.new is None:
-            log.warning("hollow node was deleted, and registers again only once killed and revived", node=delta.request)
+            log.warning("hollow node was deleted, and registers again only once killed and revived", node=delta.key)
             return
         try:
             healthy = self._decode(delta.new.raw).is_healthy()
         except DecodeError:
             healthy = False
         if not healthy:
-            self._queue.add_after(node.request, STATUS_LOOK * self._host.random.random(), cause="status changed")
+            self._queue.add_after(node.key, STATUS_LOOK * self._host.random.random(), cause="status changed")
 
     def _change(self, which: Selection, concerns: Callable[[Life], bool], life: Life) -> list[str]:
         """Give those that are meant and concerned another life; their names."""

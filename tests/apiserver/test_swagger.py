@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import Asking, Object
-from defining import DEFINITIONS, define, structure, version
+from kit.asking import Asking, Object
+from kit.defining import DEFINITIONS, define, structure, version
 
 from controller_runtime.apiserver.discovery.gnostic import encoded
 from controller_runtime.apiserver.kinds.registry import KINDS

@@ -17,6 +17,7 @@ from controller_runtime import (
     LeaderElectionConfig,
     LeadershipLost,
     Manager,
+    ObjectKey,
     Reconciler,
     Request,
     Result,
@@ -57,7 +58,7 @@ def events(cluster: EmbeddedCluster) -> list[dict[str, Any]]:
 
 
 def label(cluster: EmbeddedCluster, value: str) -> None:
-    cluster.client.patch(NODES, Request("n"), {"metadata": {"labels": {"a": value}}})
+    cluster.client.patch(NODES, ObjectKey("n"), {"metadata": {"labels": {"a": value}}})
 
 
 def test_what_a_reconciler_tells_is_an_event_on_the_server(sim: Simulation) -> None:
@@ -106,7 +107,7 @@ def test_what_was_told_last_is_written_before_the_manager_ends(sim: Simulation) 
 
         [event] = events(cluster)
         assert event["series"]["count"] == 4
-        reconciler.reconcile(Request("n"))
+        reconciler.reconcile(ObjectKey("n"))
         assert len(events(cluster)) == 1
 
 
@@ -131,7 +132,7 @@ def test_what_happened_may_be_told_after_the_lease_was_lost(sim: Simulation) -> 
     sim.advance(1.0)
 
     client = Client(host, transport)
-    client.patch(LEASES, Request("l", "kube-system"), {"spec": {"holderIdentity": "somebody else"}})
+    client.patch(LEASES, ObjectKey("l", "kube-system"), {"spec": {"holderIdentity": "somebody else"}})
     sim.advance(60.0)
 
     assert isinstance(outcome.failure, LeadershipLost)

@@ -10,7 +10,7 @@ from email.utils import format_datetime
 
 import msgspec
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.answers import document, tagged
 from controller_runtime.apiserver.discovery.discovery import AGGREGATED, aggregated_document, discovery_document
 from controller_runtime.apiserver.discovery.openapi import Document, OpenAPI
