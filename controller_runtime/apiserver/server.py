@@ -14,7 +14,7 @@ from pathlib import Path
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, text
 from controller_runtime.apiserver.definitions import Definitions
-from controller_runtime.apiserver.discovery.description import self_description
+from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
@@ -85,6 +85,7 @@ class APIServer:
         except UsageError:
             self.storage.close()
             raise
+        self._description = SelfDescription(host)
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
@@ -135,7 +136,7 @@ class APIServer:
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
-            if (told := self_description(kinds, path, request.headers)) is not None:
+            if (told := self._description.answer(kinds, path, request)) is not None:
                 return told
         if is_served(kinds, path):
             raise no_such_resource()

@@ -2,7 +2,7 @@
 """What is known of all nodes together: their signs of life, their zones, and whose turn it is.
 
 It hears of every change of a node or of a node's lease, in order, and decides with the pure
-functions of `node_lifecycle_health` and `node_lifecycle_zones`. It writes nothing.
+functions of `health` and `zones`. It writes nothing.
 """
 
 from __future__ import annotations
