@@ -197,11 +197,16 @@ class NodeLifecycle(Reconciler):
 
     def _mark_pods(self, node: NodeView) -> float | None:
         """Mark the pods of a node that we declared unknown; in how many seconds to try again."""
-        if node.name not in self.debts:
+        so_far = self.debts.round(node.name)
+        if so_far is None:
             return None
-        is_unknown = node.ready is not None and node.ready.status == "Unknown"
-        if is_unknown and not self.marker.mark_all(node.name):
-            return self.config.monitor_period
+        if node.ready is not None and node.ready.status == "Unknown":
+            period = self.config.monitor_period
+            if not self.marker.mark_some(node.name, so_far, self.host.monotonic() + period):
+                return _JUST_AFTER
+            if so_far.failures:
+                self.debts.owe(node.name)
+                return period
         self.debts.forgive(node.name)
         return None
 
