@@ -12,6 +12,7 @@ from test_node_lifecycle_rows import refused
 from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.faults import Fault
 from controller_runtime.testing.simulation import Simulation
+from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
 from controllers.node_lifecycle.zones import ZoneState
 
 SEEDS = range(3)
@@ -123,6 +124,19 @@ def test_a_node_whose_looks_fail_does_not_hold_up_its_zone(cluster: LifecycleClu
     assert cluster.status("bad") == "False"
 
     assert evictions(cluster, 20.0) == {"next": 8}
+
+
+def test_a_node_that_asked_by_what_it_no_longer_is_does_not_hold_up_its_zone(cluster: LifecycleCluster) -> None:
+    """Between a look at it and its question for a turn it has become well, and the monitor has heard of that first."""
+    fall_silent_in_order(cluster, "a", "b")
+    reconciler = cluster.lifecycle.reconciler
+    assert isinstance(reconciler, NodeLifecycle)
+
+    reconciler.monitor.turn(WELL[0], 5.0)
+    cluster.post(WELL[1], Ready="False")
+
+    assert evictions(cluster, 30.0) == {"b": 10, WELL[1]: 20}
+    assert cluster.zones()[0].waiting == 0
 
 
 def test_a_node_whose_taint_cannot_be_written_uses_its_turn_up(cluster: LifecycleCluster) -> None:
