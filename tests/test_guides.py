@@ -16,24 +16,23 @@ import pytest
 from prometheus_client.metrics_core import Metric
 
 import controller_runtime.testing
-from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.patience import Patience
-from controller_runtime.client import exec_plugin
 from controller_runtime.client.client import Client
-from controller_runtime.client.faults import Refused, scripted
+from controller_runtime.client.http import exec_plugin
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager import health, serving
 from controller_runtime.manager.endpoints import Endpoints
+from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
-from controller_runtime.manager.program import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
+from controller_runtime.testing.faults import Refused, scripted
 from controllers.command import cli, run, signals
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

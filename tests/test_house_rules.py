@@ -38,7 +38,7 @@ MAY_TOUCH_THE_SYSTEM = (
     "controller_runtime/testing/tcp_proxy.py",
     "controller_runtime/apiserver/shell/*.py",
     "controller_runtime/apiserver/__main__.py",
-    "controller_runtime/client/http*.py",
+    "controller_runtime/client/http/*.py",
     "controller_runtime/manager/serving.py",
     "controllers/__main__.py",
     "controllers/command/cli*.py",

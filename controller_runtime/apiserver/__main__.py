@@ -12,7 +12,7 @@ from socket import gethostname
 
 import click
 
-from controller_runtime.api.wire import Handler
+from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.identity import kept_identity, new_identity

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.wire import HTTPResponse
+from controller_runtime.api.http import HTTPResponse
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.status import StatusError

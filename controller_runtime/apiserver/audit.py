@@ -14,8 +14,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.api.objects import microtime
-from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Clock
 from controller_runtime.core.log import get_logger

@@ -11,7 +11,7 @@ import hmac
 from collections.abc import Callable
 from pathlib import Path
 
-from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, text
 from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import self_description

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
 from controller_runtime.apiserver.kinds.parts import PARTS, SCALE
 from controller_runtime.apiserver.options import DeleteOptions, ListOptions, Query, is_watch, query_of

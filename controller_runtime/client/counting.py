@@ -7,8 +7,8 @@ from collections import Counter
 
 import attrs
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.client.contact import Contact
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.core.counters import Histogram
 from controller_runtime.core.errors import ConnectionLost
@@ -47,7 +47,7 @@ class CountingTransport:
     def __init__(self, host: Host, inner: Transport) -> None:
         self._now = host.monotonic
         self._inner = inner
-        self.contact = Contact(host)
+        self.contact = ServerReachable(host)
         # Guards the two below.
         self._lock = host.lock("counting transport")
         self._answers: Counter[tuple[str, str]] = Counter()

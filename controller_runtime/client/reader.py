@@ -8,9 +8,9 @@ import copy
 from typing import Any, Self, TypeVar, overload
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import Resource
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.answers import check
 from controller_runtime.client.bodies import encoded
 from controller_runtime.client.discovery import Discovery
@@ -96,28 +96,28 @@ class Reader:
         return self._discovery.resource(name, api_version)
 
     @overload
-    def get(self, resource: Resource[T], request: Request) -> T: ...
+    def get(self, resource: Resource[T], key: ObjectKey) -> T: ...
 
     @overload
-    def get(self, resource: Resource[T], request: Request, view: type[V]) -> V: ...
+    def get(self, resource: Resource[T], key: ObjectKey, view: type[V]) -> V: ...
 
-    def get(self, resource: Resource[Any], request: Request, view: type[Any] | None = None) -> Any:
+    def get(self, resource: Resource[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
         """One object as it is now, as the resource's model or as `view`.
 
         Raises:
             NotFound: There is none of that name.
         """
         decode = decoder_for(view, resource)
-        return decode(self._call("GET", resource.path(request.namespace, request.name)).body)
+        return decode(self._call("GET", resource.path(key.namespace, key.name)).body)
 
     @overload
-    def get_subresource(self, resource: Resource[Any], request: Request, subresource: str) -> dict[str, Any]: ...
+    def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str) -> dict[str, Any]: ...
 
     @overload
-    def get_subresource(self, resource: Resource[Any], request: Request, subresource: str, view: type[V]) -> V: ...
+    def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[V]) -> V: ...
 
     def get_subresource(
-        self, resource: Resource[Any], request: Request, subresource: str, view: type[Any] | None = None
+        self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
     ) -> Any:
         """A part of an object as it is now, such as its `scale`, as a dict or as `view`.
 
@@ -125,7 +125,7 @@ class Reader:
             NotFound: There is no object of that name, or no such part of it.
         """
         decode = decoder_for(view or dict, kind_of(resource, subresource))
-        return decode(self._call("GET", resource.path(request.namespace, request.name, subresource)).body)
+        return decode(self._call("GET", resource.path(key.namespace, key.name, subresource)).body)
 
     @overload
     def list(

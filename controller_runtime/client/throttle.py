@@ -7,7 +7,7 @@ programs that must be gentle with a server that does not.
 
 from __future__ import annotations
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.core.host import Host

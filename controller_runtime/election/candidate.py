@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, Request, microtime
+from controller_runtime.api.objects import Cached, ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
@@ -68,14 +68,14 @@ class LeaseCandidate:
     """
 
     def __init__(
-        self, host: Host, client: Client, informer: Informer, request: Request, lease: str, candidacy: Candidacy
+        self, host: Host, client: Client, informer: Informer, key: ObjectKey, lease: str, candidacy: Candidacy
     ) -> None:
         self.name = "lease-candidate"
         self.last_error = ""
         self._host = host
         self._client = client
         self._informer = informer
-        self._request = request
+        self._request = key
         self._lease = lease
         self._candidacy = candidacy
         self._decode = decoder_for(_View, LEASE_CANDIDATES)
@@ -217,7 +217,7 @@ def candidate_for(
     """The candidate of a replica whose identity is known; None if it takes its lease by itself."""
     if config.coordinated is None or config.identity is None:
         return None
-    request = Request(config.identity, config.namespace)
+    request = ObjectKey(config.identity, config.namespace)
     informer = informers.of(
         LEASE_CANDIDATES, namespace=config.namespace, field_selector=f"metadata.name={config.identity}"
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from controller_runtime.api.objects import Request, microtime
+from controller_runtime.api.objects import ObjectKey, microtime
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import (
     AlreadyExists,
@@ -78,7 +78,7 @@ class LeaderElector:
         config = config.named_by(host)
         self.name = config.name
         self.identity = config.identity or ""
-        self.lock = LeaseLock(host, client, Request(config.name, config.namespace), config.labels)
+        self.lock = LeaseLock(host, client, ObjectKey(config.name, config.namespace), config.labels)
         self.last_error = ""
         self.candidate = candidate
         self.slow_paths = 0

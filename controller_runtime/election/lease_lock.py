@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import ConnectionLost, NotFound, UsageError
@@ -30,10 +30,10 @@ class LeaseLock:
     Threads: one.
     """
 
-    def __init__(self, host: Host, client: Client, request: Request, labels: Mapping[str, str]) -> None:
+    def __init__(self, host: Host, client: Client, key: ObjectKey, labels: Mapping[str, str]) -> None:
         self._host = host
         self._client = client
-        self._request = request
+        self._request = key
         self._labels = labels
         self._decode = decoder_for(dict, LEASES)
         self._lease: dict[str, Any] | None = None
@@ -84,7 +84,7 @@ class LeaseLock:
         """
         if self._lease is None:
             raise UsageError(f"lease {self} cannot be written before it is read or made")
-        self._lease = self._decode(self._client_until(deadline).replace(LEASES, self._with(record, self._lease)).raw)
+        self._lease = self._decode(self._client_until(deadline).update(LEASES, self._with(record, self._lease)).raw)
 
     def _client_until(self, deadline: float) -> Client:
         left = deadline - self._host.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.core.errors import LeadershipLost
 from controller_runtime.core.host import Host

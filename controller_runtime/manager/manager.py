@@ -28,8 +28,8 @@ from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.term import FencedTransport
 from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.options import ManagerOptions
-from controller_runtime.manager.program import Program, Runnable
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -91,7 +91,7 @@ class Manager:
         self.elector = None if leader_election is None else self._elect(leader_election.named_by(host))
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        self._program = Program(host, self.informers, self.stopping, self.elector, self.transport.close)
+        self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close)
         # Guards the four fields below; `run` waits on it.
         self._condition = host.condition("manager")
         self._has_run = False
@@ -120,8 +120,8 @@ class Manager:
             UsageError: The configuration is missing or cannot be used.
         """
         # Who brings a transport need not pay for the official client.
-        from controller_runtime.client.configuration import find
-        from controller_runtime.client.http import HTTPTransport
+        from controller_runtime.client.http.configuration import find
+        from controller_runtime.client.http.transport import HTTPTransport
 
         host = SystemHost()
         return cls(host, HTTPTransport(host, find(path, context)), **options)
@@ -244,16 +244,16 @@ class Manager:
             self.stopping.fail(error)
         finally:
             self.stopping.set()
-            stuck = self._program.finish(self._grace)
+            stuck = self._lifecycle.finish(self._grace)
             self.transport.close()
         self._raise_failure(stuck)
 
     def _start_whatever_is_added(self) -> None:
         """Start what was added before, then what is added or may start meanwhile, until it stops."""
-        self._program.start_caches()
+        self._lifecycle.start_caches()
         things = self._take_added()
         while not self.stopping.is_set():
-            self._program.start(things, self._cache_sync_timeout)
+            self._lifecycle.start(things, self._cache_sync_timeout)
             self._await_news()
             things = self._take_added()
 

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.backoff import Backoff
 from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError, DecodeError
@@ -34,7 +34,7 @@ from controllers.heartbeat.step import JITTER
 from controllers.hollow.node import NodeView, conditions, hollow_node, node_name
 from controllers.hollow.pace import Pace
 from controllers.hollow.selection import Selection
-from controllers.troubles import Troubles
+from controllers.shared.trouble_log import TroubleLog
 
 log = get_logger(__name__)
 
@@ -72,8 +72,8 @@ class _HollowNode:
     is_deleted: bool = False  # by others, for the log: its kubelet goes on in vain, as a real one does
 
     @property
-    def request(self) -> Request:
-        return Request(node_name(self.index))
+    def key(self) -> ObjectKey:
+        return ObjectKey(node_name(self.index))
 
 
 class HollowNodes(Reconciler):
@@ -123,9 +123,9 @@ class HollowNodes(Reconciler):
         self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeView)
         self._decode = decoder_for(NodeView, NODES)
         self._queue: WorkQueue[Request] = WorkQueue(host, name=self.name)
-        self._troubles = Troubles(host, "hollow nodes are in trouble", "hollow nodes are well again")
+        self._troubles = TroubleLog(host, "hollow nodes are in trouble", "hollow nodes are well again")
         self._pace = Pace(host, renew_interval / 2)
-        self._clock = Troubles(
+        self._clock = TroubleLog(
             host, "clock is behind leases, renewing from their last times", "clock has caught up with all leases"
         )
         # Guards the lives and heartbeats of the nodes, and the count.
@@ -159,22 +159,22 @@ class HollowNodes(Reconciler):
                 node.has_tried = True
                 self._let_one_join()
 
-    def _do(self, node: _HollowNode, request: Request) -> Result:
+    def _do(self, node: _HollowNode, key: ObjectKey) -> Result:
         if node.life is not Life.RUNNING:
             node.renewal_due = None
-            self._troubles.note(request, "")  # the dead have none
-            self._clock.note(request, "")
+            self._troubles.note(key, "")  # the dead have none
+            self._clock.note(key, "")
             return Result()
-        if request.namespace:
-            return self._renew(node, request)
+        if key.namespace:
+            return self._renew(node, key)
         try:
             result = self._report(node) if node.registered else self._register(node)
         except ControllerRuntimeError as error:
             node.failures += 1
-            self._troubles.note(request, "" if node.is_deleted else str(error))
+            self._troubles.note(key, "" if node.is_deleted else str(error))
             return Result(requeue_after=RETRY.delay(node.failures, self._host.random))
         node.failures, node.is_deleted = 0, False
-        self._troubles.note(request, "")
+        self._troubles.note(key, "")
         return result
 
     def is_running(self, name: str) -> bool:
@@ -206,8 +206,8 @@ class HollowNodes(Reconciler):
         """
         names = self._change(which, lambda life: life is not Life.RUNNING, Life.RUNNING)
         for name in names:
-            self._queue.add(self._nodes[name].request, cause="revived")
-            self._queue.add(self._nodes[name].heartbeat.request, cause="revived")
+            self._queue.add(self._nodes[name].key, cause="revived")
+            self._queue.add(self._nodes[name].heartbeat.key, cause="revived")
         return names
 
     def _let_one_join(self) -> None:
@@ -216,7 +216,7 @@ class HollowNodes(Reconciler):
             following = next(self._joining, None)
         if following is not None:
             node, at = following
-            self._queue.add_after(node.request, at - self._host.monotonic(), cause="joins")
+            self._queue.add_after(node.key, at - self._host.monotonic(), cause="joins")
 
     def _new_heartbeat(self, index: int) -> LeaseHeartbeat:
         name, interval = node_name(index), self._renew_interval
@@ -232,7 +232,7 @@ class HollowNodes(Reconciler):
         node.registered = True
         node.renewal_due = self._host.monotonic() + self._renew_interval
         # Anywhere in the interval, so that nodes that join together do not beat together.
-        self._queue.add_after(node.heartbeat.request, self._renew_interval * self._host.random.random())
+        self._queue.add_after(node.heartbeat.key, self._renew_interval * self._host.random.random())
         with self._lock:
             self._unregistered -= 1
             complete = self._unregistered == 0
@@ -240,13 +240,13 @@ class HollowNodes(Reconciler):
             log.info("hollow nodes registered", nodes=len(self._nodes))
         return result
 
-    def _renew(self, node: _HollowNode, request: Request) -> Result:
+    def _renew(self, node: _HollowNode, key: ObjectKey) -> Result:
         """Go on with the lease, and note what is wrong with it."""
         heartbeat = node.heartbeat
         was_troubled = bool(heartbeat.trouble)
-        result = heartbeat.reconcile(request)
-        self._troubles.note(request, "" if node.is_deleted else heartbeat.trouble)
-        self._clock.note(request, f"{heartbeat.behind:.0f} s behind" if heartbeat.behind else "")
+        result = heartbeat.reconcile(key)
+        self._troubles.note(key, "" if node.is_deleted else heartbeat.trouble)
+        self._clock.note(key, f"{heartbeat.behind:.0f} s behind" if heartbeat.behind else "")
         if not heartbeat.trouble and (result.requeue_after or 0.0) >= self._renew_interval:
             now = self._host.monotonic()
             if node.renewal_due is not None and not was_troubled:  # what fails is told as trouble
@@ -256,10 +256,10 @@ class HollowNodes(Reconciler):
 
     def _report(self, node: _HollowNode) -> Result:
         """Post the status."""
-        seen = self._lister.get(node.request) if self._lister is not None else None
-        found = seen or self._client.get(NODES, node.request, NodeView)
+        seen = self._lister.get(node.key) if self._lister is not None else None
+        found = seen or self._client.get(NODES, node.key, NodeView)
         patch = {"status": {"conditions": conditions(timestamp(self._host.now()), found.statuses())}}
-        self._client.patch(NODES, node.request, patch, type=PatchType.STRATEGIC, subresource="status")
+        self._client.patch(NODES, node.key, patch, type=PatchType.STRATEGIC, subresource="status")
         return self._next_report(changed=not found.is_healthy())
 
     def _next_report(self, *, changed: bool) -> Result:
@@ -268,19 +268,19 @@ class HollowNodes(Reconciler):
 
     def _notice(self, delta: Delta) -> None:
         """Look at a node whose status others have changed."""
-        node = self._nodes.get(delta.request.name)
+        node = self._nodes.get(delta.key.name)
         if node is None or not node.registered or node.life is not Life.RUNNING:
             return
         node.is_deleted = delta.new is None
         if delta.new is None:
-            log.warning("hollow node was deleted, and registers again only once killed and revived", node=delta.request)
+            log.warning("hollow node was deleted, and registers again only once killed and revived", node=delta.key)
             return
         try:
             healthy = self._decode(delta.new.raw).is_healthy()
         except DecodeError:
             healthy = False
         if not healthy:
-            self._queue.add_after(node.request, STATUS_LOOK * self._host.random.random(), cause="status changed")
+            self._queue.add_after(node.key, STATUS_LOOK * self._host.random.random(), cause="status changed")
 
     def _change(self, which: Selection, concerns: Callable[[Life], bool], life: Life) -> list[str]:
         """Give those that are meant and concerned another life; their names."""

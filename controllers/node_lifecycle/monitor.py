@@ -13,11 +13,12 @@ from datetime import datetime
 import attrs
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.channel import Channel
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import DecodeError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -78,7 +79,7 @@ class Monitor:
 
     def node_changed(self, delta: Delta) -> Iterable[Request]:
         """Take a change of a node into account; whom else it concerns, beside the node itself."""
-        name, node = delta.request.name, self._readable(delta.new)
+        name, node = delta.key.name, self._readable(delta.new)
         # What appears while we listen has just been made, whatever the clock of the server says.
         age = self._age(node) if node is not None and delta.initial else 0.0
         with self._lock:
@@ -88,15 +89,15 @@ class Monitor:
             after = self._zones.all_silent
         if before is not None and after is not before:
             log.warning("no node is ready, so nobody is evicted" if after else "some nodes are ready again")
-        return dict.fromkeys(map(Request, told))
+        return dict.fromkeys(map(ObjectKey, told))
 
     def lease_changed(self, delta: Delta) -> Iterable[Request]:
         """Take a renewal into account. It concerns nobody: whoever waits for silence looks again by himself."""
-        name = delta.request.name
+        name = delta.key.name
         try:
             renewed = self._read_lease(delta.new.raw).renew_time if delta.new is not None else None
         except DecodeError as error:
-            log.warning("renewal does not count: the lease cannot be read", lease=delta.request, error=error)
+            log.warning("renewal does not count: the lease cannot be read", lease=delta.key, error=error)
             return ()
         with self._lock:
             if renewed is None:
@@ -180,7 +181,7 @@ class Monitor:
 
     def _tell(self, names: Iterable[str]) -> None:
         for name in names:
-            self.next_in_line.push(Request(name), cause="next in line")
+            self.next_in_line.push(ObjectKey(name), cause="next in line")
 
     def _readable(self, node: Cached | None) -> NodeView | None:
         try:

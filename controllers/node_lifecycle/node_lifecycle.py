@@ -15,14 +15,14 @@ import attrs
 from prometheus_client.metrics_core import Metric
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, Request, timestamp
+from controller_runtime.api.objects import Cached, ObjectKey, timestamp
 from controller_runtime.api.resources import LEASES, NODES, PODS
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import Conflict, DecodeError, NotFound, TerminalError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -36,7 +36,7 @@ from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.pods import Debts, PodMarker
 from controllers.node_lifecycle.taints import Eviction, eviction, missing_labels, new_taints
 from controllers.node_lifecycle.views import STOPPED_POSTING, LeaseView, NodeView, PodView
-from controllers.pods_by_node import pods_by_node
+from controllers.shared.pods_by_node import pods_by_node
 
 log = get_logger(__name__)
 
@@ -94,10 +94,10 @@ class NodeLifecycle(Reconciler):
         if new is not None and delta.initial and self._was_declared_silent(new):
             self.debts.owe(new.name)  # whoever ran before may not have come to its pods
         concerned = self.monitor.node_changed(delta)
-        return concerned if new is None else {delta.request: None, **dict.fromkeys(concerned)}
+        return concerned if new is None else {delta.key: None, **dict.fromkeys(concerned)}
 
     def _look(self, node: NodeView) -> Result:
-        request, result = Request(node.name), None
+        request, result = ObjectKey(node.name), None
         try:
             try:
                 result = self._bring(node)
@@ -139,7 +139,7 @@ class NodeLifecycle(Reconciler):
     def _asked_the_server(self, node: NodeView, health: Health) -> Health:
         """Its health by the lease as it is: our cache may be behind, or we may have been stopped for a while."""
         try:
-            renewed = self.client.get(LEASES, Request(node.name, NAMESPACE), LeaseView).renew_time
+            renewed = self.client.get(LEASES, ObjectKey(node.name, NAMESPACE), LeaseView).renew_time
         except (NotFound, DecodeError):
             renewed = None
         return self.monitor.renewed(node.name, renewed) or health
@@ -215,7 +215,7 @@ class NodeLifecycle(Reconciler):
     ) -> NodeView:
         """Write what was decided, if the node is still what it was decided on; what it is then."""
         body = {"metadata": {"resourceVersion": node.metadata.resource_version, **metadata}, **patch}
-        request = Request(node.name)
+        request = ObjectKey(node.name)
         written = self.client.patch(NODES, request, body, type=PatchType.STRATEGIC, subresource=subresource)
         return self.read_node(written.raw)
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import PODS
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import ControllerRuntimeError, DecodeError, NotFound
 from controller_runtime.core.host import Clock, Host
 from controller_runtime.core.log import get_logger
@@ -34,7 +35,7 @@ class Round:
     Threads: the one that holds the node's key.
     """
 
-    tried: set[Request] = attrs.field(factory=set)
+    tried: set[ObjectKey] = attrs.field(factory=set)
     failures: list[str] = attrs.field(factory=list)
 
 
@@ -69,7 +70,7 @@ class PodMarker:
     clock: Clock
     client: Client
     pods: Lister[PodView]
-    pods_of: Callable[[str], Iterable[Request]]
+    pods_of: Callable[[str], Iterable[ObjectKey]]
     recorder: EventRecorder
     monitor: Monitor
 
@@ -78,15 +79,15 @@ class PodMarker:
         name = node_of(delta.new)
         if delta.initial or not name or name == node_of(delta.old) or not self.monitor.is_not_ready(name):
             return ()
-        return (delta.request,)
+        return (delta.key,)
 
-    def mark_late(self, request: Request) -> None:
+    def mark_late(self, key: ObjectKey) -> None:
         """Mark one pod that came to a node which is not ready.
 
         Raises:
             ControllerRuntimeError: It could not be written.
         """
-        pod = self.pods.get(request)
+        pod = self.pods.get(key)
         if pod is not None and self.monitor.is_not_ready(pod.node_name):
             self._mark(pod)
 
@@ -123,7 +124,7 @@ class PodMarker:
             "status": {"conditions": [condition]},
         }
         try:
-            self.client.patch(PODS, pod.request, patch, type=PatchType.STRATEGIC, subresource="status")
+            self.client.patch(PODS, pod.key, patch, type=PatchType.STRATEGIC, subresource="status")
         except NotFound:
             return
         self.recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready", resource=PODS)

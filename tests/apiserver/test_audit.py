@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.__main__ import main
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from asking import LEASES, NODES, Asking, lease, version
+from kit.asking import LEASES, NODES, Asking, lease, version
 
-from controller_runtime.api.wire import BODY_LIMIT
+from controller_runtime.api.http import BODY_LIMIT
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.stored import Draft

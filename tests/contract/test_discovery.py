@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from recorded import RECORDINGS, exchanges
+from kit.recorded import RECORDINGS, exchanges
 
 from controller_runtime.apiserver.discovery.discovery import aggregated_document, discovery_document
 from controller_runtime.apiserver.kinds.registry import KINDS

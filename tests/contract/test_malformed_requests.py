@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from malformed import Case, Malformed
-from sample_objects import collection_of, custom_kind, sample_of
+from kit.malformed import Case, Malformed
+from kit.sample_objects import collection_of, custom_kind, sample_of
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.kinds.registry import KINDS, Kind
 from controller_runtime.apiserver.reads.watch import ObjectWatch
 from controller_runtime.apiserver.server import APIServer

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.client.faults import Delayed, Faults, FaultyTransport, no_faults
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, LeadershipLost
 from controller_runtime.election.term import FencedTransport, Term
+from controller_runtime.testing.faults import Delayed, Faults, FaultyTransport, no_faults
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 WRITE = HTTPRequest("PATCH", "/api/v1/nodes/a")

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
@@ -19,7 +19,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.election.lease_lock import LeaseLock
 from controller_runtime.election.record import LeaseRecord
 
-LEASE = Request("program", "default")
+LEASE = ObjectKey("program", "default")
 STAMP = "2026-01-01T00:00:00.000000Z"
 OURS = LeaseRecord("me", 15, STAMP, STAMP, 3)
 

@@ -18,21 +18,22 @@ from controller_runtime import (
     LeaderElectionConfig,
     LeadershipLost,
     Manager,
+    ObjectKey,
     Reconciler,
     Request,
     Result,
     Stop,
     UsageError,
 )
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import CORE_EVENTS
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.client.faults import Fault, FaultyTransport, LostReply
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.stop import spawn
 from controller_runtime.events.occurrence import Fate
-from controller_runtime.manager.program import CANCEL_GRACE
+from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster
+from controller_runtime.testing.faults import Fault, FaultyTransport, LostReply
 from controller_runtime.testing.simulation import Simulation
 
 COMPONENT = "example.com/greeter"
@@ -62,7 +63,7 @@ def events(cluster: EmbeddedCluster) -> list[dict[str, Any]]:
 
 
 def label(cluster: EmbeddedCluster, value: str) -> None:
-    cluster.client.patch(NODES, Request("n"), {"metadata": {"labels": {"a": value}}})
+    cluster.client.patch(NODES, ObjectKey("n"), {"metadata": {"labels": {"a": value}}})
 
 
 def test_what_a_reconciler_tells_is_an_event_on_the_server(sim: Simulation) -> None:
@@ -111,7 +112,7 @@ def test_what_was_told_last_is_written_before_the_manager_ends(sim: Simulation) 
 
         [event] = events(cluster)
         assert event["series"]["count"] == 4
-        reconciler.reconcile(Request("n"))
+        reconciler.reconcile(ObjectKey("n"))
         assert len(events(cluster)) == 1
 
 
@@ -153,7 +154,7 @@ def test_what_a_runnable_tells_while_it_ends_is_written(seed: int, is_recorder_f
 def test_recorders_start_before_the_runnables_that_tell_them_something(
     sim: Simulation, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "controller_runtime.manager.program")
+    caplog.set_level("INFO", "controller_runtime.manager.lifecycle")
     host = sim.host("here")
     with EmbeddedCluster(host) as cluster:
         recorder = EventRecorder(host, cluster.manager.client, component=COMPONENT)
@@ -211,7 +212,7 @@ def test_what_happened_may_be_told_after_the_lease_was_lost(sim: Simulation) -> 
     sim.advance(1.0)
 
     client = Client(host, transport)
-    client.patch(LEASES, Request("l", "kube-system"), {"spec": {"holderIdentity": "somebody else"}})
+    client.patch(LEASES, ObjectKey("l", "kube-system"), {"spec": {"holderIdentity": "somebody else"}})
     sim.advance(60.0)
 
     assert isinstance(outcome.failure, LeadershipLost)

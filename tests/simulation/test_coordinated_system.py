@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-import coordinated_run
 import pytest
-from coordinated_run import run
+from kit import coordinated_run
+from kit.coordinated_run import run
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.core.host import Host
 from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
@@ -92,9 +92,9 @@ def test_one_is_elected_though_all_watches_are_late(seed: int) -> None:
 
 
 def test_an_election_that_believes_its_cache_and_stamps_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cached(self: LeaseCandidateElection, request: Request) -> object:
-        candidates = self.candidates.list(request.namespace)
-        return self.leases.get(request), {view.metadata.name: view for view in candidates if view.lease == request}
+    def cached(self: LeaseCandidateElection, key: ObjectKey) -> object:
+        candidates = self.candidates.list(key.namespace)
+        return self.leases.get(key), {view.metadata.name: view for view in candidates if view.lease == key}
 
     monkeypatch.setattr(step, "HEARD", 0.0)
     monkeypatch.setattr(LeaseCandidateElection, "_live", cached)

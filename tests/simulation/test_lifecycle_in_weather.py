@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import planted_lifecycle
 import pytest
-from lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
+from kit import planted_lifecycle
+from kit.lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
 
 from controller_runtime.testing.simulation.faults import Fault, Kind, Script, script_to_json
 from controllers.node_lifecycle import monitor, node_lifecycle

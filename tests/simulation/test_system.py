@@ -12,12 +12,12 @@ import subprocess
 import sys
 
 import pytest
-from planted import FencedAtTheBeginning, NeverLapses, ReleasesWithoutLooking
+from kit.planted import FencedAtTheBeginning, NeverLapses, ReleasesWithoutLooking
 
-from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.client.faults import Delayed, FaultyTransport
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.election import elector
 from controller_runtime.manager import manager
+from controller_runtime.testing.faults import Delayed, FaultyTransport
 from controller_runtime.testing.simulate import smallest
 from controller_runtime.testing.simulation import SimulatedHost
 from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind, Script

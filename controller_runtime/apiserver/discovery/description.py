@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from controller_runtime.api.wire import HTTPResponse
+from controller_runtime.api.http import HTTPResponse
 from controller_runtime.apiserver.answers import document, tagged
 from controller_runtime.apiserver.discovery.discovery import AGGREGATED, aggregated_document, discovery_document
 from controller_runtime.apiserver.discovery.openapi import openapi_document

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.api.wire import Handler
+from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.shell.identity import Identity
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.shell.shell import LOOPBACK, serve

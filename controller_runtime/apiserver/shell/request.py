@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from aiohttp import web
 
-from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest
 
 # Seconds that a body may take to arrive.
 _PATIENCE = 30.0

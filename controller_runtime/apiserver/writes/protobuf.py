@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import microtime, timestamp
 from controller_runtime.api.schema import Schema, schema_for
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.status import bad_request, unsupported_media_type
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
