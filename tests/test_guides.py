@@ -74,6 +74,15 @@ def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> Non
     assert guide.count("def test_") == tests
 
 
+def test_the_code_of_the_leader_election_guide_makes_a_manager_that_elects(monkeypatch: pytest.MonkeyPatch) -> None:
+    namespace: dict[str, Any] = {}
+
+    exec(code_of((DOCS / "leader-election.md").read_text(encoding="utf-8")), namespace)
+    monkeypatch.setattr(Manager, "from_kubeconfig", staticmethod(lambda **options: options))
+
+    assert namespace["manager"]()["leader_election"].name == "my-operator"
+
+
 def test_the_code_of_the_client_guide_runs(tmp_path: Path) -> None:
     (tmp_path / "guide.py").write_text(code_of(CLIENT), encoding="utf-8")
 
@@ -101,7 +110,7 @@ def test_the_code_that_a_guide_only_shows_names_what_there_is(guide: str) -> Non
 
 def test_the_client_guide_names_the_verbs_there_are() -> None:
     named = set(re.findall(r"`(\w+)(?:\(|`)", "".join(call for call, _ in rows_of(CLIENT, "Verbs"))))
-    settings = {"resource", "within", "limited", "writing"}
+    settings = {"resource", "within", "until", "limited", "writing"}
 
     assert named | settings == {name for name in dir(Client) if not name.startswith("_")}
 
