@@ -14,7 +14,7 @@ from pathlib import Path
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, text
 from controller_runtime.apiserver.definitions import Definitions
-from controller_runtime.apiserver.discovery.description import self_description
+from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
@@ -76,6 +76,7 @@ class APIServer:
         self.storage = Storage(host, history, SQLiteJournal(data_dir) if data_dir else journal)
         self._verbs = Verbs(host, self.storage)
         self._definitions = Definitions(host, self.storage)
+        self._description = SelfDescription(host)
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
@@ -126,7 +127,7 @@ class APIServer:
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
-            if (told := self_description(kinds, path, request.headers)) is not None:
+            if (told := self._description.answer(kinds, path, request)) is not None:
                 return told
         if is_served(kinds, path):
             raise no_such_resource()
