@@ -16,7 +16,7 @@ from controller_runtime.apiserver.discovery.gnostic import encoded
 from controller_runtime.apiserver.kinds.registry import KINDS
 
 RECORDING = json.loads(
-    (Path(__file__).parents[1] / "data" / "recordings" / "openapi-1.36.2.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "data" / "recordings" / "openapi-1.36.2.json").read_text(encoding="utf-8")
 )
 ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 ANSWERED = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
