@@ -17,7 +17,8 @@ from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.status import StatusError
 
 _JSON: Mapping[str, str] = {"content-type": "application/json"}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# What a header cannot hold: control characters, and text that cannot be encoded.
+_UNTELLABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Characters of all warnings, and of one where there are more: clients refuse a header that is too long.
 _TOLD, _SHORTENED = 4096, 256
 _TEXT: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
@@ -43,7 +44,7 @@ def warned(headers: Mapping[str, str], warnings: Sequence[str]) -> dict[str, str
 
 
 def _tellable(warnings: Sequence[str]) -> Sequence[str]:
-    legal = [warning for warning in dict.fromkeys(warnings) if not _CONTROL.search(warning)]
+    legal = [warning for warning in dict.fromkeys(warnings) if not _UNTELLABLE.search(warning)]
     if sum(map(len, legal)) <= _TOLD:
         return legal
     short = [warning[:_SHORTENED] for warning in legal]

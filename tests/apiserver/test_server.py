@@ -177,7 +177,7 @@ def test_server_in_memory_outruns_the_versions_of_its_predecessor(sim: Simulatio
 def test_data_directory_that_cannot_be_used_is_one_clear_error(sim: Simulation, tmp_path: Path) -> None:
     (tmp_path / "objects.sqlite").write_text("nonsense, and long enough to be no empty database" * 100)
 
-    with pytest.raises(UsageError, match=f"data directory {tmp_path}: cannot be used"):
+    with pytest.raises(UsageError, match=f"data directory {tmp_path} is damaged"):
         APIServer(sim.host("apiserver"), data_dir=tmp_path)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -65,6 +65,18 @@ def accepts(accept: str, media_type: str) -> bool:
     wanted = media_type.split(";")
     offered = dict(part.split("=", 1) for part in wanted[1:])
     return any(name == wanted[0] and parameters == offered for name, parameters in _clauses(accept))
+
+
+def first_accepted(accept: str, offered: Sequence[str]) -> str:
+    """Return the offered media type that the client prefers; empty if it accepts none of them.
+
+    The greatest weight comes first, then the order of the header. A wildcard means the first one offered.
+    """
+    for media_type, _ in _clauses(accept):
+        for one in offered:
+            if media_type in (one, "*/*", f"{one.partition('/')[0]}/*"):
+                return one
+    return ""
 
 
 def _clauses(accept: str) -> Iterator[tuple[str, Mapping[str, str]]]:
