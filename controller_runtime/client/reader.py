@@ -13,6 +13,7 @@ from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import check
 from controller_runtime.client.bodies import encoded
+from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.discovery import Discovery
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.paging import ListBounds
@@ -21,7 +22,7 @@ from controller_runtime.client.transport import Transport
 from controller_runtime.client.user_agent import user_agent as default_user_agent
 from controller_runtime.client.warnings import Warnings
 from controller_runtime.client.writing import Query, kind_of
-from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.errors import ConnectionLost, DecodeError
 from controller_runtime.core.host import Host
 
 T = TypeVar("T")
@@ -73,6 +74,21 @@ class Reader:
         quick = copy.copy(self)
         quick._timeout = min(seconds, self._timeout)
         return quick
+
+    def until(self, deadline: float) -> Self:
+        """The same client for requests that must be over by `deadline`, in absolute monotonic seconds of its host.
+
+        Once it has passed, each request raises `ConnectionLost` and nothing is sent.
+        """
+
+        def limit(request: HTTPRequest) -> float:
+            if deadline <= self._host.monotonic():
+                raise ConnectionLost(f"{request.method} {request.path} was not sent: its deadline has passed")
+            return deadline
+
+        bounded = copy.copy(self)
+        bounded.transport = DeadlineTransport(self.transport, limit)
+        return bounded
 
     def limited(self, qps: float, burst: int = 10) -> Self:
         """The same client, held to `burst` requests at once and then `qps` a second, as client-go's are.

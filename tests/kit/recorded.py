@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections import Counter
@@ -17,7 +18,9 @@ import yaml
 
 from controller_runtime.api.http import HTTPRequest
 
-RECORDINGS = Path(__file__).resolve().parent.parent / "data" / "recordings" / "apiserver-1.36.2.jsonl"
+_FOLDER = Path(__file__).resolve().parent.parent / "data" / "recordings"
+# Replayed in this order, one after the other.
+RECORDINGS = (_FOLDER / "apiserver-1.36.2.jsonl", _FOLDER / "outcomes-1.36.2.jsonl")
 HEADERS = ("content-type", "warning", "retry-after")
 # A version that no run reaches, for the recorded one that theirs did not.
 FUTURE = {"999999999": "9" * 18}
@@ -67,7 +70,7 @@ class Exchange:
 def exchanges() -> Iterator[Exchange]:
     """All recorded exchanges in their order, each with a name of its own."""
     seen: Counter[str] = Counter()
-    for line in RECORDINGS.read_text(encoding="utf-8").splitlines():
+    for line in (line for path in RECORDINGS for line in path.read_text(encoding="utf-8").splitlines()):
         content = json.loads(line)
         name = f"{content['group']}: {content['note']}"
         seen[name] += 1
@@ -76,7 +79,10 @@ def exchanges() -> Iterator[Exchange]:
 
 def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> Exchange:
     headers = {"content-type": request.get("contentType"), "accept": request.get("accept")}
-    body = request.get("rawBody", json.dumps(request["body"]) if "body" in request else "")
+    body = request.get("rawBody", json.dumps(request["body"]) if "body" in request else "").encode()
+    if "base64Body" in request:
+        body = base64.b64decode(request["base64Body"])
+    more = {name.lower(): value for name, value in request.get("headers", {}).items()}
     recorded = response["body"]
     if response["headers"].get("content-type") == "application/yaml":
         recorded = from_yaml(recorded)
@@ -86,8 +92,8 @@ def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> E
         name,
         request["method"],
         request["path"],
-        {name: value for name, value in headers.items() if value} | AGENT,
-        body.encode(),
+        {name: value for name, value in headers.items() if value} | AGENT | more,
+        body,
         Answer(response["status"], {k: v for k, v in response["headers"].items() if k in HEADERS}, recorded),
     )
 
@@ -114,10 +120,10 @@ class Translation:
         """The request as it has to be made in this run."""
         parts = urlsplit(exchange.path)
         query = tuple((name, self._known.get(value, value)) for name, value in parse_qsl(parts.query, True))
-        body = exchange.body.decode()
+        body = exchange.body
         for recorded, here in self._known.items():
-            body = body.replace(f'"{recorded}"', f'"{here}"')
-        return HTTPRequest(exchange.method, unquote(parts.path), query, exchange.headers, body.encode())
+            body = body.replace(f'"{recorded}"'.encode(), f'"{here}"'.encode())
+        return HTTPRequest(exchange.method, unquote(parts.path), query, exchange.headers, body)
 
     def expected(self, recorded: Answer, actual: Answer) -> Answer:
         """The recorded answer as it has to read in this run; learns from `actual` what it sees first."""

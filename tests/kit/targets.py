@@ -23,6 +23,7 @@ Target = Callable[[HTTPRequest], Answer]
 """Makes one exchange and gives the whole answer, of a watch when it has ended."""
 
 _PATIENCE = 60.0
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _READ: Mapping[str, Callable[[str], Any]] = {"application/json": json.loads, "application/yaml": from_yaml}
 
 
@@ -53,7 +54,8 @@ def cluster(kubeconfig: Path) -> Iterator[Target]:
         deadline = host.monotonic() + _PATIENCE
         if ("watch", "1") not in request.query:
             whole = transport.request(request, deadline)
-            if whole.status == 201 and request.path.endswith("/customresourcedefinitions"):
+            is_tried = any(name == "dryRun" for name, _ in request.query)
+            if request.method == "POST" and request.path == _DEFINITIONS and whole.status == 201 and not is_tried:
                 established(client, json.loads(whole.body)["metadata"]["name"])
             return _answer(whole.status, whole.headers, whole.body)
         with transport.stream(request, deadline) as stream:

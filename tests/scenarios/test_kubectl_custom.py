@@ -74,7 +74,7 @@ def test_a_definition_is_applied_waited_for_and_described(kubectl: Kubectl, chos
     assert says_what_is_left_out == (chosen is None), "a real server evaluates them"
     assert ["backups", "ba", f"{GROUP}/v1", "true", "Backup"] in resources
     assert "What is saved." in explained
-    assert rows(kubectl("get", "crd", name, "--no-headers"))[0][0] == name
+    assert rows(kubectl("get", "crd", name))[0] == ["NAME", "CREATED", "AT"]
 
 
 def test_objects_are_applied_shown_changed_and_scaled(kubectl: Kubectl) -> None:
