@@ -19,8 +19,10 @@ import controller_runtime.testing
 from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver import __main__ as apiserver
 from controller_runtime.cache.patience import Patience
-from controller_runtime.client import exec_plugin, http_answer, http_stream
 from controller_runtime.client.client import Client
+from controller_runtime.client.http import answer as http_answer
+from controller_runtime.client.http import exec_plugin
+from controller_runtime.client.http import stream as http_stream
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller

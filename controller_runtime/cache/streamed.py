@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.objects import Cached, Key
+from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.client.paging import ListBounds, Tally
 
@@ -25,7 +25,7 @@ class StreamedList:
     """
 
     def __init__(self, what: object, bounds: ListBounds, kept: Callable[[Cached], Cached]) -> None:
-        self.objects: dict[Key, Cached] = {}
+        self.objects: dict[PlainKey, Cached] = {}
         self._kept = kept
         self._tally = Tally(what, bounds)
 

@@ -14,9 +14,10 @@ from kubernetes.client import Configuration
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.latch import Latch
-from controller_runtime.client import http_answer, http_stream
 from controller_runtime.client.answers import error_of
 from controller_runtime.client.client import Client
+from controller_runtime.client.http import answer as http_answer
+from controller_runtime.client.http import stream as http_stream
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.core.errors import APIError, ConnectionLost, DecodeError, ServerError
 from controller_runtime.core.stop import Stop
