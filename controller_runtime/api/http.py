@@ -7,15 +7,27 @@ core and neither side can tell.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a request's body that a server accepts; a real one has the same limit."""
 
+# Half of a surrogate pair: Python's stand-in for a byte that is no UTF-8, and no text that could be encoded.
+_UNENCODABLE = re.compile("[\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """Return `text` with U+FFFD for each byte that was no UTF-8, so that it can be encoded, logged and stored.
+
+    A real server accepts such bytes in headers, paths and queries, and shows them in the same way.
+    """
+    return text if text.isascii() else _UNENCODABLE.sub("\ufffd", text)
+
 
 class HTTPRequest(NamedTuple):
-    """A request as it stands on the wire.
+    """A request as it stands on the wire; a server's shell passes on `storable` text alone.
 
     Attributes:
         method: Upper case.

@@ -109,8 +109,9 @@ async def _serve(
         announce(f"ready url={url} kubeconfig={path}")
 
     beating: list[asyncio.Task[None]] = []
+    context = identity.certificates.server_context()
     try:
-        await serve(host, handler, until, tell, port=options.port, context=identity.certificates.server_context())
+        await serve(host, handler, until, tell, port=options.port, context=context)
     except OSError as error:
         reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
         raise UsageError(f"port {options.port} of {LOOPBACK} {reason}: choose another with --port") from error

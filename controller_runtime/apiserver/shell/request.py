@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from aiohttp import web
 
-from controller_runtime.api.http import BODY_LIMIT, HTTPRequest
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, storable
 
 BODIES_LIMIT = 64 * 1024 * 1024
 """Bytes of all bodies that arrive, or wait for their answers, at one time."""
@@ -25,8 +25,8 @@ def request_of(request: web.BaseRequest, headers: dict[str, str], body: bytes = 
 def headers_of(request: web.BaseRequest) -> dict[str, str]:
     """The headers by their names in lower case; repeated ones joined."""
     headers: dict[str, str] = {}
-    for name, value in request.headers.items():
-        key = name.lower()
+    for name, raw in request.headers.items():
+        key, value = name.lower(), storable(raw)
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return headers
 
@@ -78,7 +78,7 @@ class Bodies:
 
 def _target(request: web.BaseRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Path and query as they stand on the wire, percent-decoded; aiohttp's own are normalised."""
-    target = request.raw_path
+    target = storable(request.raw_path)
     if not target.startswith("/"):
         parts = urlsplit(target)  # the absolute form, as for a proxy
         target = f"{parts.path or '/'}?{parts.query}"

@@ -128,6 +128,16 @@ def test_headers_are_lower_case_and_repeated_ones_joined(server: LoopbackServer,
     assert core.asked[0].headers == {"host": "x", "accept": "a, b", "connection": "close"}
 
 
+def test_bytes_that_are_no_text_reach_the_core_as_one_replacement_each(server: LoopbackServer, core: Core) -> None:
+    exchange(
+        server, b"GET /x%ff?a=%ff HTTP/1.1\r\nHost: x\r\nUser-Agent: a\xff\xed\xa0\x80\r\nConnection: close\r\n\r\n"
+    )
+
+    asked = core.asked[-1]
+    assert asked.headers["user-agent"] == "a\ufffd\ufffd\ufffd\ufffd"
+    assert (asked.path, asked.query) == ("/x\ufffd", (("a", "\ufffd"),))
+
+
 def test_the_answer_is_the_cores(server: LoopbackServer) -> None:
     answer = exchange(server, b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
 
