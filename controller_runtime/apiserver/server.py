@@ -177,6 +177,7 @@ class APIServer:
         assert self._credentials is not None, "there is a token"
         return hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials)
 
+
 def _refuse_impersonation(headers: Mapping[str, str]) -> None:
     """Refuse to answer as the bearer of the token what was asked in the name of another user."""
     if any(name.startswith("impersonate-") and value for name, value in headers.items()):
