@@ -7,15 +7,27 @@ core and neither side can tell.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a request's body that a server accepts; a real one has the same limit."""
 
+# Half of a surrogate pair: Python's stand-in for a byte that is no UTF-8, and no text that could be encoded.
+_UNENCODABLE = re.compile("[\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """Return `text` with U+FFFD for each byte that was no UTF-8, so that it can be encoded, logged and stored.
+
+    A real server accepts such bytes in headers, paths and queries, and shows them in the same way.
+    """
+    return text if text.isascii() else _UNENCODABLE.sub("\ufffd", text)
+
 
 class HTTPRequest(NamedTuple):
-    """A request as it stands on the wire.
+    """A request as it stands on the wire; a server's shell passes on `storable` text alone.
 
     Attributes:
         method: Upper case.
@@ -78,3 +90,18 @@ class Handler(Protocol):
             on_ready: For a watch: called from any thread, with no lock held, when
                 there may be lines to take. Without it a watch is refused with 400.
         """
+
+
+@runtime_checkable
+class Screen(Protocol):
+    """What some handlers can tell of a request before they answer it.
+
+    A shell that finds its handler to be one reads no body of a stranger, and leaves what takes long to
+    other threads than its own.
+    """
+
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """Whether these headers are a known client's; the answer to any other does not depend on its body."""
+
+    def is_heavy(self, request: HTTPRequest) -> bool:
+        """Whether `handle` may take more than a few milliseconds. Itself, it takes none."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs while a manager does: informers, runnables, leader election, controllers.
+"""What runs while a manager does: informers, recorders of events, runnables, leader election, controllers.
 
 The order of starting stands in `start_caches` and `start`, read top to bottom; `finish` is its mirror.
 """
@@ -16,6 +16,7 @@ from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stage, Stop, spawn
 from controller_runtime.election.elector import LeaderElector
+from controller_runtime.events.recorder import EventRecorder
 
 log = get_logger(__name__)
 
@@ -37,8 +38,9 @@ class Runnable(Protocol):
 class Lifecycle:
     """Starts things in their order, and stops them in its mirror.
 
-    Caches outlive the runnables that read them, those the lease, and that the
-    controllers: each has a stop of its own, and `stopping` is that of the controllers and of
+    Caches outlive the recorders of events, so that they are there for all others; those outlive the
+    runnables, whose last words they write; runnables outlive the lease, and that the
+    controllers. Each has a stop of its own, and `stopping` is that of the controllers and of
     the whole. With an elector, controllers wait until it leads.
 
     Threads: one, the manager's.
@@ -57,8 +59,10 @@ class Lifecycle:
         self._stopping = stopping
         self._elector = elector
         self._informers_stop = Stop(host, "informers stop")
+        self._recorders_stop = Stop(host, "recorders stop")
         self._runnables_stop = Stop(host, "runnables stop")
         self._election_stop = Stop(host, "election stop")
+        self._recorders: list[Thread] = []
         self._runnables: list[Thread] = []
         self._elections: list[Thread] = []  # one, once it has been started
         self._waiting: list[Controller] = []  # until we lead
@@ -66,7 +70,14 @@ class Lifecycle:
         self._informers_stop.on_set(self._pass_on_failure)
         # What was cancelled does not wait for a silent server, nor do caches, which nobody reads any more.
         self._informers_stop.on_set(give_up_requests)
-        for stop in (stopping, self._election_stop, self._runnables_stop, self._informers_stop):
+        self._in_stop_order = (
+            stopping,
+            self._election_stop,
+            self._runnables_stop,
+            self._recorders_stop,
+            self._informers_stop,
+        )
+        for stop in self._in_stop_order:
             stop.on_set(give_up_requests, Stage.CANCELLED)
 
     def start_caches(self) -> None:
@@ -93,8 +104,11 @@ class Lifecycle:
         if not self._informers.wait_for_sync(self._stopping, cache_sync_timeout):
             return
         for thing in things:
-            if not isinstance(thing, Controller):
-                self._start_runnable(thing)
+            if isinstance(thing, EventRecorder):
+                self._recorders.append(self._started(thing, self._recorders_stop))
+        for thing in things:
+            if not isinstance(thing, Controller | EventRecorder):
+                self._runnables.append(self._started(thing, self._runnables_stop))
         self._waiting += controllers
         if self._elector is not None and not self._elections:
             self._elections.append(spawn(self._host, self._stopping, "leader-election", self._elect))
@@ -118,23 +132,26 @@ class Lifecycle:
         stuck = self._end(self._join_controllers, self._stopping, deadline)
         stuck += self._end_election(bool(stuck))
         self._runnables_stop.set()
-        stuck += self._end(self._join_runnables, self._runnables_stop, deadline)
+        stuck += self._end(_joining(self._runnables), self._runnables_stop, deadline)
+        self._recorders_stop.set()
+        stuck += self._end(_joining(self._recorders), self._recorders_stop, deadline)
         self._informers_stop.set()
         stuck += self._end(self._informers.join_until, self._informers_stop, deadline)
         self._pass_on_failure()  # again, for a subscription may have failed after the stop
         return stuck
 
-    def _start_runnable(self, runnable: Runnable) -> None:
+    def _started(self, runnable: Runnable, stop: Stop) -> Thread:
         def run() -> None:
             try:
-                runnable.run(self._runnables_stop)
+                runnable.run(stop)
             except (Cancelled, ConnectionLost):  # giving up when told to is no failure, nor is what was given up
-                if not any(stop.is_cancelled() for stop in (self._stopping, self._election_stop, self._runnables_stop)):
+                if not any(each.is_cancelled() for each in self._in_stop_order):
                     raise
 
         # Its failure stops the whole, not at once the other runnables.
-        self._runnables.append(spawn(self._host, self._stopping, runnable.name, run))
+        thread = spawn(self._host, self._stopping, runnable.name, run)
         log.info("runnable started", runnable=runnable.name)
+        return thread
 
     def _start_controllers(self, sync_deadline: float) -> None:
         controllers, self._waiting = self._waiting, []
@@ -159,7 +176,7 @@ class Lifecycle:
         else:
             self._election_stop.set()
         deadline = self._host.monotonic() + self._elector.stop_timeout
-        return self._end(self._join_election, self._election_stop, deadline)
+        return self._end(_joining(self._elections), self._election_stop, deadline)
 
     def _end(self, join_until: Callable[[float], list[Thread]], stop: Stop, deadline: float) -> list[Thread]:
         """Wait until `deadline`, then cancel and wait a little longer; the threads that are left."""
@@ -171,14 +188,11 @@ class Lifecycle:
     def _join_controllers(self, deadline: float) -> list[Thread]:
         return [thread for controller in reversed(self._controllers) for thread in controller.join_until(deadline)]
 
-    def _join_runnables(self, deadline: float) -> list[Thread]:
-        self._runnables = [thread for thread in self._runnables if not thread.join_until(deadline)]
-        return self._runnables
-
-    def _join_election(self, deadline: float) -> list[Thread]:
-        self._elections = [thread for thread in self._elections if not thread.join_until(deadline)]
-        return self._elections
-
     def _pass_on_failure(self) -> None:
         if self._informers_stop.failure is not None:
             self._stopping.fail(self._informers_stop.failure)
+
+
+def _joining(threads: Sequence[Thread]) -> Callable[[float], list[Thread]]:
+    """Wait for threads until an instant; those that are left then."""
+    return lambda deadline: [thread for thread in threads if not thread.join_until(deadline)]

@@ -14,7 +14,7 @@ from typing import NoReturn
 import attrs
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.client.transport import Stream, Transport
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
 
@@ -82,7 +82,7 @@ def no_faults(number: int, request: HTTPRequest) -> Fault | None:
     return None
 
 
-class FaultyTransport:
+class FaultyTransport(TransportWrapper):
     """A `transport.Transport` that fails as told, and otherwise is the one inside.
 
     Args:
@@ -95,33 +95,28 @@ class FaultyTransport:
 
     def __init__(self, host: Host, inner: Transport, faults: Faults) -> None:
         self._host = host
-        self._inner = inner
+        super().__init__(inner)
         self._faults = faults
         # Guards the number of the next call, and the waits of those in hand.
         self._lock = host.lock("faulty transport")
         self._calls = 0
         self._waits: dict[_Pause, None] = {}
 
-    def __str__(self) -> str:
-        return str(self._inner)
-
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """See `transport.Transport.request`."""
         fault = self._next_fault(request)
         answer = self._befallen(fault, request, deadline)
         if answer is not None:
             return answer
-        response = self._inner.request(request, deadline)
+        response = self.inner.request(request, deadline)
         self._lose_reply(fault, request, deadline)
         return response
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
-        """See `transport.Transport.stream`."""
         fault = self._next_fault(request)
         answer = self._befallen(fault, request, deadline)
         if answer is not None:
             return _AnsweredStream(answer)
-        stream = self._inner.stream(request, deadline)
+        stream = self.inner.stream(request, deadline)
         try:
             self._lose_reply(fault, request, deadline)
         except ConnectionLost:
@@ -134,12 +129,12 @@ class FaultyTransport:
                 return stream
 
     def close(self) -> None:
-        """See `transport.Transport.close`."""
+        """Close the inner transport; calls that are delayed end at once."""
         with self._lock:
             waits = [*self._waits]
         for wait in waits:
             wait.end()
-        self._inner.close()
+        self.inner.close()
 
     def _next_fault(self, request: HTTPRequest) -> Fault | None:
         with self._lock:

@@ -3,7 +3,7 @@
 
 Candidates say in which versions they are; the one that emulates the oldest leads, so an
 upgrade is led from behind. The controller asks who lives, writes the holder's name into
-the lease, and asks a holder to give way to a better one. `election_step` decides.
+the lease, and asks a holder to give way to a better one. `step` decides.
 """
 
 from __future__ import annotations

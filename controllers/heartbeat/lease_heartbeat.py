@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps one Lease fresh on behalf of one component, as Kubernetes' components do.
 
-It makes one request at a time and leaves every wait to a queue. So it is a program of its
-own (`run`), or one of thousands behind a queue that carries the names of their leases.
+It makes one request at a time, a write right after the read that it is built on, and leaves every wait
+to a queue. So it is a program of its own (`run`), or one of thousands behind a queue that carries the names
+of their leases.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ class LeaseHeartbeat(Reconciler):
     In the steady state a renewal is one request, built on the server's last answer. The
     holder of a lease that is there already is left as it is.
 
-    Each call of `reconcile` makes one request (and those of the post-process) and says
-    when to make the next one; between two of them it can be given up at any time. Calls for
+    Each call of `reconcile` makes one request (and those of the post-process), or two where the first is
+    a read that was answered: the write follows at once, so that it does not stand in the queue a second time.
+    It says when to make the next one; between two calls it can be given up at any time. Calls for
     one heartbeat must not overlap, which a work queue sees to.
 
     Args:
@@ -147,15 +149,13 @@ class LeaseHeartbeat(Reconciler):
         return f"lease-heartbeat/{self.key}"
 
     def reconcile(self, request: Request) -> Result:
-        """Make the request that is due, and say when to make the next one."""
+        """Make the request that is due, with the write that follows a read, and say when to make the next one."""
         if self._client is None:
             return Result()
-        answer = self._asked(self._client)
-        step = advance(self._state, answer)
-        self._tell(answer, step)
-        self._state = step.state
-        if step.failed_again and self._on_repeated_failure is not None:
-            self._on_repeated_failure()
+        was_read = self._state.ask is Ask.READ
+        step = self._go_on(self._client)
+        if was_read and self._state.ask is not Ask.READ and not step.wait and not step.pass_ends:
+            step = self._go_on(self._client)
         if step.pass_ends:
             return Result(requeue_after=max(self._renew_interval, step.wait), jitter=JITTER)
         return Result(requeue_after=step.wait)
@@ -179,6 +179,16 @@ class LeaseHeartbeat(Reconciler):
         workers.join_until(None)
         if self._delete_on_start_and_stop:  # no request is in hand any more that could bring it back
             self._delete(self._client)
+
+    def _go_on(self, client: Client) -> Step:
+        """Make the request that is due; what follows from its answer."""
+        answer = self._asked(client)
+        step = advance(self._state, answer)
+        self._tell(answer, step)
+        self._state = step.state
+        if step.failed_again and self._on_repeated_failure is not None:
+            self._on_repeated_failure()
+        return step
 
     def _asked(self, client: Client) -> Answer:
         """Make the request that is due."""

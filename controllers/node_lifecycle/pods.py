@@ -24,27 +24,43 @@ from controllers.node_lifecycle.views import PodView, node_of
 log = get_logger(__name__)
 
 
+@attrs.define
+class Round:
+    """One pass over the pods of a node, in as many turns as it takes.
+
+    Attributes:
+        tried: Those that were marked, or could not be.
+        failures: Why some could not.
+
+    Threads: the one that holds the node's key.
+    """
+
+    tried: set[ObjectKey] = attrs.field(factory=set)
+    failures: list[str] = attrs.field(factory=list)
+
+
 class Debts:
     """The nodes whose pods are still to be marked. Threads: any."""
 
     def __init__(self, host: Host) -> None:
-        # Guards the names.
+        # Guards the rounds, by the name of the node.
         self._lock = host.lock("pods to mark")
-        self._names: set[str] = set()
+        self._rounds: dict[str, Round] = {}
 
     def owe(self, name: str) -> None:
-        """The pods of that node are to be marked."""
+        """The pods of that node are to be marked, all of them."""
         with self._lock:
-            self._names.add(name)
+            self._rounds[name] = Round()
 
     def forgive(self, name: str) -> None:
         """They are, or need not be any more."""
         with self._lock:
-            self._names.discard(name)
+            self._rounds.pop(name, None)
 
-    def __contains__(self, name: str) -> bool:
+    def round(self, name: str) -> Round | None:
+        """How far the marking of that node's pods has come; None if they need not be marked."""
         with self._lock:
-            return name in self._names
+            return self._rounds.get(name)
 
 
 @attrs.frozen
@@ -75,10 +91,18 @@ class PodMarker:
         if pod is not None and self.monitor.is_not_ready(pod.node_name):
             self._mark(pod)
 
-    def mark_all(self, name: str) -> bool:
-        """Mark all pods of a node that can be read; whether that was possible for each of them."""
-        failures: list[str] = []
+    def mark_some(self, name: str, so_far: Round, until: float) -> bool:
+        """Go on marking the pods of a node that can be read; whether all of them were tried.
+
+        It begins with no other pod after `until` (monotonic seconds), so that this node, if it returns meanwhile,
+        and other nodes do not wait for all pods whose writes hang.
+        """
         for request in self.pods_of(name):
+            if request in so_far.tried:
+                continue
+            if self.clock.monotonic() >= until:
+                return False
+            so_far.tried.add(request)
             try:
                 pod = self.pods.get(request)
                 if pod is not None:
@@ -86,10 +110,10 @@ class PodMarker:
             except DecodeError as error:
                 log.warning("pod left alone: it cannot be read", node=name, pod=request, error=error)
             except ControllerRuntimeError as error:
-                failures.append(f"{request}: {error}")
-        if failures:
-            log.warning("pods are not marked yet", node=name, pods=len(failures), first=failures[0])
-        return not failures
+                so_far.failures.append(f"{request}: {error}")
+        if so_far.failures:
+            log.warning("pods are not marked yet", node=name, pods=len(so_far.failures), first=so_far.failures[0])
+        return True
 
     def _mark(self, pod: PodView) -> None:
         if pod.ready in (None, "False"):

@@ -153,7 +153,7 @@ def run_election(sim: Simulation, cluster: EmbeddedCluster) -> None:
     stale = a_candidate("stale", "other", now - timedelta(seconds=10))
     for candidate in (stale, a_candidate("fresh", "lease", now)):
         cluster.user.create(LEASE_CANDIDATES, candidate)
-    inner: Any = cluster.transport._inner
+    inner: Any = cluster.transport.inner
     request, taken = inner.request, []
 
     def just_taken(asked: HTTPRequest, deadline: float) -> object:

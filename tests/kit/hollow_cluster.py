@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,7 @@ class HollowCluster:
     Attributes:
         asked: When (monotonic seconds of the nodes' host), method, name of the object.
         fault: What befalls the requests about nodes and leases now.
+        fault_of: What befalls requests about one node or lease, by its name; None leaves it to `fault`.
         fault_of_pods: What befalls the next creation of a pod.
     """
 
@@ -35,6 +37,7 @@ class HollowCluster:
         self.world = Client(server_host, InProcessTransport(server_host, self.server))
         self.asked: list[tuple[float, str, str]] = []
         self.fault: list[Fault | None] = [None]
+        self.fault_of: Callable[[str], Fault | None] = lambda name: None
         self.fault_of_pods: Callable[[], Fault | None] = lambda: None
         transport = FaultyTransport(self.host, InProcessTransport(self.host, self.server), self._fault)
         self.cluster = EmbeddedCluster(self.host, server=self.server, transport=transport)
@@ -75,4 +78,6 @@ class HollowCluster:
             return None  # the cache is well
         name = parts[parts.index("status") - 1] if parts[-1] == "status" else parts[-1]
         self.asked.append((self.host.monotonic(), request.method, name))
-        return self.host.random.choice(self.fault)
+        if request.method == "POST":
+            name = json.loads(request.body or b"{}")["metadata"]["name"]
+        return self.fault_of(name) or self.host.random.choice(self.fault)

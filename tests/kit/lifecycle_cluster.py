@@ -25,8 +25,8 @@ from controller_runtime.testing.faults import Fault, FaultyTransport, Refused
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.node_lifecycle.config import LifecycleConfig
-from controllers.node_lifecycle.monitor import ZoneReport
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle, node_lifecycle
+from controllers.node_lifecycle.zones import ZoneReport
 from controllers.taint_eviction.taint_eviction import taint_eviction
 
 PREFIX = "node.kubernetes.io/"

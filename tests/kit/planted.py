@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Electors that are wrong on purpose, to see that the simulation sees it."""
+"""Electors with planted bugs, which the simulation must find."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import microtime
+from controller_runtime.client.deadlines import Limit
 from controller_runtime.core.errors import Conflict, LeadershipLost
+from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.decision import Held
 from controller_runtime.election.elector import LeaderElector
+from controller_runtime.election.lease_lock import LeaseLock
 from controller_runtime.election.record import LeaseRecord
-from controller_runtime.election.term import FencedTransport, Term
+from controller_runtime.election.term import Term, leadership_limit
 
 
 class NeverLapses(Term):
-    """Leadership as a flag: renewals go on for ever, and only somebody else's name ends it."""
+    """Leadership as a flag: it has no deadline, and ends only when another holder is seen."""
 
     @property
     def held(self) -> Held:
@@ -29,36 +33,37 @@ class NeverLapses(Term):
         return True
 
 
+def release_without_looking(
+    lock: LeaseLock, identity: str, host: Host, stop: Stop, deadline: float
+) -> LeaseRecord | None:
+    """Blanks the lease whoever holds it by now."""
+    record = lock.read(deadline)
+    stamp = microtime(host.now())
+    free = LeaseRecord("", 1, stamp, stamp, record.transitions)
+    try:
+        lock.update(free, deadline)
+    except Conflict:
+        return None
+    return free
+
+
 class ReleasesWithoutLooking(LeaderElector):
-    """Gives back what it remembers to hold, whoever holds it by now, and does so on loss too."""
-
-    lost: Term | None = None
-
-    @property
-    def term(self) -> Term | None:
-        return self.lost or super().term
+    """Gives the lease back without looking at its holder, and does so after a loss too."""
 
     def run(self, stop: Stop) -> None:
         try:
             super().run(stop)
         except LeadershipLost:
-            self.lost, self._term = self._term, None
-            self._release(self._deadline())
+            release_without_looking(self.lock, self.identity, self._host, stop, self._host.monotonic() + 5.0)
             raise
 
-    def _release(self, deadline: float) -> bool:
-        record = self.lock.read(deadline)
-        stamp = microtime(self._host.now())
-        try:
-            self._write(self.lock.update, LeaseRecord("", 1, stamp, stamp, record.transitions))
-        except Conflict:
-            return False
-        return True
 
+def fenced_at_the_beginning(term: Callable[[], Term | None]) -> Limit:
+    """A fence that asks whether we lead when a request begins, but does not bound the request by the deadline."""
+    limit = leadership_limit(term)
 
-class FencedAtTheBeginning(FencedTransport):
-    """Asks whether we lead as a request begins, and not how long."""
+    def only_asks(request: HTTPRequest) -> float | None:
+        limit(request)
+        return None
 
-    def _bounded(self, request: HTTPRequest, deadline: float) -> float:
-        super()._bounded(request, deadline)
-        return deadline
+    return only_asks

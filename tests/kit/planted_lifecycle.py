@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
 from controllers.node_lifecycle.taints import Eviction
 from controllers.node_lifecycle.views import NodeView
-from controllers.node_lifecycle.zones import Zone
+from controllers.node_lifecycle.zones import Zone, ZonePolicy
 from controllers.taint_eviction.taint_eviction import PodView, TaintEviction
 from controllers.taint_eviction.toleration import Taint
 
@@ -48,8 +49,8 @@ def believes_its_cache(lifecycle: NodeLifecycle, node: NodeView, health: Health)
     return health
 
 
-def sees_no_outage(monitor: Monitor, zones: dict[str, Zone]) -> bool:
-    """In place of `Monitor._are_all_silent`: it is never the control plane."""
+def sees_no_outage(policy: ZonePolicy, zones: Iterable[Zone]) -> bool:
+    """In place of `ZonePolicy.are_all_silent`: it is never the control plane."""
     return False
 
 

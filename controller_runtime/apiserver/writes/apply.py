@@ -18,7 +18,14 @@ from controller_runtime.apiserver.rules.shape import Misshapen
 from controller_runtime.apiserver.writes import documents, last_applied
 from controller_runtime.apiserver.writes.body import IGNORE, STRICT, configuration, empty
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, text_of, told_order
-from controller_runtime.apiserver.writes.fieldtree import ambiguities, fields_of, merged, with_parents, without
+from controller_runtime.apiserver.writes.fieldtree import (
+    ambiguities,
+    fields_of,
+    keyed_path,
+    merged,
+    with_parents,
+    without,
+)
 from controller_runtime.apiserver.writes.managed import (
     UPDATE,
     Entry,
@@ -73,7 +80,7 @@ def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: s
         config, unknown = configuration(kind, raw)
     except Misshapen as error:
         raise _untyped(kind, name, namespace, [f".{error}"]) from error
-    faults = [f".{path}: field not declared in schema" for path in unknown]
+    faults = [f"{keyed_path(kind.schema, raw, f'.{path}')}: field not declared in schema" for path in unknown]
     faults += ambiguities(kind.schema, config)
     if faults:
         raise _untyped(kind, name, namespace, faults)

@@ -9,6 +9,7 @@ these parts. Nothing here modifies what it is given.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ from controller_runtime.apiserver.writes.fieldset import (
     text_of,
     value_step,
 )
+
+_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 ABSENT: Any = object()
 """Stands for a value that is not there; null is one that is."""
@@ -224,3 +227,19 @@ def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[
             yield f"{text_of(path)}: duplicate entries for key {text_of((step,))}"
         seen.add(step)
         yield from ambiguities(child, item, (*path, step))
+
+
+def keyed_path(schema: Schema | None, value: Any, path: str) -> str:
+    """Return a path such as `.spec.containers[0].x` with elements of lists that have parts named by their keys."""
+    made = ""
+    for found in _STEP.finditer(path):
+        parts = _parts(schema, value) or []
+        if (index := found["index"]) is not None:
+            reached = parts[int(index) : int(index) + 1]
+        else:
+            reached = [part for part in parts if part[0] == field_step(found["name"])]
+        if not reached:
+            return made + path[found.start() :]
+        step, schema, value = reached[0]
+        made += text_of((step,))
+    return made

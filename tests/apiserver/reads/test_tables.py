@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,9 @@ from controller_runtime.apiserver.reads.columns_workloads import columns_of
 from controller_runtime.testing.simulation import Simulation
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+REAL = json.loads(
+    (Path(__file__).parents[2] / "data" / "recordings" / "tables-1.36.2.json").read_text(encoding="utf-8")
+)
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 CREATED = {"name": "x", "namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"}
 
@@ -92,6 +97,13 @@ def test_a_table_is_paged_as_a_list_is(ask: Asking) -> None:
 
     assert [one["cells"][0] for table in (first, rest) for one in table["rows"]] == ["a", "b", "c"]
     assert first["metadata"]["remainingItemCount"] == 1
+
+
+@pytest.mark.parametrize("path", REAL)
+def test_tables_have_the_columns_of_a_real_server(path: str, ask: Asking) -> None:
+    columns = ask.ok("GET", path, headers=TABLE)["columnDefinitions"]
+
+    assert [[one[word] for word in ("name", "type", "format", "priority")] for one in columns] == REAL[path]
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.resource) for kind in KINDS if kind.is_stored])
@@ -215,3 +227,81 @@ def test_the_rows_of_other_kinds_say_what_people_look_for() -> None:
     assert service["Selector"] == "a=1,b=2"
     assert job.items() >= {"Completions": "1/3", "Duration": "30s", "Status": "Running"}.items()
     assert secret.items() >= {"Type": "Opaque", "Data": 2}.items()
+
+
+@pytest.mark.parametrize(
+    ("parts", "cells"),
+    [
+        pytest.param(
+            {
+                "spec": {
+                    "volumeName": "v",
+                    "volumeMode": "Block",
+                    "storageClassName": "slow",
+                    "volumeAttributesClassName": "gold",
+                },
+                "status": {
+                    "phase": "Bound",
+                    "capacity": {"storage": "5Gi"},
+                    "accessModes": ["ReadWriteOncePod", "ReadWriteMany", "ReadOnlyMany", "ReadWriteOnce"],
+                },
+            },
+            {
+                "Status": "Bound",
+                "Volume": "v",
+                "Capacity": "5Gi",
+                "Access Modes": "RWO,ROX,RWX,RWOP",
+                "StorageClass": "slow",
+                "VolumeAttributesClass": "gold",
+                "VolumeMode": "Block",
+            },
+            id="bound",
+        ),
+        pytest.param(
+            {"spec": {"resources": {"requests": {"storage": "1Gi"}}}, "status": {"phase": "Pending"}},
+            {"Status": "Pending", "Volume": "", "Capacity": "", "Access Modes": "", "VolumeMode": "<unset>"},
+            id="not bound",
+        ),
+        pytest.param(
+            {"metadata": {"deletionTimestamp": "2026-01-01T00:00:30Z"}, "spec": {"volumeName": "v"}},
+            {"Status": "Terminating", "Capacity": "0"},
+            id="going",
+        ),
+    ],
+)
+def test_the_row_of_a_claim(parts: Object, cells: Object) -> None:
+    assert row(kinds.CLAIM, **parts).items() >= cells.items()
+
+
+def test_the_row_of_a_volume_names_its_claim_and_its_class() -> None:
+    told = row(
+        kinds.VOLUME,
+        metadata={"annotations": {"volume.beta.kubernetes.io/storage-class": "old"}},
+        spec={"capacity": {"storage": "5Gi"}, "claimRef": {"namespace": "a", "name": "b"}, "storageClassName": "new"},
+        status={"phase": "Bound"},
+    )
+
+    expected = {"Capacity": "5Gi", "Claim": "a/b", "StorageClass": "old", "Status": "Bound", "Reason": ""}
+    assert told.items() >= expected.items()
+
+
+def test_the_row_of_a_quota_tells_limits_apart() -> None:
+    hard = {"services": "3", "pods": "2", "limits.cpu": "1", "requests.cpu": "1"}
+
+    told = row(kinds.QUOTA, status={"hard": hard, "used": {"pods": "1", "limits.cpu": "500m"}})
+
+    assert told["Request"] == "pods: 1/2, requests.cpu: 0/1, services: 0/3"
+    assert told["Limit"] == "limits.cpu: 500m/1"
+
+
+def test_the_row_of_a_replication_controller() -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "j"}]}}
+
+    told = row(
+        kinds.REPLICATION_CONTROLLER,
+        spec={"replicas": 2, "selector": {"b": "2", "a": "1"}, "template": template},
+        status={"replicas": 1},
+    )
+
+    expected = {"Desired": 2, "Current": 1, "Ready": 0, "Containers": "c,d", "Images": "i,j", "Selector": "a=1,b=2"}
+    assert told.items() >= expected.items()

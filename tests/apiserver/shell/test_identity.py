@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,10 +34,16 @@ def test_certificates_that_end_soon_are_made_anew(tmp_path: Path) -> None:
     assert kept_identity(tmp_path, later) != first
 
 
-def test_only_its_owner_reads_it_and_it_is_not_shown(tmp_path: Path) -> None:
-    identity = kept_identity(tmp_path, NOW)
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+def test_only_its_owner_reads_it_and_it_is_not_shown(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        identity = kept_identity(tmp_path / "data", NOW)
+    finally:
+        os.umask(before)
 
-    (file,) = tmp_path.iterdir()
+    (file,) = (tmp_path / "data").iterdir()
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert identity.token not in repr(identity)
 

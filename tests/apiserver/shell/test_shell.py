@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.shell import shell
+from controller_runtime.apiserver.shell import sending
 from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.core.system import SystemHost
 
@@ -128,6 +128,16 @@ def test_headers_are_lower_case_and_repeated_ones_joined(server: LoopbackServer,
     assert core.asked[0].headers == {"host": "x", "accept": "a, b", "connection": "close"}
 
 
+def test_bytes_that_are_no_text_reach_the_core_as_one_replacement_each(server: LoopbackServer, core: Core) -> None:
+    exchange(
+        server, b"GET /x%ff?a=%ff HTTP/1.1\r\nHost: x\r\nUser-Agent: a\xff\xed\xa0\x80\r\nConnection: close\r\n\r\n"
+    )
+
+    asked = core.asked[-1]
+    assert asked.headers["user-agent"] == "a\ufffd\ufffd\ufffd\ufffd"
+    assert (asked.path, asked.query) == ("/x\ufffd", (("a", "\ufffd"),))
+
+
 def test_the_answer_is_the_cores(server: LoopbackServer) -> None:
     answer = exchange(server, b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
 
@@ -241,7 +251,7 @@ def test_a_reader_that_lags_is_waited_for_and_others_are_served(server: Loopback
 def test_a_reader_that_has_stopped_reading_is_given_up(
     server: LoopbackServer, core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shell, "_STALL_LIMIT", 0.05)
+    monkeypatch.setattr(sending, "_STALL_LIMIT", 0.05)
 
     with socket.create_connection(("127.0.0.1", server.port), 60.0) as sock:
         sock.sendall(b"GET /flood HTTP/1.1\r\nhost: x\r\n\r\n")

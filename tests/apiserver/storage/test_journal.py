@@ -96,7 +96,7 @@ def test_versions_are_reserved_beyond_the_first_block(sim: Simulation, tmp_path:
 def test_second_server_on_one_directory_is_refused(sim: Simulation, tmp_path: Path) -> None:
     storage = Storage(sim.host("server"), journal=SQLiteJournal(tmp_path))
 
-    with pytest.raises(UsageError, match="cannot be used: database is locked"):
+    with pytest.raises(UsageError, match="is in use by another server"):
         SQLiteJournal(tmp_path)
 
     storage.close()
@@ -105,7 +105,7 @@ def test_second_server_on_one_directory_is_refused(sim: Simulation, tmp_path: Pa
 def test_damaged_file_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "objects.sqlite").write_bytes(b"not a database" * 1000)
 
-    with pytest.raises(UsageError, match=r"data directory .*: cannot be used: file is not a database") as refused:
+    with pytest.raises(UsageError, match=r"data directory .* is damaged: .*file is not a database") as refused:
         SQLiteJournal(tmp_path)
 
     assert "\n" not in str(refused.value)
@@ -120,7 +120,7 @@ def test_file_damaged_in_its_middle_is_refused(sim: Simulation, tmp_path: Path) 
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 8192) + content[-4096:])
 
-    with pytest.raises(UsageError, match="cannot be used"):
+    with pytest.raises(UsageError, match="is damaged"):
         Storage(sim.host("other"), journal=SQLiteJournal(tmp_path))
 
 
@@ -178,7 +178,7 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
         database.execute("PRAGMA user_version = 7")
 
     for _ in range(2):  # the first refusal let go of the file
-        with pytest.raises(UsageError, match="cannot be used: its format is 7, not 1"):
+        with pytest.raises(UsageError, match="cannot be used: its format is 7, not 2"):
             SQLiteJournal(tmp_path)
 
 

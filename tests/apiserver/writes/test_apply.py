@@ -196,3 +196,25 @@ def test_a_configuration_may_be_json_or_yaml_and_null_says_nothing(content: byte
     config, warnings = apply.read(LEASE, "x", "ns", content, "")
 
     assert (config, warnings) == ({"metadata": {"name": "x"}, "spec": {}}, [])
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        pytest.param({"containers": [{"name": "c", "x": 1}]}, '.spec.containers[name="c"].x', id="key"),
+        pytest.param(
+            {"containers": [{"name": "c", "ports": [{"containerPort": 80, "x": 1}]}]},
+            '.spec.containers[name="c"].ports[containerPort=80,protocol="TCP"].x',
+            id="keys, one by default",
+        ),
+        pytest.param({"tolerations": [{"x": 1}]}, ".spec.tolerations[0].x", id="no keys"),
+        pytest.param({"containers": [{"name": "c", "x": [{"y": 1}]}]}, '.spec.containers[name="c"].x', id="a list"),
+    ],
+)
+def test_an_unknown_field_is_found_by_the_keys_above_it(spec: dict[str, Any], path: str) -> None:
+    content = json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": spec}).encode()
+
+    with pytest.raises(StatusError) as refused:
+        apply.read(POD, "name", "ns", content, "")
+
+    assert refused.value.message.endswith(f"Kind=Pod): {path}: field not declared in schema")

@@ -390,6 +390,19 @@ def test_with_a_grace_for_shutdown_the_last_word_is_not_ready(sim: Simulation) -
     bench.end()
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_last_word_is_told_as_an_event_too(seed: int) -> None:
+    with Simulation(seed=seed) as sim:
+        bench = AgentBench(sim, shutdown_grace=5.0)
+        bench.start(15.0)
+        before = bench.events()
+
+        bench.end()
+
+        assert "NodeNotReady" not in before
+        assert bench.events() == sorted([*before, "NodeNotReady"])
+
+
 def test_a_program_that_is_cancelled_says_no_last_word(sim: Simulation) -> None:
     bench = AgentBench(sim)
     cluster = EmbeddedCluster(bench.host, server=bench.server)

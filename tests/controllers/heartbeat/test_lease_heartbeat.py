@@ -26,6 +26,48 @@ UPSTREAM_1_29 = PostProcessFailure.BLOCKS_CREATE_AND_UPDATE
 LEASE = ObjectKey("beat", "default")
 
 
+@pytest.mark.parametrize(
+    ("exists", "methods"),
+    [pytest.param(True, ["GET", "PUT"], id="renewed"), pytest.param(False, ["GET", "POST"], id="made")],
+)
+def test_the_write_follows_the_read_that_it_is_built_on_in_the_same_turn(
+    sim: Simulation, exists: bool, methods: list[str]
+) -> None:
+    beating = Beating(sim)
+    if exists:
+        beating.world.create(LEASES, {"metadata": {"name": "beat", "namespace": "default"}})
+
+    result = beating.heartbeat.reconcile(LEASE)
+
+    assert beating.methods() == methods
+    assert result.requeue_after == 10.0
+
+
+def test_after_a_conflict_the_read_and_the_next_try_are_one_turn(sim: Simulation) -> None:
+    beating = Beating(sim)
+    beating.heartbeat.reconcile(LEASE)
+    beating.methods()
+    beating.will("PUT", CONFLICT)
+
+    turns = []
+    for _ in range(2):
+        beating.heartbeat.reconcile(LEASE)
+        turns.append(beating.methods())
+
+    assert turns == [["PUT"], ["GET", "PUT"]]
+
+
+@pytest.mark.parametrize("reads", [[ERROR], [Refused()], [LostReply()]])
+def test_no_write_follows_a_read_that_failed(sim: Simulation, reads: list[Any]) -> None:
+    beating = Beating(sim)
+    beating.will("GET", *reads)
+
+    result = beating.heartbeat.reconcile(LEASE)
+
+    assert beating.methods() == ["GET"]
+    assert result.requeue_after == 0.2
+
+
 @pytest.mark.scenario("A-01")
 def test_without_a_client_it_returns_at_once(sim: Simulation) -> None:
     """With nobody to ask, the run ends before any time has passed, and nothing is asked."""

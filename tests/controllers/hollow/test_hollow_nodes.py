@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.patches import PatchType
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import text_of
-from controller_runtime.testing.faults import CutReply, LostReply, LostRequest, Refused
+from controller_runtime.testing.faults import CutReply, Delayed, LostReply, LostRequest, Refused
 from controller_runtime.testing.objects import a_node
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE
@@ -53,6 +54,81 @@ def test_renewals_are_spread_over_the_interval(sim: Simulation) -> None:
     by_second = Counter(int(at) for at, method, _ in hollow.asked if method == "PUT")
     assert len(by_second) >= 100, "there is no second without a renewal"
     assert max(by_second.values()) <= 30
+    hollow.end()
+
+
+def seconds_between(earlier: str, later: str) -> float:
+    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
+
+
+def created(objects: list[dict[str, Any]]) -> dict[str, str]:
+    return {each["metadata"]["name"]: each["metadata"]["creationTimestamp"] for each in objects}
+
+
+def test_on_a_slow_server_renewals_do_not_wait_for_nodes_that_join(sim: Simulation) -> None:
+    """Two workers make ten requests a second; 120 nodes would renew twelve times a second alone."""
+    hollow = HollowCluster(sim, 120, workers=2)
+    hollow.fault = [Delayed(0.2)]
+
+    hollow.start(60.0)
+
+    now = microtime(hollow.host.now())
+    joined, begun = (
+        created(hollow.world.list(NODES, view=dict)),
+        created(hollow.world.list(LEASES, NAMESPACE, view=dict)),
+    )
+    assert len(joined) >= 70
+    assert max(seconds_between(at, begun.get(name, now)) for name, at in joined.items()) <= 20.0
+    assert max(seconds_between(at, now) for at in hollow.renew_times().values()) <= 20.0, "a lease lasts 40 s"
+    hollow.end()
+
+
+def test_nodes_that_cannot_register_do_not_keep_others_from_joining(sim: Simulation) -> None:
+    hollow = HollowCluster(sim, 30, workers=2)
+    refused = {f"hollow-{index:05d}" for index in range(8)}
+    hollow.fault_of = lambda name: Refused() if name in refused else None
+
+    hollow.start(6.0)
+    assert sorted(hollow.ready()) == [f"hollow-{index:05d}" for index in range(8, 30)]
+
+    hollow.fault_of = lambda name: None
+    sim.advance(10.0)
+    assert len(hollow.ready()) == 30
+    hollow.end()
+
+
+def test_nodes_that_are_killed_before_they_join_do_not_keep_others_from_joining(sim: Simulation) -> None:
+    hollow = HollowCluster(sim, 30, workers=2)
+    first = [f"hollow-{index:05d}" for index in range(10)]
+    hollow.nodes.kill(of_nodes(*first))
+    hollow.start(0.1)
+    hollow.nodes.revive(of_nodes(*first[5:]))
+
+    sim.advance(6.0)
+
+    assert sorted(hollow.ready()) == [f"hollow-{index:05d}" for index in range(5, 30)]
+    hollow.end()
+
+
+def test_renewals_that_fall_behind_are_told_together_once_a_minute(
+    sim: Simulation, caplog: pytest.LogCaptureFixture
+) -> None:
+    hollow = HollowCluster(sim, 60, workers=1)
+    hollow.start(60.0)
+    assert caplog.records == []
+
+    hollow.fault = [Delayed(0.5)]  # two requests a second, where six are due
+    sim.advance(200.0)
+
+    told = [record for record in caplog.records if record.name == "controllers.hollow.pace"]
+    assert len(told) == 4
+    assert {text_of(record).split(":")[0] for record in told} == {"renewals fall behind"}
+    assert all(record.levelname == "WARNING" for record in told)
+    hollow.fault = [None]
+    sim.advance(30.0)
+    caplog.clear()
+    sim.advance(200.0)
+    assert caplog.records == []
     hollow.end()
 
 

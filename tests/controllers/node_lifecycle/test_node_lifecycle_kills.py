@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import attrs
@@ -100,6 +101,8 @@ def test_killed_at_any_write_the_end_is_the_same(kill_at: int, fault: Fault) -> 
     with Simulation() as sim:
         *found, _ = play(sim, kill_at, fault)
 
-    assert sorted(writes) == sorted(WRITES)
+    more = Counter(writes) - Counter(WRITES)
+    assert Counter(WRITES) <= Counter(writes)
+    assert set(more) <= {"PATCH nodes/a"}, "of a cache that is behind: refused, for it names an old version"
     assert [leaving for _, _, leaving in map(expected[0].get, ("leaves", "stays", "waits"))] == [True, False, False]
     assert found == expected

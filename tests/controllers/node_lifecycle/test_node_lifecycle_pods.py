@@ -9,6 +9,7 @@ import pytest
 from kit.lifecycle_cluster import LifecycleCluster
 from kit.refusing import refused
 
+from controller_runtime.testing.faults import LostReply
 from controller_runtime.testing.simulation import Simulation
 from controllers.node_lifecycle.node_lifecycle import WORKERS
 
@@ -122,3 +123,64 @@ def test_a_pod_that_has_said_nothing_yet_is_not_marked(cluster: LifecycleCluster
     # Without a condition there is nothing to mark; what it is said to be later is not ours to change.
     assert cluster.pod_ready("late") == {}
     assert not [write for write in cluster.writes() if "pods" in write]
+
+
+def hang(cluster: LifecycleCluster, *pods: str) -> None:
+    """Let the controller's writes of these pods go unanswered."""
+    ends = tuple(f"/pods/{name}/status" for name in pods)
+    cluster.fault = lambda request: LostReply() if request.method == "PATCH" and request.path.endswith(ends) else None
+
+
+def test_a_node_that_returns_does_not_wait_until_all_writes_of_its_pods_have_timed_out(
+    cluster: LifecycleCluster,
+) -> None:
+    """One write takes 30 s to time out; forty of them would keep the taint on the node for 20 minutes."""
+    cluster.healthy("a", *(f"well-{index}" for index in range(12)))
+    names = [f"p-{index}" for index in range(40)]
+    for name in names:
+        cluster.pod(name, "a")
+    cluster.start()
+    hang(cluster, *names)
+    cluster.silence("a")
+    cluster.run(51.0)
+    assert cluster.evicted() == ["a"]
+
+    cluster.live("a")
+    cluster.run(40.0)
+
+    assert cluster.taints("a") == []
+
+
+def test_nodes_with_pods_whose_writes_hang_do_not_hold_up_the_verdict_on_others(cluster: LifecycleCluster) -> None:
+    """As many of them as there are workers."""
+    hanging, alive = [f"n-{index}" for index in range(WORKERS)], [f"well-{index}" for index in range(12)]
+    cluster.healthy(*hanging, "late", *alive)
+    names = [f"on-{node}-{index}" for node in hanging for index in range(20)]
+    for name in names:
+        cluster.pod(name, name[3:6])
+    cluster.start()
+    hang(cluster, *names)
+    cluster.silence(*hanging)
+    cluster.run(30.0)
+    cluster.silence("late")
+
+    cluster.run(50.0 + 40.0)
+
+    assert cluster.statuses(*hanging, "late") == ["Unknown"] * (WORKERS + 1)
+
+
+def test_a_pod_whose_write_hangs_does_not_keep_the_others_from_being_marked(cluster: LifecycleCluster) -> None:
+    cluster.healthy("a", "b")
+    for index in range(6):
+        cluster.pod(f"p-{index}", "a")
+    cluster.start()
+    hang(cluster, "p-0", "p-3")
+    cluster.silence("a")
+
+    cluster.run(51.0 + 100.0)
+    others = [cluster.pod_ready(f"p-{index}")["status"] for index in (1, 2, 4, 5)]
+    cluster.fault = lambda request: None
+    cluster.run(40.0)
+
+    assert others == ["False"] * 4
+    assert [cluster.pod_ready(f"p-{index}")["status"] for index in (0, 3)] == ["False"] * 2

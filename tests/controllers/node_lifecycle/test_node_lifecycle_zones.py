@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zones and the line of those who wait for their eviction, without a cluster."""
+"""The states and rates of zones, without a cluster."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-import hypothesis.strategies as st
 import pytest
-from hypothesis import given
 
-from controllers.node_lifecycle.zones import Turns, ZonePolicy, ZoneState
+from controllers.node_lifecycle.zones import ZonePolicy, Zones, ZoneState
 
 
 @pytest.mark.scenario("NL-06")
@@ -60,80 +56,100 @@ def test_a_zone_may_count_as_disrupted_only_if_all_of_it_is() -> None:
     assert ZonePolicy(threshold=1.0).state(1, 99) is ZoneState.NORMAL
 
 
-def served(turns: Turns, now: float) -> list[str]:
-    """Who gets a turn at `now`, if all ask."""
-    found = [name for name in turns.waiting if turns.ask(name, now) == 0.0]
-    for name in found:
-        turns.take(name, now)
-    return found
+def zones_of(*states: tuple[int, int]) -> Zones:
+    """Zones x, y, …, of that many nodes that are ready and not ready, judged at 0 s."""
+    zones = Zones(ZonePolicy())
+    for key, (ready, not_ready) in zip("xyz", states, strict=False):
+        count(zones, key, ready, not_ready)
+    zones.judge(0.0)
+    return zones
 
 
-@pytest.mark.scenario("NL-09")
-def test_the_line_is_first_come_first_served_and_knows_each_once() -> None:
-    """Who asks again keeps his place, and is told when he may come."""
-    turns = Turns(0.1, 0.0)
-
-    assert [turns.ask(name, 0.0) for name in "abca"] == [0.0, 10.0, 20.0, 0.0]
-    assert turns.waiting == ["a", "b", "c"]
-    assert [served(turns, now) for now in (0.0, 5.0, 10.0, 20.0, 30.0)] == [["a"], [], ["b"], ["c"], []]
+def count(zones: Zones, key: str, ready: int, not_ready: int) -> None:
+    """Let a zone count so many nodes more, or less."""
+    for is_ready, change in ((True, ready), (False, not_ready)):
+        for _ in range(abs(change)):
+            zones.count(key, is_ready, 1 if change > 0 else -1)
 
 
-@pytest.mark.scenario("NL-09")
-def test_whoever_leaves_the_line_makes_room() -> None:
-    """One who left is not served, whoever was behind him comes in his place, and who comes back is the last."""
-    turns = Turns(0.1, 0.0)
-    for name in "abc":
-        turns.ask(name, 0.0)
-
-    assert turns.leave("a")
-    assert not turns.leave("c")
-    turns.ask("a", 1.0)
-
-    assert [served(turns, now) for now in (1.0, 11.0)] == [["b"], ["a"]]
+def take(zones: Zones, name: str, now: float) -> None:
+    turns = zones.turns("x", now)
+    assert turns.ask(name, now) == 0.0
+    turns.take(name, now)
 
 
-@pytest.mark.scenario("NL-09")
-def test_a_turn_that_could_not_be_used_is_kept_until_he_leaves() -> None:
-    """One whose write failed asks again and goes at once; after he left he waits like everybody."""
-    turns = Turns(0.1, 0.0)
-    turns.ask("a", 0.0)
-    turns.take("a", 0.0)
-
-    assert turns.ask("a", 1.0) == 0.0
+def test_a_zone_of_which_a_moment_is_partial_disruption_loses_that_moment() -> None:
+    zones = zones_of((4, 1), (1, 0))
+    take(zones, "a", 0.0)
+    turns = zones.turns("x", 0.0)
     turns.leave("a")
+    turns.ask("b", 0.0)
 
-    assert turns.ask("a", 1.0) == pytest.approx(9.0)
+    count(zones, "x", -3, 3)
+    assert zones.judge(4.0) == ["b"]
+    assert turns.ask("b", 4.0) is None
+    count(zones, "x", -1, 1)
+    assert zones.judge(4.5) == ["b"]
 
-
-@pytest.mark.scenario("NL-09")
-def test_a_change_of_rate_makes_nobody_a_gift() -> None:
-    """Who could go can still; a turn that was spent is not given again, and from zero the line starts empty."""
-    fresh, spent, stopped = (Turns(0.1, 0.0) for _ in range(3))
-    spent.ask("a", 0.0)
-    spent.take("a", 0.0)
-    fresh.set_rate(0.01, 5.0)
-    spent.set_rate(0.01, 5.0)
-    stopped.set_rate(0.0, 5.0)
-
-    assert fresh.ask("b", 5.0) == 0.0
-    assert spent.ask("b", 5.0) == pytest.approx(100.0)
-    assert stopped.ask("b", 5.0) is None
-    stopped.set_rate(0.1, 6.0)
-    assert stopped.ask("b", 6.0) == pytest.approx(10.0)
+    assert turns.ask("b", 4.5) == pytest.approx(6.0)
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["ask", "leave"]), st.floats(0, 30)), max_size=40))
-def test_never_more_turns_than_the_rate_allows(acts: list[tuple[str, str, float]]) -> None:
-    turns, now, held, given_at = Turns(0.1, 0.0), 0.0, set[str](), list[float]()
+def test_the_time_that_passes_between_two_rates_counts_at_each() -> None:
+    """Half a turn fills up in 5 s at 0.1; the other half takes 50 s at 0.01, in a large zone disrupted in part."""
+    zones = zones_of((59, 1), (1, 0))
+    take(zones, "a", 0.0)
 
-    for name, act, pause in acts:
-        now += pause
-        if act == "leave":
-            turns.leave(name)
-            held.discard(name)
-        elif name not in held and turns.ask(name, now) == 0.0:
-            turns.take(name, now)
-            held.add(name)
-            given_at.append(now)
+    count(zones, "x", -40, 40)
+    zones.judge(5.0)
 
-    assert all(later - sooner >= 10.0 - 1e-3 for sooner, later in pairwise(given_at))
+    assert zones.turns("x", 5.0).ask("b", 5.0) == pytest.approx(50.0)
+
+
+def test_a_turn_that_was_saved_up_is_lost_when_a_zone_recovers_and_not_when_all_of_it_falls_silent() -> None:
+    recovers, falls = zones_of((2, 3), (1, 0)), zones_of((2, 3), (1, 0))
+    for zones in (recovers, falls):
+        assert zones.turns("x", 0.0).ask("a", 0.0) is None
+
+    count(recovers, "x", 1, -1)
+    count(falls, "x", -2, 2)
+    assert [zones.judge(50.0) for zones in (recovers, falls)] == [["a"], ["a"]]
+
+    assert recovers.turns("x", 50.0).ask("a", 50.0) == pytest.approx(10.0)
+    assert falls.turns("x", 50.0).ask("a", 50.0) == 0.0
+
+
+def test_a_zone_at_the_threshold_that_comes_and_goes_evicts_at_the_pace_of_its_better_times() -> None:
+    """It is normal for 8 s of 16; a turn takes 10 s of those."""
+    zones, evictions, now = zones_of((3, 2), (1, 0)), list[float](), 0.0
+    for number in range(10):
+        for _ in range(8):
+            turns, name = zones.turns("x", now), f"node-{len(evictions)}"
+            if turns.ask(name, now) == 0.0:
+                turns.take(name, now)
+                evictions.append(now)
+            now += 1.0
+        change = 1 if number % 2 else -1
+        count(zones, "x", change, -change)
+        zones.judge(now)
+
+    assert evictions == [0.0, 18.0, 36.0, 54.0]
+
+
+def test_all_lines_begin_anew_when_all_zones_fall_silent_and_when_one_returns() -> None:
+    zones = zones_of((1, 1), (1, 0))
+    take(zones, "a", 0.0)
+    zones.turns("x", 0.0).ask("b", 0.0)
+
+    count(zones, "x", -1, 1)
+    count(zones, "y", -1, 1)
+    zones.judge(60.0)
+    while_silent = zones.all_silent
+    assert zones.turns("x", 60.0).waiting == []
+    assert zones.turns("x", 60.0).ask("b", 60.0) is None
+    assert zones.turns("z", 60.0).ask("other", 60.0) is None
+
+    count(zones, "y", 1, -1)
+    zones.judge(70.0)
+
+    assert (while_silent, zones.all_silent) == (True, False)
+    assert [zones.turns(key, 70.0).ask("b", 70.0) for key in "xz"] == [pytest.approx(10.0)] * 2
