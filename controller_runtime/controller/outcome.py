@@ -60,8 +60,8 @@ def outcome_of(error: BaseException) -> Outcome:
 
     A terminal or a cancelled error is recognized if another was raised from it (`raise X from error`), however
     often. A group is terminal only if each of its members is: a retry that was not needed costs one try, but a
-    member that is not retried could be lost until the object changes. (Go's `errors.Is` finds a terminal error
-    beside any other.) `__context__` means nothing, for an error raised while another is handled need not be about it.
+    member that is not retried could be lost until the object changes. (Go takes a joined error as terminal if any
+    of its members is.) `__context__` means nothing, for an error raised while another is handled need not be about it.
     """
     if _stands_for(error, Cancelled):
         return Outcome.CANCELLED

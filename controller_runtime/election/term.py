@@ -30,8 +30,8 @@ class Term:
         self._host = host
         self._token = token
         self.why_over = "its deadline has passed"
-        # Guards the reason above and the two fields below. A reader that finds the deadline ahead needs no lock: a stale deadline is an
-        # earlier one, since `extend` only moves it forward.
+        # Guards the reason above and the two fields below. A reader that finds the deadline ahead needs no lock: a
+        # stale deadline is an earlier one, since `extend` only moves it forward.
         self._lock = host.lock("term")
         self._until = until
         self._is_over = False
@@ -83,7 +83,9 @@ def leadership_limit(term: Callable[[], Term | None]) -> Limit:
         if present is None:
             return None
         if present.is_over():
-            raise LeadershipLost(f"{request.method} {request.path} was not sent: leadership is lost, {present.why_over}")
+            raise LeadershipLost(
+                f"{request.method} {request.path} was not sent: leadership is lost, {present.why_over}"
+            )
         return present.held.until
 
     return limit

@@ -9,7 +9,6 @@ from typing import NoReturn
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Cached
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.store import Delta
@@ -121,7 +120,7 @@ def test_a_failure_keeps_its_place_before_one_of_the_thread_that_runs(sim: Simul
     fill(manager)
     first = Bug("the first")
 
-    def fail_after_another(old: Cached | None, new: Cached | None) -> bool:
+    def fail_after_another(delta: Delta) -> bool:
         manager.stopping.fail(first)
         raise Bug("the second")
 

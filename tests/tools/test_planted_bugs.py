@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import ast
 
-import planted_bugs
 import pytest
+from kit import planted_bugs
 
 BUGS = planted_bugs.bugs()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants known bugs, one at a time, and tells which the tests find: `python tests/tools/planted_bugs.py [NAME…]`.
+"""Plants known bugs, one at a time, and tells which the tests find: `python tests/kit/planted_bugs.py [NAME…]`.
 
 The bugs stand in `tests/planted/*.toml`, each with its file, the text to replace, what to put in its place, and
 the smallest test files of which one test must fail. They are planted in a copy of the tree. Without names all are
