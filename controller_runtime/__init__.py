@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from controller_runtime.api.collection import Collection
     from controller_runtime.api.conditions import condition_of, conditions_of, with_condition
     from controller_runtime.api.objects import Cached, ObjectKey, annotations_of, labels_of, meta, microtime
     from controller_runtime.api.references import controller_of, set_controller, set_owner
@@ -101,6 +102,7 @@ __all__ = [
     "Channel",
     "Client",
     "Clock",
+    "Collection",
     "Conflict",
     "ConflictRetry",
     "ConnectionLost",
@@ -177,6 +179,7 @@ __all__ = [
 
 # Where each public name lives; those of `core.errors` are the rest.
 _HOMES = {
+    "Collection": "api.collection",
     **dict.fromkeys(("condition_of", "conditions_of", "with_condition"), "api.conditions"),
     **dict.fromkeys(("Cached", "ObjectKey", "annotations_of", "labels_of", "meta", "microtime"), "api.objects"),
     **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),

@@ -26,7 +26,7 @@ PUBLIC = {
     # read and write
     "FieldValidation", "Lister", "ListBounds", "OwnWrites", "Patience", "Backoff", "edited", "without",
     "Client",
-    "PatchType", "Resource", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
+    "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
     "EventRecorder", "EventAPI",

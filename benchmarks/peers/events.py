@@ -42,6 +42,7 @@ class Meter:
 
 def ours(kubeconfig: str, meter: Meter) -> None:
     """Our informer and a handler."""
+    from controller_runtime.api.collection import Collection
     from controller_runtime.api.resources import NODES
     from controller_runtime.cache.informers import Informers
     from controller_runtime.client.http.configuration import from_kubeconfig
@@ -51,7 +52,7 @@ def ours(kubeconfig: str, meter: Meter) -> None:
 
     host = SystemHost()
     informers, stop = Informers(host, HTTPTransport(host, from_kubeconfig(kubeconfig))), Stop(host)
-    informers.of(NODES).add_handler(lambda delta: meter.seen(delta.object.name))
+    informers.of(Collection(NODES)).add_handler(lambda delta: meter.seen(delta.object.name))
     informers.start(stop)
     stop.wait_until(None)
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 import sys
 
 from benchmarks.harness import metered, report
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.core.stop import Stop
@@ -19,8 +21,9 @@ def main() -> None:
     count, streaming, figures = int(sys.argv[2]), sys.argv[3] == "streamed", dict[str, float]()
     host = SystemHost()
     with metered(figures):
-        informers = Informers(host, HTTPTransport(host, from_kubeconfig(sys.argv[1])), streaming=streaming)
-        informer, stop = informers.of(NODES), Stop(host)
+        transport = HTTPTransport(host, from_kubeconfig(sys.argv[1]))
+        informers = Informers(host, transport, CacheOptions(streaming=streaming))
+        informer, stop = informers.of(Collection(NODES)), Stop(host)
         informers.start(stop)
         informers.wait_for_sync(stop, 120.0)
     assert len(informer.store) == count, len(informer.store)

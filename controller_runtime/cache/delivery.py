@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the reflector to the store, and then to whoever wants to know: in this order, always."""
+"""Brings each change into the store first, and to the handlers then."""
 
 from __future__ import annotations
 
@@ -12,29 +12,35 @@ from controller_runtime.client.decoding import WatchEvent
 from controller_runtime.core.host import Host
 
 Handler = Callable[[Delta], None]
-"""Hears of each change. Quick and pure but for adding to a queue: it runs under the delivery lock."""
+"""Receives each change. It must be quick and must not wait, because it runs under the delivery lock."""
 
 
 class Delivery:
-    """Changes a store and tells its handlers.
+    """Changes a store and calls its handlers.
 
-    Each handler hears of every change once, in the order of the store, and finds the
-    change in the store when it does. One that comes late hears of what is there first,
-    as initial deltas, with no gap and no repetition.
+    Each handler is called once for every change, in the order of the store, and finds the change in the
+    store. A handler that is added later is called for the objects that exist first, as initial deltas,
+    without a gap and without a repetition.
+
+    Args:
+        host: For its locks.
+        store: The store to change.
+        label: The collection, for messages.
 
     Attributes:
-        synced: Set once the store is filled and every handler has heard of it.
+        synced: Set once the store is filled and every handler has been called for all of it.
 
-    Threads: `kept`, `replace` and `apply` from the reflector's; the rest from any, but
-    not from inside a handler.
+    Threads: `reuse_equal`, `replace` and `apply` from the reflector's; the rest from any, but
+        not from inside a handler.
     """
 
     def __init__(self, host: Host, store: Store, label: str) -> None:
         self.synced = Latch(host, f"sync of {label}")
         self._store = store
-        # Held while the store changes and while its handlers hear of it: the one lock of the house under
-        # which others are called, so that a handler that comes late cannot miss a change or hear of it twice.
-        # Guards the handlers, each with what to call once it has heard of the initial list.
+        # Held while the store changes and while the handlers are called for it, so that a handler which is added
+        # meanwhile can neither miss a change nor get it twice. No other lock of the caches is held across a call out;
+        # because this one is, handlers must be quick.
+        # Guards the handlers, each with the function to call once it has received the initial list.
         self._lock = host.lock(f"delivery of {label}")
         self._handlers: dict[int, tuple[Handler, Callable[[], None]]] = {}
         self._next_id = 0
@@ -42,38 +48,38 @@ class Delivery:
     def __len__(self) -> int:
         return len(self._handlers)
 
-    def kept(self, cached: Cached) -> Cached:
-        """The object already in the store in place of an equal one."""
-        return self._store.kept(cached)
+    def reuse_equal(self, cached: Cached) -> Cached:
+        """Return the object in the store if it equals `cached`, else `cached`."""
+        return self._store.reuse_equal(cached)
 
     def apply(self, event: WatchEvent) -> None:
-        """Take in one event and tell of what it changed."""
+        """Apply one event to the store, and call the handlers if it changed anything."""
         with self._lock:
             delta = self._store.apply(event)
             if delta is not None:
-                self._tell(delta)
+                self._call_handlers(delta)
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> None:
-        """Take in a whole list and tell of what differs."""
+        """Replace the content of the store, and call the handlers for each difference."""
         with self._lock:
             initial = not self._store.filled
             for delta in self._store.replace(objects, version):
-                self._tell(delta)
-            told = [synced for _, synced in self._handlers.values()] if initial else []
-        for synced in told:
-            synced()
+                self._call_handlers(delta)
+            synced = [synced for _, synced in self._handlers.values()] if initial else []
+        for handler_has_synced in synced:
+            handler_has_synced()
         self.synced.set()
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
-        """See `Store.add_index`; here between two changes."""
+        """Add an index between two changes; see `Store.add_index`."""
         with self._lock:
             self._store.add_index(name, values_of)
 
     def add(self, handler: Handler, synced: Callable[[], None]) -> Callable[[], None]:
-        """Tell `handler` of what is there, then of every change; call `synced` once it has heard of the initial list.
+        """Call `handler` for what exists, then for every change; call `synced` after the initial list.
 
         Returns:
-            A function that ends it: once it returns, the handler neither runs nor will. Harmless afterwards.
+            A function that removes the handler: once it returns, the handler neither runs nor will. Idempotent.
         """
         with self._lock:
             filled = self._store.filled
@@ -91,6 +97,6 @@ class Delivery:
 
         return remove
 
-    def _tell(self, delta: Delta) -> None:
+    def _call_handlers(self, delta: Delta) -> None:
         for handler, _ in self._handlers.values():
             handler(delta)

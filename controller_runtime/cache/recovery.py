@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reflector does, and what it does next when that fails: the whole policy, pure."""
+"""What a reflector does after a failure: the whole policy, as pure functions."""
 
 from __future__ import annotations
 
 import enum
 from typing import NamedTuple
 
+from controller_runtime.cache.state import Listing, Receiving, Resuming, State, Streaming, Watching
 from controller_runtime.core.errors import (
     APIError,
     ConnectionLost,
@@ -17,21 +18,13 @@ from controller_runtime.core.errors import (
 )
 
 
-class State(enum.Enum):
-    """What the reflector is doing."""
-
-    STREAMING = "streaming the list"
-    LISTING = "listing by pages"
-    WATCHING = "watching"
-
-
 class Failure(enum.Enum):
-    """What a failure says about what was asked."""
+    """What a failure says about the request."""
 
-    VERSION = "the version asked for is not to be had"
-    EVENT = "the server cannot read what an event would tell of, now or in another watch"
+    VERSION = "the server does not have the version asked for"
+    EVENT = "the server cannot read what an event would carry, now or in another watch"
     BUSY = "nothing: the server, or the way to it, is down or overloaded"
-    OTHER = "something else is wrong, perhaps with the question"
+    OTHER = "something else is wrong, perhaps with the request"
 
 
 class Recovery(NamedTuple):
@@ -40,40 +33,46 @@ class Recovery(NamedTuple):
     Attributes:
         state: Where to go on.
         wait: Whether to back off first.
-        most_recent: Whether the version last seen is of no use to the next list.
     """
 
-    state: State
+    state: Listing | Streaming | Resuming
     wait: bool = True
-    most_recent: bool = False
 
 
-def recovery(state: State, failure: Failure, *, relist: State, fruitless: int, most_recent: bool) -> Recovery:
-    """What follows from a failure in `state`: the whole policy, pure.
+def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
+    """Return what follows from a failure in `state`.
 
     Args:
         state: Where it happened.
         failure: What happened.
-        relist: The state in which a list begins.
-        fruitless: Tries that failed in a row without a single line, this one included.
-        most_recent: Whether the most recent state had been asked for.
+        streaming: Whether a new list begins as a streamed one.
     """
+    relist = Streaming() if streaming else Listing()
     match state, failure:
-        case State.WATCHING, Failure.VERSION | Failure.EVENT:
+        case Resuming() | Watching(), Failure.VERSION | Failure.EVENT:
             return Recovery(relist)
-        case _, Failure.VERSION:  # the first time without waiting: nothing is wrong with the server
-            return Recovery(state, wait=most_recent, most_recent=True)
-        case (State.LISTING, _) | (_, Failure.BUSY):
+        # A refused version says nothing against the server, so the most recent state is asked for at once. If that is
+        # refused too, something else is wrong, and asking again without a wait would be a hot loop.
+        case Listing(most_recent), Failure.VERSION:
+            return Recovery(Listing(most_recent=True), wait=most_recent)
+        case Streaming(most_recent) | Receiving(_, most_recent), Failure.VERSION:
+            return Recovery(Streaming(most_recent=True), wait=most_recent)
+        case Listing(), _:
             return Recovery(state)
-        case State.STREAMING, _:  # a server that cannot stream lists, or does not say when they end
-            return Recovery(State.LISTING, wait=False)
-        case _:
+        case Streaming(most_recent) | Receiving(_, most_recent), Failure.BUSY:
+            return Recovery(Streaming(most_recent))
+        case Streaming(most_recent) | Receiving(_, most_recent), _:
+            # A server that cannot stream lists, or does not say when they end, can still list by pages.
+            return Recovery(Listing(most_recent), wait=False)
+        case ((Resuming(is_retry=True) | Watching(is_retry=True)), Failure.OTHER):
             # Twice in a row it may be the version's fault: a server whose data went back is silent until it gets there.
-            return Recovery(relist if fruitless > 1 else state)
+            return Recovery(relist)
+        case _:
+            return Recovery(Resuming(is_retry=True))
 
 
 def classify(error: ControllerRuntimeError) -> Failure:
-    """What `error` says about what was asked."""
+    """Return what `error` says about the request."""
     match error:
         case Expired():
             return Failure.VERSION
@@ -90,12 +89,12 @@ def classify(error: ControllerRuntimeError) -> Failure:
 
 
 def is_lost(error: ControllerRuntimeError) -> bool:
-    """Whether the server is out of reach, rather than there and unable or unwilling, as far as `error` can tell."""
+    """Return whether the server is out of reach, as far as `error` can tell; a silent stream does not say so."""
     return isinstance(error, ConnectionLost) and not isinstance(error, StreamIdle)
 
 
 def _is_too_large(error: APIError) -> bool:
-    """Whether the server has yet to reach the version asked for; it has said so in three ways over time."""
+    """Return whether the server has yet to reach the version asked for. Its releases say so in three ways."""
     causes = error.details.get("causes") or ()
     return "Too large resource version" in str(error) or any(
         cause.get("reason") == "ResourceVersionTooLarge" or cause.get("message") == "Too large resource version"

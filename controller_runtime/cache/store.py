@@ -179,7 +179,7 @@ class Store:
         """Whether the store has yet to reach `version`; an attribute read, so cheap."""
         return compare_versions(self._version, version) < 0
 
-    def kept(self, cached: Cached) -> Cached:
+    def reuse_equal(self, cached: Cached) -> Cached:
         """The object the store holds in place of an equal one, so that a relist need not double the memory."""
         held = self._objects.get(cached.plain_key)  # without the lock: nobody else writes
         return held if held is not None and held.raw == cached.raw else cached

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A streamed list as far as it has come."""
+"""A streamed list while it arrives."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from controller_runtime.client.paging import ListBounds, Tally
 
 
 class StreamedList:
-    """Collects the objects that a watch begins with, until the bookmark that ends them.
+    """Collects the objects with which a watch begins, until the bookmark that ends them.
 
     Args:
         what: The collection, for messages.
-        bounds: How much may come before that bookmark, changes of objects that came before included.
-        kept: Returns the object already there in place of an equal one.
+        bounds: How much may come before that bookmark. Changes of objects that have come already count too, or a
+            server that repeats itself could fill the memory.
+        reuse_equal: Returns the object already stored if it equals the new one.
 
     Attributes:
-        objects: What has come, by key.
+        objects: The objects so far, by key.
 
     Threads: one.
     """
 
-    def __init__(self, what: object, bounds: ListBounds, kept: Callable[[Cached], Cached]) -> None:
+    def __init__(self, what: object, bounds: ListBounds, reuse_equal: Callable[[Cached], Cached]) -> None:
         self.objects: dict[PlainKey, Cached] = {}
-        self._kept = kept
+        self._reuse_equal = reuse_equal
         self._tally = Tally(what, bounds)
 
     def take(self, event: WatchEvent) -> bool:
-        """Take in one event, which may be a change too; whether the list is complete with it.
+        """Take one event, which may also change an object of the list; return True if it ends the list.
 
         Raises:
-            DecodeError: More has come than may.
+            DecodeError: The list goes beyond its bounds.
         """
         cached = event.cached
         if cached is None:
@@ -42,5 +43,5 @@ class StreamedList:
         if event.type is EventType.DELETED:
             self.objects.pop(cached.plain_key, None)
         else:
-            self.objects[cached.plain_key] = self._kept(cached)
+            self.objects[cached.plain_key] = self._reuse_equal(cached)
         return False

@@ -41,13 +41,13 @@ class CountingTransport(TransportWrapper):
         inner: Carries the requests.
 
     Attributes:
-        contact: Made with each answer of a server that is neither broken nor overloaded.
+        reachable: Told of each answer of a server that is neither broken (5xx) nor overloaded (429).
     """
 
     def __init__(self, host: Host, inner: Transport) -> None:
         self._now = host.monotonic
         super().__init__(inner)
-        self.contact = ServerReachable(host)
+        self.reachable = ServerReachable(host)
         # Guards the two below.
         self._lock = host.lock("counting transport")
         self._answers: Counter[tuple[str, str]] = Counter()
@@ -82,7 +82,7 @@ class CountingTransport(TransportWrapper):
     def _answered(self, method: str, status: int, began: float) -> None:
         self._count(method, str(status), began)
         if status < 500 and status != 429:
-            self.contact.made()
+            self.reachable.answered()
 
     def _count(self, method: str, code: str, began: float) -> None:
         took = self._now() - began

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import check
 from controller_runtime.client.decoding import PARTIAL, Decoding, Page, Undecodable, WatchEvent
 from controller_runtime.client.paging import ListBounds, Paging
@@ -73,10 +73,7 @@ class ListWatch:
     Args:
         host: For deadlines.
         transport: Carries the requests.
-        resource: The collection.
-        namespace: Only this namespace; empty for all.
-        label_selector: Only objects with such labels.
-        field_selector: Only objects with such fields.
+        collection: The objects.
         page_size: Most objects on one page; a server may ignore it at `ANY_VERSION`.
         request_timeout: Seconds for a page, and for a watch to begin.
         linger: Seconds by which changes may come later, so that many come together.
@@ -87,31 +84,25 @@ class ListWatch:
         self,
         host: Host,
         transport: Transport,
-        resource: Resource[Any],
+        collection: Collection,
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
         page_size: int = PAGE_SIZE,
         request_timeout: float = 30.0,
         linger: float = 0.0,
         warnings: Warnings | None = None,
     ) -> None:
-        self.resource = resource
+        self.collection = collection
         self._host = host
         self._transport = transport
-        self._path = resource.path(namespace)
-        self._selectors = [("labelSelector", label_selector), ("fieldSelector", field_selector)]
-        self._namespace = namespace
+        self._path = collection.path
         self._page_size = page_size
         self._request_timeout = request_timeout
         self._linger = linger
         self._warnings = warnings or Warnings(host)
-        self._decoding = Decoding(resource)
+        self._decoding = Decoding(collection.resource)
 
     def __str__(self) -> str:
-        where = f" in {self._namespace}" if self._namespace else ""
-        return f"{self.resource}{where}" + "".join(f" with {value}" for _, value in self._selectors if value)
+        return str(self.collection)
 
     def pages(
         self, version: str = "", *, bounds: ListBounds | None = None, pause: Callable[[float], object] | None = None
@@ -194,9 +185,10 @@ class ListWatch:
         return WatchStream(stream, self._decoding)
 
     def _request(self, query: Iterable[tuple[str, str]], of: str = "") -> HTTPRequest:
-        chosen = [(name, value) for name, value in self._selectors if value]
+        selectors = {"labelSelector": self.collection.label_selector, "fieldSelector": self.collection.field_selector}
+        chosen = [(name, value) for name, value in selectors.items() if value]
         accept = "application/json"
-        if self.resource.is_partial:  # nothing else will do, so that a server which cannot strip refuses
+        if self.collection.resource.is_partial:  # nothing else will do, so that a server which cannot strip refuses
             group, _, version = PARTIAL.api_version.partition("/")
             accept += f";as={PARTIAL.kind}{of};g={group};v={version}"
         return HTTPRequest("GET", self._path, (*chosen, *query), {"accept": accept})

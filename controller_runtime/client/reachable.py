@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Word that a server answers, for those who wait because it did not."""
+"""Lets those that wait because the server is lost go on as soon as it answers another request of this process."""
 
 from __future__ import annotations
 
@@ -8,27 +8,34 @@ from controller_runtime.core.stop import Stop
 
 
 class ServerReachable:
-    """Whoever is answered tells those who have lost the server: they need not wait to the end of their delay.
+    """The news that the server answers, from a transport to those that wait for it.
+
+    Only an answer that comes during a wait counts: an earlier one says nothing about the present.
+
+    Args:
+        host: For its clock and its lock.
 
     Threads: any, for every method.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the two below.
-        self._condition = host.condition("contact")
+        # Guards the two fields below.
+        self._condition = host.condition("server reachable")
         self._waiting = 0
-        self._answers = 0  # while somebody waited
+        self._answers = 0  # those that came while a thread waited
 
-    def made(self) -> None:
-        """The server has answered somebody. Costs nothing while nobody waits."""
+    def answered(self) -> None:
+        """Wake all waiting threads, because the server has answered a request."""
+        # Read without the lock, because this is called for each request and hardly ever does a thread wait. A thread
+        # that begins to wait at this moment misses one answer, and waits for the next or to the end of its delay.
         if self._waiting:
             with self._condition:
                 self._answers += 1
                 self._condition.notify_all()
 
     def wait(self, stop: Stop, seconds: float) -> bool:
-        """Wait for `seconds`, until contact is made, or until `stop` is set; whether it was made."""
+        """Wait for `seconds`, for an answer, or for `stop`; return whether an answer came."""
         deadline = self._host.monotonic() + seconds
         forget = stop.on_set(self._wake)
         try:

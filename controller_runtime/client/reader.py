@@ -8,6 +8,7 @@ import copy
 from typing import Any, Self, TypeVar, overload
 
 from controller_runtime.api.codec import decoder_for
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import Resource
@@ -187,10 +188,7 @@ class Reader:
         collection = ListWatch(
             self._host,
             self.transport,
-            resource,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
+            Collection(resource, namespace, label_selector, field_selector),
             request_timeout=self._timeout,
             warnings=self._warnings,
         )

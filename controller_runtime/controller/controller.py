@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import attrs
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.channel import Channel
@@ -21,7 +22,7 @@ from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.handlers import Handler, enqueue_object
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Reconciler, Request
-from controller_runtime.controller.sources import Collection, Every, Follow, Intake, Source, Synced, Watch
+from controller_runtime.controller.sources import Every, Follow, Intake, Source, Synced, Watch
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
 from controller_runtime.core.host import Host, Thread
@@ -144,7 +145,7 @@ class Controller:
         Returns:
             The controller, to go on describing it.
         """
-        return self._add(Follow(Collection(resource, namespace, label_selector, field_selector, linger), callback))
+        return self._add(Follow(Collection(resource, namespace, label_selector, field_selector), callback, linger))
 
     def every(self, seconds: float, requests: Callable[[], Iterable[Request]], *, jitter: float = 0.1) -> Self:
         """Let time cause requests: when it starts, and again each time that a period has passed since.
@@ -221,6 +222,12 @@ class Controller:
     def turns(self, limit: int) -> list[Turn[Request]]:
         """Copies of the turns of all requests that are reconciled now and of up to `limit` others, to look at."""
         return self._running.intake.queue.turns(limit) if self._running else []
+
+    def prepare(self, informers: Informers) -> None:
+        """Make the informers of its collections, so that they fill before it is started."""
+        for source in self._sources:
+            if isinstance(source, Watch | Follow):
+                source.informer(informers)
 
     def start(self, host: Host, informers: Informers, stop: Stop, sync_deadline: float) -> None:
         """Attach the sources, wait until they have delivered their initial lists, start the workers.

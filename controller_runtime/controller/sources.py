@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 import attrs
 
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.collection import Collection
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
@@ -22,30 +22,6 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
 
 log = get_logger(__name__)
-
-
-@attrs.frozen
-class Collection:
-    """What to list and watch; equal ones share one informer."""
-
-    resource: Resource[Any]
-    namespace: str = ""
-    label_selector: str = ""
-    field_selector: str = ""
-    linger: float = 0.0
-
-    def __str__(self) -> str:
-        return str(self.resource)
-
-    def informer(self, informers: Informers) -> Informer:
-        """Its informer; made, and started if the others are, when asked for first."""
-        return informers.of(
-            self.resource,
-            namespace=self.namespace,
-            label_selector=self.label_selector,
-            field_selector=self.field_selector,
-            linger=self.linger,
-        )
 
 
 Synced = Callable[[Stop, float | None], bool]
@@ -107,7 +83,11 @@ class Watch:
                 except DecodeError as error:
                     log.warning("change left out: the object cannot be read", controller=intake.name, error=error)
 
-        return self.collection.informer(intake.informers).add_handler(handle).wait_for_sync
+        return self.informer(intake.informers).add_handler(handle).wait_for_sync
+
+    def informer(self, informers: Informers) -> Informer:
+        """Return the informer of the collection, which is made if it does not exist yet."""
+        return informers.of(self.collection)
 
     def _matters(self, delta: Delta) -> bool:
         try:
@@ -122,12 +102,17 @@ class Follow:
 
     collection: Collection
     callback: Handler
+    linger: float = 0.0
 
     def attach(self, intake: Intake) -> Synced:
         """Subscribe; the callback sees every change once, in order."""
         feed = _feed(intake.queue, self.collection, self.callback)
         name = f"{intake.name}/follow-{self.collection.resource.plural}"
-        return self.collection.informer(intake.informers).subscribe(feed, name=name).wait_for_sync
+        return self.informer(intake.informers).subscribe(feed, name=name).wait_for_sync
+
+    def informer(self, informers: Informers) -> Informer:
+        """Return the informer of the collection, which is made if it does not exist yet."""
+        return informers.of(self.collection, linger=self.linger)
 
 
 @attrs.frozen

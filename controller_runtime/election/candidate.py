@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from controller_runtime.api.codec import decoder_for
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import Cached, ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES
 from controller_runtime.cache.informer import Informer
@@ -218,7 +219,6 @@ def candidate_for(
     if config.coordinated is None or config.identity is None:
         return None
     key = ObjectKey(config.identity, config.namespace)
-    informer = informers.of(
-        LEASE_CANDIDATES, namespace=config.namespace, field_selector=f"metadata.name={config.identity}"
-    )
+    own = Collection(LEASE_CANDIDATES, config.namespace, field_selector=f"metadata.name={config.identity}")
+    informer = informers.of(own)
     return LeaseCandidate(host, client, informer, key, config.name, config.coordinated)

@@ -137,6 +137,6 @@ def problem_of(informer: Informer, clock: Clock) -> str:
     if not informer.has_synced():
         return f"{informer} has no initial list yet{because}"
     reflector = informer.reflector
-    silence = clock.monotonic() - reflector.heard_at
+    silence = clock.monotonic() - reflector.liveness.heard_at
     is_overdue = silence > reflector.patience.overdue
     return f"{informer} has heard nothing for {silence:.0f} s{because}" if is_overdue else ""

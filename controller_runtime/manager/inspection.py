@@ -77,11 +77,11 @@ def _informer(informer: Informer, now: float) -> dict[str, Any]:
     return {
         "collection": str(informer),
         "synced": informer.has_synced(),
-        "state": reflector.state.value,
+        "state": reflector.state.text,
         "objects": len(informer.store),
         "version": informer.store.version,
-        "heard_since": round(now - reflector.heard_at, 3),
-        "last_error": reflector.last_error,
+        "heard_since": round(now - reflector.liveness.heard_at, 3),
+        "last_error": reflector.liveness.last_error,
         "handlers": informer.handlers,
         "backlogs": {subscription.name: subscription.backlog for subscription in informer.subscriptions},
     }

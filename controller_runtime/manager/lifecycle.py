@@ -99,8 +99,7 @@ class Lifecycle:
         """
         controllers = [thing for thing in things if isinstance(thing, Controller)]
         for controller in controllers:
-            for collection in controller.collections:
-                collection.informer(self._informers)
+            controller.prepare(self._informers)
         if not self._informers.wait_for_sync(self._stopping, cache_sync_timeout):
             return
         for thing in things:

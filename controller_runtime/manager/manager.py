@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self, TypeVar, Unpack, overload
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.client import Client
@@ -82,9 +84,8 @@ class Manager:
             raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
         self.transport = CountingTransport(host, transport)
-        self.informers = Informers(
-            host, self.transport, transforms=transforms, patience=patience, contact=self.transport.contact
-        )
+        options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
+        self.informers = Informers(host, self.transport, options, transforms=transforms)
         self.stopping = Stop(host, "manager")
         fenced: Transport = self.transport
         self.elector: LeaderElector | None = None
@@ -181,9 +182,7 @@ class Manager:
         self, resource: Resource[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Informer:
         """Return the informer of one collection, to subscribe to; it runs while the manager does."""
-        return self.informers.of(
-            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
-        )
+        return self.informers.of(Collection(resource, namespace, label_selector, field_selector))
 
     def recorder(self, component: str) -> EventRecorder:
         """A recorder of events that runs with the manager, whether it leads or not.

@@ -130,13 +130,13 @@ _OF_INFORMERS: tuple[Row[Informer], ...] = (
     Row(gauge, "controller_runtime_informer_objects",
         "Objects in the cache.", lambda i: len(i.store)),
     Row(counter, "controller_runtime_informer_lists_total",
-        "Lists that were begun, by pages or streamed.", lambda i: i.reflector.lists),
+        "Lists that were begun, by pages or streamed.", lambda i: i.reflector.liveness.lists),
     Row(counter, "controller_runtime_informer_watches_total",
-        "Watches that were begun, streamed lists among them.", lambda i: i.reflector.watches),
+        "Watches that were begun, streamed lists among them.", lambda i: i.reflector.liveness.watches),
     Row(counter, "controller_runtime_informer_idle_streams_total",
-        "Watches that were given up because they were silent.", lambda i: i.reflector.idle),
+        "Watches that were given up because they were silent.", lambda i: i.reflector.liveness.idle),
     Row(counter, "controller_runtime_informer_unreadable_total",
-        "Objects that were left out because they could not be read.", lambda i: i.reflector.skipped),
+        "Objects that were left out because they could not be read.", lambda i: i.reflector.liveness.skipped),
 )
 # fmt: on
 
@@ -206,13 +206,13 @@ def _of_informers(informers: Iterable[Informer], now: float) -> Iterator[Metric]
             gauge,
             "controller_runtime_informer_silence_seconds",
             "How long ago the server was heard of last.",
-            lambda i: now - i.reflector.heard_at,
+            lambda i: now - i.reflector.liveness.heard_at,
         ),
         Row(
             gauge,
             "controller_runtime_informer_last_error_age_seconds",
             "How long ago listing or watching failed last; absent if it never did.",
-            lambda i: None if i.reflector.failed_at is None else now - i.reflector.failed_at,
+            lambda i: None if i.reflector.liveness.failed_at is None else now - i.reflector.liveness.failed_at,
         ),
     )
     yield from metrics_of(ages, labels, named)

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.model import ModelServer, State
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.core.stop import Stop
@@ -88,7 +90,8 @@ def play(seed: int, acts: list[tuple[str, object]], *, streaming: bool, go_back:
     with Simulation(seed=seed) as sim:
         host = sim.host("r0")
         server = ModelServer(host)
-        informer = Informer(host, ListWatch(host, server, NODES, page_size=2), streaming=streaming)
+        source = ListWatch(host, server, Collection(NODES), page_size=2)
+        informer = Informer(host, source, CacheOptions(streaming=streaming))
         stop = Stop(host)
         early, late, slow = Ledger(), Ledger(), Ledger()
         informer.add_handler(early)

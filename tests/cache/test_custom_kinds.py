@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.errors import NotFound
@@ -45,8 +47,8 @@ class World:
         sim.advance(10.0)
 
     def followed(self, *, streaming: bool) -> Informer:
-        informers = Informers(self.host, self.transport, streaming=streaming)
-        informer = informers.of(self.client.resource("gd"))
+        informers = Informers(self.host, self.transport, CacheOptions(streaming=streaming))
+        informer = informers.of(Collection(self.client.resource("gd")))
         informers.start(self.stop)
         assert informers.wait_for_sync(self.stop, 60.0)
         return informer
@@ -75,7 +77,7 @@ def test_a_kind_that_somebody_defined_is_written_and_followed_like_any_other(wor
     assert lister.wait_for(told.resource_version, timeout=60.0)
     found = lister.get(written.key)
     assert (found["spec"], found["status"], found["kind"]) == ({"size": 2}, {"ready": True}, "Gadget")
-    assert informer.reflector.skipped == 0
+    assert informer.reflector.liveness.skipped == 0
 
 
 def test_a_kind_that_is_undefined_and_defined_anew_is_followed_again(world: World) -> None:

@@ -12,6 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
@@ -19,6 +20,7 @@ from controller_runtime.api.versions import compare_versions
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
@@ -138,9 +140,9 @@ class EverySequence(RuleBasedStateMachine):
         broken = FaultyTransport(
             self.host, self.streams, lambda number, request: self.faults.pop(0) if self.faults else None
         )
-        self.informers = Informers(self.host, broken, streaming=streaming)
-        self.informer = self.informers.of(NODES)
-        self.informer.reflector._source = ListWatch(self.host, broken, NODES, page_size=page)
+        self.informers = Informers(self.host, broken, CacheOptions(streaming=streaming))
+        self.informer = self.informers.of(Collection(NODES))
+        self.informer.reflector._source = ListWatch(self.host, broken, Collection(NODES), page_size=page)
         self.stop = Stop(self.host)
         self.handler, self.subscriber, self.late = Ledger(), Ledger(), list[Ledger]()
         self.informer.add_handler(self.handler)

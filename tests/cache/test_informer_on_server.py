@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
@@ -15,6 +16,7 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
@@ -54,7 +56,9 @@ class House:
         self.server = APIServer(sim.host("server"), history=History(changes=10))
         straight = InProcessTransport(self.host, self.server)
         self.client = Client(self.host, straight)
-        self.informers = Informers(self.host, FaultyTransport(self.host, straight, faults), streaming=streaming)
+        self.informers = Informers(
+            self.host, FaultyTransport(self.host, straight, faults), CacheOptions(streaming=streaming)
+        )
         self.stop = Stop(self.host)
 
     def end(self) -> None:
@@ -67,7 +71,7 @@ class House:
 def test_copy_follows_the_server(sim: Simulation, streaming: bool) -> None:
     house = House(sim, streaming=streaming)
     first = house.client.create(NODES, {"metadata": {"name": "a"}})
-    informer = house.informers.of(NODES)
+    informer = house.informers.of(Collection(NODES))
     lister = Lister(informer.store, NODES, dict)
     house.informers.start(house.stop)
     assert house.informers.wait_for_sync(house.stop, timeout=5.0)
@@ -85,21 +89,21 @@ def test_copy_follows_the_server(sim: Simulation, streaming: bool) -> None:
 
 def test_quiet_collection_keeps_one_watch_for_hours(sim: Simulation) -> None:
     house = House(sim)
-    informer = house.informers.of(LEASES, namespace="kube-system")
+    informer = house.informers.of(Collection(LEASES, namespace="kube-system"))
     house.informers.start(house.stop)
 
     sim.advance(3600.0)
 
-    assert informer.reflector.idle == 0
-    assert informer.reflector.lists == 1
-    assert 6 <= informer.reflector.watches <= 13
+    assert informer.reflector.liveness.idle == 0
+    assert informer.reflector.liveness.lists == 1
+    assert 6 <= informer.reflector.liveness.watches <= 13
     assert informer.last_error == ""
     house.end()
 
 
 def test_store_learns_of_writes_elsewhere_by_bookmarks(sim: Simulation) -> None:
     house = House(sim)
-    leases = house.informers.of(LEASES)
+    leases = house.informers.of(Collection(LEASES))
     house.informers.start(house.stop)
     sim.settle()
     elsewhere = house.client.create(NODES, {"metadata": {"name": "a"}}).resource_version
@@ -135,7 +139,7 @@ def test_copy_ends_equal_to_the_server_after_a_storm(seed: int) -> None:
 
     with Simulation(seed=seed) as sim:
         house = House(sim, faults, streaming=seed % 3 > 0)
-        informer = house.informers.of(NODES)
+        informer = house.informers.of(Collection(NODES))
         informer.add_handler(ledger := Ledger())
         house.informers.start(house.stop)
         alive: set[str] = set()

@@ -10,6 +10,7 @@ import pytest
 from kit.nodes import bookmark_line, line, node
 from kit.scripted import Act, Pause, ScriptedServer, failure, page, watched
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
@@ -57,10 +58,13 @@ def program(sim: Simulation) -> Iterator[Callable[..., Program]]:
 def test_same_question_shares_one_informer(program: Callable[..., Program]) -> None:
     informers = program().informers
 
-    assert informers.of(NODES, label_selector="a=b,c") is informers.of(NODES, label_selector=" c, a==b")
-    assert informers.of(NODES) is not informers.of(NODES, label_selector="a=b")
-    assert informers.of(LEASES, namespace="x") is not informers.of(LEASES)
-    assert informers.of(LEASES, linger=0.1) is informers.of(LEASES, linger=0.1) is not informers.of(LEASES)
+    one, same = Collection(NODES, label_selector="a=b,c"), Collection(NODES, label_selector=" c, a==b")
+    leases = Collection(LEASES)
+
+    assert informers.of(one) is informers.of(same)
+    assert informers.of(Collection(NODES)) is not informers.of(Collection(NODES, label_selector="a=b"))
+    assert informers.of(Collection(LEASES, namespace="x")) is not informers.of(leases)
+    assert informers.of(leases, linger=0.1) is informers.of(leases, linger=0.1) is not informers.of(leases)
     assert len([*informers]) == 6
 
 
@@ -68,9 +72,9 @@ def test_malformed_question_is_refused_when_it_is_asked(program: Callable[..., P
     informers = program().informers
 
     with pytest.raises(ValueError, match="cluster-scoped"):
-        informers.of(NODES, namespace="x")
+        informers.of(Collection(NODES, namespace="x"))
     with pytest.raises(ValueError):  # noqa: PT011  # the parser's own words
-        informers.of(NODES, label_selector="in in in")
+        informers.of(Collection(NODES, label_selector="in in in"))
     assert [*informers] == []
 
 
@@ -78,7 +82,7 @@ def test_nothing_is_asked_before_the_start_and_late_ones_start_at_once(
     program: Callable[..., Program], sim: Simulation
 ) -> None:
     p = program(TWO_NODES, TWO_NODES)
-    nodes = p.informers.of(NODES)
+    nodes = p.informers.of(Collection(NODES))
     sim.settle()
     assert p.server.asked == []
 
@@ -86,7 +90,7 @@ def test_nothing_is_asked_before_the_start_and_late_ones_start_at_once(
     sim.settle()
     assert nodes.has_synced()
 
-    p.informers.of(LEASES)
+    p.informers.of(Collection(LEASES))
     sim.settle()
     assert len(p.server.asked) == 2
     assert sim.threads() == ["r0/reflector/nodes", "r0/reflector/leases"]
@@ -102,7 +106,7 @@ def test_informers_start_once(program: Callable[..., Program]) -> None:
 
 def test_waiting_for_sync_ends_when_all_are_filled(program: Callable[..., Program], sim: Simulation) -> None:
     p = program(watched(Pause(20.0), SYNCED))
-    p.informers.of(NODES)
+    p.informers.of(Collection(NODES))
     p.informers.start(p.stop)
 
     assert p.informers.wait_for_sync(p.stop, timeout=60.0)
@@ -115,10 +119,10 @@ def test_sync_that_takes_too_long_names_each_collection_and_its_last_error(
 ) -> None:
     """A forbidden list fails the wait within its time, and the message names what is not permitted."""
     p = program(FORBIDDEN, FORBIDDEN)
-    p.informers.of(NODES)
+    p.informers.of(Collection(NODES))
     p.informers.start(p.stop)
     sim.settle()
-    p.informers.of(LEASES, namespace="x")
+    p.informers.of(Collection(LEASES, namespace="x"))
 
     with pytest.raises(CacheSyncTimeout) as error:
         p.informers.wait_for_sync(p.stop, timeout=10.0)
@@ -132,7 +136,7 @@ def test_sync_that_takes_too_long_names_each_collection_and_its_last_error(
 
 def test_waiting_for_sync_ends_with_the_stop(program: Callable[..., Program], sim: Simulation) -> None:
     p = program(watched())
-    p.informers.of(NODES)
+    p.informers.of(Collection(NODES))
     p.informers.start(p.stop)
     ended: list[bool] = []
     p.host.spawn("waiter", lambda: ended.append(p.informers.wait_for_sync(p.stop, timeout=60.0)))
@@ -149,7 +153,7 @@ def test_handler_is_in_sync_with_the_first_list_and_hears_of_changes(
 ) -> None:
     p = program(TWO_NODES)
     heard: list[Delta] = []
-    registration = p.informers.of(NODES).add_handler(heard.append)
+    registration = p.informers.of(Collection(NODES)).add_handler(heard.append)
     assert not registration.has_synced()
 
     p.informers.start(p.stop)
@@ -167,7 +171,7 @@ def test_handler_that_raises_stops_the_program(program: Callable[..., Program], 
     def broken(delta: Delta) -> None:
         raise ZeroDivisionError("a bug")
 
-    p.informers.of(NODES).add_handler(broken)
+    p.informers.of(Collection(NODES)).add_handler(broken)
     p.informers.start(p.stop)
     sim.settle()
 
@@ -191,7 +195,7 @@ def test_bug_inside_a_list_stops_the_program_and_the_threads_end(sim: Simulation
     """It becomes the failure of whoever runs the informers, and nothing is left running."""
     host = sim.host("r0")
     stop, informers = Stop(host), Informers(host, Broken())
-    informers.of(NODES).subscribe(print, name="follow")
+    informers.of(Collection(NODES)).subscribe(print, name="follow")
     informers.start(stop)
     sim.settle()
 
@@ -220,7 +224,7 @@ def test_subscription_sees_everything_once_in_order(
     program: Callable[..., Program], sim: Simulation, before: bool
 ) -> None:
     p = program(TWO_NODES)
-    nodes, slow = p.informers.of(NODES), Slow(p.host)
+    nodes, slow = p.informers.of(Collection(NODES)), Slow(p.host)
     if not before:
         p.informers.start(p.stop)
         sim.settle()
@@ -238,7 +242,7 @@ def test_slow_subscription_delays_nobody_and_its_backlog_is_counted(
     program: Callable[..., Program], sim: Simulation
 ) -> None:
     p = program(TWO_NODES)
-    nodes = p.informers.of(NODES)
+    nodes = p.informers.of(Collection(NODES))
     slow, quick = Slow(p.host, seconds=100.0), Slow(p.host)
     behind, ahead = nodes.subscribe(slow, name="slow"), nodes.subscribe(quick, name="quick")
     p.informers.start(p.stop)
@@ -258,7 +262,7 @@ def test_callback_that_raises_hears_no_more_and_stops_the_program(
 ) -> None:
     p = program(TWO_NODES)
     failing = Slow(p.host, fails_for="a")
-    subscription = p.informers.of(NODES).subscribe(failing, name="failing")
+    subscription = p.informers.of(Collection(NODES)).subscribe(failing, name="failing")
     p.informers.start(p.stop)
     sim.settle()
 
@@ -274,14 +278,14 @@ def test_closing_a_subscription_returns_at_once_and_its_callback_ends_by_itself(
     """Closed while its callback runs: close returns, the callback finishes, and nothing follows."""
     p = program(TWO_NODES)
     slow = Slow(p.host, seconds=10.0)
-    subscription = p.informers.of(NODES).subscribe(slow, name="slow")
+    subscription = p.informers.of(Collection(NODES)).subscribe(slow, name="slow")
     p.informers.start(p.stop)
     sim.settle()
     before = sim.time
 
     subscription.close()
     subscription.close()
-    assert (sim.time, slow.names, p.informers.of(NODES).handlers) == (before, [], 0)
+    assert (sim.time, slow.names, p.informers.of(Collection(NODES)).handlers) == (before, [], 0)
 
     sim.advance(100.0)
     assert slow.names == ["a"]
@@ -297,7 +301,7 @@ def test_callback_may_close_its_own_subscription(program: Callable[..., Program]
         seen.append(delta.key.name)
         mine[0].close()
 
-    mine.append(p.informers.of(NODES).subscribe(once, name="once"))
+    mine.append(p.informers.of(Collection(NODES)).subscribe(once, name="once"))
     p.informers.start(p.stop)
     sim.advance(60.0)
 
@@ -306,7 +310,7 @@ def test_callback_may_close_its_own_subscription(program: Callable[..., Program]
 
 def test_stop_names_the_subscription_that_is_stuck(program: Callable[..., Program], sim: Simulation) -> None:
     p = program(TWO_NODES)
-    p.informers.of(NODES).subscribe(Slow(p.host, seconds=50.0), name="stuck")
+    p.informers.of(Collection(NODES)).subscribe(Slow(p.host, seconds=50.0), name="stuck")
     p.informers.start(p.stop)
     sim.settle()
 
@@ -320,7 +324,7 @@ def test_stop_names_the_subscription_that_is_stuck(program: Callable[..., Progra
 def test_informers_stopped_before_they_start_end_at_once(program: Callable[..., Program], sim: Simulation) -> None:
     """Stopped before or after running, all threads end."""
     p = program(page(5))
-    p.informers.of(NODES).subscribe(Slow(p.host), name="never")
+    p.informers.of(Collection(NODES)).subscribe(Slow(p.host), name="never")
     p.stop.set()
 
     p.informers.start(p.stop)

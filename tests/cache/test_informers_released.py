@@ -9,6 +9,7 @@ import pytest
 from kit.nodes import bookmark_line, line, node
 from kit.scripted import Act, Pause, ScriptedServer, watched
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.informers import Informers
@@ -53,7 +54,7 @@ def p(sim: Simulation) -> Iterator[Program]:
 
 
 def test_released_by_the_last_user_it_ends_and_asks_nothing_more(p: Program) -> None:
-    first, second = p.informers.of(NODES), p.informers.of(NODES)
+    first, second = p.informers.of(Collection(NODES)), p.informers.of(Collection(NODES))
     p.start()
 
     p.informers.release(first)
@@ -68,10 +69,10 @@ def test_released_by_the_last_user_it_ends_and_asks_nothing_more(p: Program) -> 
 
 
 def test_released_too_often_is_refused_and_harms_no_other(p: Program) -> None:
-    old = p.informers.of(NODES)
+    old = p.informers.of(Collection(NODES))
     p.start()
     p.informers.release(old)
-    new = p.informers.of(NODES)
+    new = p.informers.of(Collection(NODES))
 
     with pytest.raises(UsageError, match="the informer of nodes was released more often than it was asked for"):
         p.informers.release(old)
@@ -82,11 +83,11 @@ def test_released_too_often_is_refused_and_harms_no_other(p: Program) -> None:
 @pytest.mark.scenario("CC-07")
 def test_asked_for_again_at_once_it_is_a_new_one_that_fills(p: Program) -> None:
     """Remove an informer, then ask: the old one stopped and keeps its last state, a new one starts."""
-    old = p.informers.of(NODES)
+    old = p.informers.of(Collection(NODES))
     p.start()
     p.informers.release(old)
 
-    new = p.informers.of(NODES)
+    new = p.informers.of(Collection(NODES))
     assert p.informers.wait_for_sync(p.stop, timeout=1.0)
 
     assert new is not old
@@ -95,7 +96,7 @@ def test_asked_for_again_at_once_it_is_a_new_one_that_fills(p: Program) -> None:
 
 
 def test_released_before_the_start_it_never_runs(p: Program) -> None:
-    informer = p.informers.of(NODES)
+    informer = p.informers.of(Collection(NODES))
     informer.subscribe(print, name="never")
 
     p.informers.release(informer)
@@ -111,11 +112,11 @@ def test_released_while_it_starts_it_ends_and_its_successor_runs(seed: int) -> N
 
         def come_and_go() -> None:
             for _ in range(3):
-                p.informers.release(p.informers.of(NODES))
+                p.informers.release(p.informers.of(Collection(NODES)))
 
         threads = [p.host.spawn("starter", lambda: p.informers.start(p.stop))]
         threads += [p.host.spawn(f"user-{i}", come_and_go) for i in range(3)]
-        last = p.informers.of(NODES)
+        last = p.informers.of(Collection(NODES))
         sim.settle()
 
         assert all(thread.join_until(None) for thread in threads)
@@ -125,7 +126,7 @@ def test_released_while_it_starts_it_ends_and_its_successor_runs(seed: int) -> N
 
 
 def test_released_while_a_handler_runs_the_release_returns_at_once(p: Program) -> None:
-    informer = p.informers.of(NODES)
+    informer = p.informers.of(Collection(NODES))
     told: list[str] = []
 
     def slow(delta: Delta) -> None:
@@ -147,7 +148,7 @@ def test_released_while_a_handler_runs_the_release_returns_at_once(p: Program) -
 
 @pytest.mark.parametrize("how", ["handler", "subscription"])
 def test_who_hears_of_a_change_may_release_it(p: Program, how: str) -> None:
-    informer = p.informers.of(NODES)
+    informer = p.informers.of(Collection(NODES))
     told: list[str] = []
 
     def once(delta: Delta) -> None:
@@ -165,9 +166,9 @@ def test_who_hears_of_a_change_may_release_it(p: Program, how: str) -> None:
 
 def test_waiting_for_sync_does_not_wait_for_one_that_is_released(sim: Simulation) -> None:
     p = Program(sim, watched(Pause(1000.0)), A_NODE)
-    slow = p.informers.of(NODES)
+    slow = p.informers.of(Collection(NODES))
     p.start()
-    p.informers.of(LEASES)
+    p.informers.of(Collection(LEASES))
     waited: list[bool] = []
     waiter = p.host.spawn("waiter", lambda: waited.append(p.informers.wait_for_sync(p.stop, timeout=60.0)))
     sim.advance(5.0)
@@ -184,7 +185,7 @@ def test_failure_of_a_subscription_of_one_collection_stops_the_program(p: Progra
     def broken(delta: Delta) -> None:
         raise ZeroDivisionError(delta.key)
 
-    p.informers.of(NODES).subscribe(broken, name="broken")
+    p.informers.of(Collection(NODES)).subscribe(broken, name="broken")
     p.start()
 
     assert isinstance(p.stop.failure, ZeroDivisionError)
@@ -194,13 +195,13 @@ def test_those_that_come_and_go_leave_nothing_behind(p: Program) -> None:
     p.start()
 
     for _ in range(100):
-        informer = p.informers.of(NODES)
+        informer = p.informers.of(Collection(NODES))
         p.sim.settle()
         assert informer.store.get(ObjectKey("a")) is not None
         p.informers.release(informer)
         p.sim.settle()
 
-    p.informers.release(p.informers.of(NODES))
+    p.informers.release(p.informers.of(Collection(NODES)))
     p.sim.settle()
     assert len(p.informers._released) <= 1
     assert len(p.stop._callbacks[min(p.stop._callbacks)]) == 0

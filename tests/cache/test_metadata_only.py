@@ -11,12 +11,14 @@ from kit.scripted import Answer, ScriptedServer, page, watched
 from kubernetes.client import V1Node
 
 from controller_runtime.api.codec import decoder_for
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import ObjectKey, ObjectMeta, PartialObjectMetadata
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -34,8 +36,8 @@ def test_only_metadata_is_kept_of_what_is_there_and_of_what_changes(sim: Simulat
     client, stop, told = Client(host, transport), Stop(host), list[Delta]()
     big = {"metadata": {"name": "a", "labels": {"zone": "x"}}, "spec": {"podCIDR": "10.0.0.0/24"}}
     client.create(NODES, big)
-    informers = Informers(host, transport, streaming=streaming)
-    informer = informers.of(NODE_METADATA)
+    informers = Informers(host, transport, CacheOptions(streaming=streaming))
+    informer = informers.of(Collection(NODE_METADATA))
     informer.add_handler(told.append)
     informers.start(stop)
     assert informers.wait_for_sync(stop, 5.0)
@@ -65,8 +67,8 @@ def test_it_is_asked_for_by_name_and_nothing_else_is_taken(sim: Simulation) -> N
             return super().request(request, deadline)
 
     server = Plain(host, page(5), watched())
-    informers, stop = Informers(host, server, streaming=False), Stop(host)
-    informer = informers.of(NODE_METADATA)
+    informers, stop = Informers(host, server, CacheOptions(streaming=False)), Stop(host)
+    informer = informers.of(Collection(NODE_METADATA))
     informers.start(stop)
     sim.settle()
 
@@ -82,8 +84,11 @@ def test_a_real_servers_list_of_metadata_is_read(sim: Simulation) -> None:
     body = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "7"}}
     answer = Answer(200, msgspec.json.encode({**body, "items": [item]}))
     host = sim.host("r0")
-    informers, stop = Informers(host, ScriptedServer(host, answer, watched()), streaming=False), Stop(host)
-    informer = informers.of(NODE_METADATA)
+    informers, stop = (
+        Informers(host, ScriptedServer(host, answer, watched()), CacheOptions(streaming=False)),
+        Stop(host),
+    )
+    informer = informers.of(Collection(NODE_METADATA))
     informers.start(stop)
     sim.settle()
 

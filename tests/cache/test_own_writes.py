@@ -10,6 +10,7 @@ import pytest
 from kit.lagging import LaggingTransport
 from kit.nodes import added, bookmark, cached, listed
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import ObjectKey, PartialObjectMetadata, meta
 from controller_runtime.api.resources import LEASES, NODES, Resource
 from controller_runtime.api.versions import compare_versions
@@ -48,7 +49,7 @@ class World:
         return {"metadata": {"name": name, **where}, "spec": SPECS.get(resource.kind, {})}
 
     def lister(self, resource: Resource[Any], view: type[Any] | None = None, namespace: str = "") -> Lister[Any]:
-        informer = self.informers.of(resource, namespace=namespace)
+        informer = self.informers.of(Collection(resource, namespace=namespace))
         assert informer.wait_for_sync(self.stop, self.host.monotonic() + 60.0)
         return Lister(informer.store, resource, view)
 

@@ -8,6 +8,7 @@ import itertools
 import pytest
 from kit.model import ModelServer
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.core.errors import Expired
@@ -19,7 +20,7 @@ def served(sim: Simulation, count: int, page_size: int) -> tuple[ModelServer, Li
     server = ModelServer(host)
     for index in range(count):
         server.put(f"n{index:03}")
-    return server, ListWatch(host, server, NODES, page_size=page_size)
+    return server, ListWatch(host, server, Collection(NODES), page_size=page_size)
 
 
 @pytest.mark.scenario("PG-01")

@@ -45,7 +45,7 @@ def test_a_manager_hands_its_patience_to_its_caches(sim: Simulation) -> None:
 
     sim.advance(12.0)
 
-    assert informer.reflector.idle == 2
+    assert informer.reflector.liveness.idle == 2
     assert "has heard nothing for" in problem_of(informer, host)
     stop.set()
     sim.advance(60.0)

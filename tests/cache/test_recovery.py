@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.cache.recovery import Failure, Recovery, State, classify, recovery
+from controller_runtime.cache.recovery import Failure, Recovery, classify, recovery
+from controller_runtime.cache.state import TRANSITIONS, Listing, Receiving, Resuming, State, Streaming, Watching
+from controller_runtime.cache.streamed import StreamedList
+from controller_runtime.client.paging import ListBounds
 from controller_runtime.core.errors import (
     APIError,
     ConnectionLost,
@@ -16,6 +19,17 @@ from controller_runtime.core.errors import (
     StreamIdle,
     TooManyRequests,
 )
+
+STATES = [
+    *(pytest.param(Listing(recent), id=f"listing, most recent {recent}") for recent in (False, True)),
+    *(pytest.param(Streaming(recent), id=f"streaming, most recent {recent}") for recent in (False, True)),
+    *(
+        pytest.param(Receiving(StreamedList("nodes", ListBounds(), lambda new: new), recent), id=f"receiving, {recent}")
+        for recent in (False, True)
+    ),
+    *(pytest.param(Resuming(retry), id=f"resuming, retry {retry}") for retry in (False, True)),
+    *(pytest.param(Watching(1.0, retry), id=f"watching, retry {retry}") for retry in (False, True)),
+]
 
 
 @pytest.mark.parametrize(
@@ -38,31 +52,48 @@ def test_failures_are_told_apart_by_what_they_say_about_the_question(error: APIE
     assert classify(error) is failure_
 
 
-@pytest.mark.parametrize("fruitless", [1, 2, 9])
-@pytest.mark.parametrize("relist", [State.STREAMING, State.LISTING])
-@pytest.mark.parametrize("state", State)
-def test_no_failure_loops_without_a_wait(state: State, relist: State, fruitless: int) -> None:
+@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "paged"])
+@pytest.mark.parametrize("state", STATES)
+def test_no_failure_loops_without_a_wait(state: State, streaming: bool) -> None:
     for failure_ in Failure:
-        seen: set[tuple[State, bool]] = set()
-        at, most_recent, waited = state, False, False
+        seen: set[State] = set()
+        at, waited = state, False
         while not waited:
-            assert (at, most_recent) not in seen, f"{failure_} goes round in {at} without a wait"
-            seen.add((at, most_recent))
-            at, waited, wanted = recovery(at, failure_, relist=relist, fruitless=fruitless, most_recent=most_recent)
-            most_recent = most_recent or wanted
+            assert at not in seen, f"{failure_} goes round in {at} without a wait"
+            seen.add(at)
+            at, waited = recovery(at, failure_, streaming=streaming)
 
 
-@pytest.mark.parametrize("relist", [State.STREAMING, State.LISTING])
-def test_an_event_that_the_server_cannot_read_is_made_up_for_by_a_list(relist: State) -> None:
+@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "paged"])
+@pytest.mark.parametrize("state", STATES)
+def test_each_recovery_is_a_change_of_state_that_there_is(state: State, streaming: bool) -> None:
+    after = {recovery(state, failure_, streaming=streaming).state for failure_ in Failure}
+
+    assert {(type(state), type(each)) for each in after} <= TRANSITIONS
+
+
+@pytest.mark.parametrize("most_recent", [True, False])
+def test_a_version_once_refused_is_not_asked_for_again(most_recent: bool) -> None:
+    """Until a list has succeeded, whatever else fails in between."""
+    assert recovery(Listing(most_recent), Failure.BUSY, streaming=True).state == Listing(most_recent)
+    assert recovery(Streaming(most_recent), Failure.BUSY, streaming=True).state == Streaming(most_recent)
+    assert recovery(Streaming(most_recent), Failure.OTHER, streaming=True).state == Listing(most_recent)
+
+
+@pytest.mark.parametrize(
+    ("streaming", "relist"),
+    [pytest.param(True, Streaming(), id="streamed"), pytest.param(False, Listing(), id="paged")],
+)
+def test_an_event_that_the_server_cannot_read_is_made_up_for_by_a_list(streaming: bool, relist: State) -> None:
     """The same watch would meet it again, so the first such failure lists; one of a list is like any other."""
 
     def after(state: State) -> Recovery:
-        return recovery(state, Failure.EVENT, relist=relist, fruitless=1, most_recent=False)
+        return recovery(state, Failure.EVENT, streaming=streaming)
 
-    assert after(State.WATCHING) == Recovery(relist)
-    assert after(State.LISTING) == Recovery(State.LISTING)
-    assert after(State.STREAMING) == Recovery(State.LISTING, wait=False)
+    assert after(Watching(1.0, is_retry=False)) == Recovery(relist)
+    assert after(Listing()) == Recovery(Listing())
+    assert after(Streaming()) == Recovery(Listing(), wait=False)
 
 
 def test_recovery_defaults_to_waiting() -> None:
-    assert Recovery(State.LISTING) == (State.LISTING, True, False)
+    assert Recovery(Listing()) == (Listing(), True)

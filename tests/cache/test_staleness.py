@@ -10,8 +10,10 @@ import pytest
 from kit.nodes import bookmark_line, error_line
 from kit.scripted import Act, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.health import problem_of
@@ -27,8 +29,8 @@ class Program:
         self.sim = sim
         self.host = sim.host("r0")
         self.stop = Stop(self.host)
-        self.informers = Informers(self.host, ScriptedServer(self.host, *script), streaming=False)
-        self.informer = self.informers.of(NODES)
+        self.informers = Informers(self.host, ScriptedServer(self.host, *script), CacheOptions(streaming=False))
+        self.informer = self.informers.of(Collection(NODES))
         self.informers.start(self.stop)
         sim.settle()
 
@@ -39,7 +41,7 @@ class Program:
     @property
     def age(self) -> float:
         """What the metric of silence says."""
-        return self.host.monotonic() - self.informer.reflector.heard_at
+        return self.host.monotonic() - self.informer.reflector.liveness.heard_at
 
 
 Make = Callable[..., Program]
@@ -71,7 +73,7 @@ def test_a_proxy_that_takes_watches_up_and_swallows_all_is_told_in_time(make: Ma
     p = make(page(5), watched(bookmark_line(6)), *[watched()] * 10, failure(503, "ServiceUnavailable"))
 
     p.sim.advance(OVERDUE - 1.0)
-    assert (p.problem, p.informer.reflector.idle, p.age) == ("", 1, OVERDUE - 1.0)
+    assert (p.problem, p.informer.reflector.liveness.idle, p.age) == ("", 1, OVERDUE - 1.0)
 
     p.sim.advance(2.0)
     assert p.problem == "nodes has heard nothing for 201 s"

@@ -135,8 +135,8 @@ def test_equal_object_from_a_relist_is_kept_once(store: Store) -> None:
     held = cached("a", 1)
     store.replace(listed(held), "1")
 
-    assert store.kept(cached("a", 1)) is held
-    assert store.kept(other := cached("a", 2)) is other
+    assert store.reuse_equal(cached("a", 1)) is held
+    assert store.reuse_equal(other := cached("a", 2)) is other
 
 
 @pytest.mark.scenario("ST-01")

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from kit.nodes import bookmark_line, cached, error_line, line, node, packed
 from kit.scripted import Act, Pause, ScriptedServer, page, watched
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Delta
 from controller_runtime.cache.transforms import Transform, edited, transformed, without
 from controller_runtime.core.errors import DecodeError
@@ -100,10 +102,9 @@ class Program:
         self.host = sim.host("r0")
         self.sim = sim
         self.stop = Stop(self.host)
-        self.informers = Informers(
-            self.host, ScriptedServer(self.host, *script), streaming=streaming, transforms={NODES: transform}
-        )
-        self.informer = self.informers.of(NODES)
+        server, options = ScriptedServer(self.host, *script), CacheOptions(streaming=streaming)
+        self.informers = Informers(self.host, server, options, transforms={NODES: transform})
+        self.informer = self.informers.of(Collection(NODES))
         self.lister = Lister(self.informer.store, NODES, dict[str, Any])
         self.told: list[Delta] = []
         self.informer.add_handler(self.told.append)
@@ -171,7 +172,7 @@ def test_an_object_that_the_transform_cannot_read_is_skipped_and_counted(sim: Si
     )
 
     assert p.lister.keys() == [ObjectKey("a")]
-    assert (p.informer.reflector.skipped, p.stop.failure) == (2, None)
+    assert (p.informer.reflector.liveness.skipped, p.stop.failure) == (2, None)
     p.end()
 
 
@@ -186,8 +187,8 @@ def test_a_transform_is_for_its_own_resource(sim: Simulation) -> None:
     host = sim.host("r1")
     informers = Informers(host, ScriptedServer(host), transforms={NODES: SUFFIX})
 
-    assert informers.of(LEASES).reflector._transform is None
-    assert informers.of(NODES, label_selector="a=b").reflector._transform is SUFFIX
+    assert informers.of(Collection(LEASES)).reflector._transform is None
+    assert informers.of(Collection(NODES, label_selector="a=b")).reflector._transform is SUFFIX
 
 
 def test_a_deletion_counts_although_the_transform_cannot_read_its_last_state(sim: Simulation) -> None:
@@ -203,5 +204,5 @@ def test_a_deletion_counts_although_the_transform_cannot_read_its_last_state(sim
     sim.advance(2.0)
 
     assert p.lister.keys() == []
-    assert p.informer.reflector.skipped == 0
+    assert p.informer.reflector.liveness.skipped == 0
     p.end()

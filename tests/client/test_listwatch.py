@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.decoding import EventType, WatchEvent
@@ -65,7 +66,7 @@ class Recorder:
 
 
 def nodes(transport: Recorder, **options: str) -> ListWatch:
-    return ListWatch(SystemHost("test"), transport, NODES, **options)
+    return ListWatch(SystemHost("test"), transport, Collection(NODES), **options)
 
 
 PAGED = {"limit": "500"}
@@ -122,7 +123,7 @@ def test_watch_asks_for_bookmarks_and_an_end(asked: dict[str, Any], query: dict[
 
 def test_selectors_go_along_and_show_in_the_name() -> None:
     transport = Recorder()
-    leases = ListWatch(SystemHost("test"), transport, LEASES, namespace="kube-system", label_selector="a=b")
+    leases = ListWatch(SystemHost("test"), transport, Collection(LEASES, namespace="kube-system", label_selector="a=b"))
 
     leases.watch("5", timeout=300.0)
 
@@ -163,7 +164,7 @@ def test_events_before_an_error_are_seen() -> None:
 def test_stream_lingers_as_its_collection_does() -> None:
     transport = Recorder()
 
-    ListWatch(SystemHost(), transport, LEASES, linger=0.5).watch("1", timeout=300.0)
+    ListWatch(SystemHost(), transport, Collection(LEASES), linger=0.5).watch("1", timeout=300.0)
 
     assert transport.answered is not None
     assert transport.answered.linger == 0.5

@@ -21,31 +21,31 @@ def host(sim: Simulation) -> SimulatedHost:
 class Waiter:
     """Waits for ten seconds."""
 
-    def __init__(self, host: SimulatedHost, contact: ServerReachable, stop: Stop) -> None:
+    def __init__(self, host: SimulatedHost, reachable: ServerReachable, stop: Stop) -> None:
         self.outcome: tuple[bool, float] | None = None
 
         def wait() -> None:
-            self.outcome = contact.wait(stop, 10.0), host.monotonic()
+            self.outcome = reachable.wait(stop, 10.0), host.monotonic()
 
         host.spawn("waiter", wait)
 
 
-def test_who_waits_goes_on_once_contact_is_made(sim: Simulation, host: SimulatedHost) -> None:
-    contact = ServerReachable(host)
-    waiters = [Waiter(host, contact, Stop(host)) for _ in range(2)]
+def test_who_waits_goes_on_once_the_server_answers(sim: Simulation, host: SimulatedHost) -> None:
+    reachable = ServerReachable(host)
+    waiters = [Waiter(host, reachable, Stop(host)) for _ in range(2)]
     sim.advance(3.0)
 
-    contact.made()
+    reachable.answered()
     sim.settle()
 
     assert [waiter.outcome for waiter in waiters] == [(True, host.monotonic())] * 2
 
 
-def test_contact_that_was_made_before_does_not_count(sim: Simulation, host: SimulatedHost) -> None:
-    contact, began = ServerReachable(host), host.monotonic()
-    contact.made()
+def test_an_answer_before_the_wait_does_not_count(sim: Simulation, host: SimulatedHost) -> None:
+    reachable, began = ServerReachable(host), host.monotonic()
+    reachable.answered()
 
-    waiter = Waiter(host, contact, Stop(host))
+    waiter = Waiter(host, reachable, Stop(host))
     sim.advance(20.0)
 
     assert waiter.outcome == (False, began + 10.0)
@@ -73,7 +73,7 @@ class Constant:
 
 
 @pytest.mark.parametrize(
-    ("status", "is_contact"),
+    ("status", "ends_it"),
     [
         pytest.param(200, True, id="done"),
         pytest.param(404, True, id="refused"),
@@ -81,15 +81,15 @@ class Constant:
         pytest.param(503, False, id="broken, or only a proxy"),
     ],
 )
-def test_answers_of_a_server_that_works_are_contact(
-    sim: Simulation, host: SimulatedHost, status: int, is_contact: bool
+def test_answers_of_a_server_that_works_end_the_wait(
+    sim: Simulation, host: SimulatedHost, status: int, ends_it: bool
 ) -> None:
     transport = CountingTransport(host, InProcessTransport(host, Constant(status)))
-    waiter = Waiter(host, transport.contact, Stop(host))
+    waiter = Waiter(host, transport.reachable, Stop(host))
     sim.settle()
 
     transport.request(HTTPRequest("GET", "/"), host.monotonic() + 1.0)
     sim.settle()
 
-    assert (waiter.outcome is not None) == is_contact
+    assert (waiter.outcome is not None) == ends_it
     sim.advance(20.0)

@@ -8,6 +8,7 @@ import logging
 import pytest
 from kit.recorder import Recorder
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPResponse
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
@@ -69,7 +70,7 @@ def test_lists_and_watches_warn_once_for_their_collection(
     host: SimulatedHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}'
-    nodes = ListWatch(host, Recorder(HTTPResponse(200, {"warning": '299 - "old"'}, body)), NODES)
+    nodes = ListWatch(host, Recorder(HTTPResponse(200, {"warning": '299 - "old"'}, body)), Collection(NODES))
 
     nodes.list()
     nodes.list()

@@ -62,8 +62,7 @@ class Bench:
         self.client.patch(NODES, ObjectKey(name), {"metadata": {"annotations": {"zone": zone}}})
 
     def start(self, controller: Controller) -> None:
-        for collection in controller.collections:
-            collection.informer(self.informers)
+        controller.prepare(self.informers)
         self.informers.start(self.informers_stop)
         self.informers.wait_for_sync(self.stop, 10.0)
         controller.start(self.host, self.informers, self.stop, self.host.monotonic() + 10.0)

@@ -6,19 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from controller_runtime.api.objects import Cached, PlainKey
-from controller_runtime.cache.recovery import State
 from controller_runtime.cache.reflector import Reflector
+from controller_runtime.cache.state import Resuming, Watching
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import Undecodable, WatchEvent
 from controller_runtime.core.errors import ControllerRuntimeError, Expired
-from controller_runtime.core.stop import Stop
 
 
 class ResumesFromItsList(Reflector):
     """Takes a watch up again at the version of the last list, as if nothing had come since."""
 
     def _take(self, events: Iterator[WatchEvent | Undecodable]) -> None:
-        was_watching = self.state is State.WATCHING
+        was_watching = isinstance(self.state, Watching)
         before = self._version
         super()._take(events)
         if was_watching:
@@ -28,17 +27,18 @@ class ResumesFromItsList(Reflector):
 class ForgetsWhatWasMissed(Reflector):
     """Answers an expired version with a watch from now on, without a list."""
 
-    def _recover(self, error: ControllerRuntimeError, stop: Stop) -> None:
-        if isinstance(error, Expired) and self.state is State.WATCHING:
-            self._version = self._source.list("").version
-        else:
-            super()._recover(error, stop)
+    def _recover(self, error: ControllerRuntimeError) -> float:
+        if not isinstance(error, Expired) or not isinstance(self.state, Resuming | Watching):
+            return super()._recover(error)
+        self._version = self._source.list("").version
+        self._enter(Resuming())
+        return 0.0
 
 
 class BelievesInItsVersion(Reflector):
     """Never asks for the most recent state: a server that went back is waited for."""
 
-    def _wanted(self) -> str:
+    def _version_to_ask(self) -> str:
         return self._version or "0"
 
 

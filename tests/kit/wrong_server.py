@@ -6,9 +6,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
@@ -44,8 +46,11 @@ class Program:
     def __init__(self, sim: Simulation, behaviour: Behaviour, patience: Patience | None = None) -> None:
         self.host = sim.host("r0")
         self.server = WrongServer(self.host, behaviour)
-        informers, stop = Informers(self.host, self.server, patience=patience), Stop(self.host)
-        self.informer = informers.of(NODES)
+        informers, stop = (
+            Informers(self.host, self.server, CacheOptions(patience=patience or Patience())),
+            Stop(self.host),
+        )
+        self.informer = informers.of(Collection(NODES))
         informers.start(stop)
         sim.check_end(lambda: stop.set() or sim.settle())  # type: ignore[arg-type]
 

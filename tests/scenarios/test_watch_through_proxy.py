@@ -16,6 +16,7 @@ import pytest
 from kit.real_server import emptied
 from kit.servers import rerouted
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver.server import APIServer
@@ -24,6 +25,7 @@ from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
@@ -123,8 +125,8 @@ def world(
         address = urlsplit(from_kubeconfig(direct).host)
         with TCPProxy(str(address.hostname), address.port or 443) as proxy:
             transport = HTTPTransport(HOST, from_kubeconfig(rerouted(tmp_path, direct, proxy.port)))
-            informers = Informers(HOST, transport, patience=getattr(request, "param", QUICK))
-            informer = informers.of(NODES)
+            informers = Informers(HOST, transport, CacheOptions(patience=getattr(request, "param", QUICK)))
+            informer = informers.of(Collection(NODES))
             informer.add_handler(ledger := Ledger())
             informers.start(stop)
             assert informers.wait_for_sync(stop, PATIENCE)
@@ -165,7 +167,7 @@ def test_a_watch_that_brings_nothing_is_noticed_told_of_and_resumed_where_it_was
     world.change(2)
     wait_for(world.agrees)
 
-    assert world.informer.reflector.lists == 1
+    assert world.informer.reflector.liveness.lists == 1
     wait_for(lambda: problem(world) == "")
 
 
@@ -175,7 +177,7 @@ def test_connections_that_are_dropped_again_and_again_lose_nothing(world: World)
         world.change(round_)
 
     wait_for(world.agrees)
-    assert world.informer.reflector.lists == 1
+    assert world.informer.reflector.liveness.lists == 1
 
 
 def test_a_slow_network_is_no_reason_to_give_up(world: World) -> None:
@@ -185,19 +187,19 @@ def test_a_slow_network_is_no_reason_to_give_up(world: World) -> None:
         world.change(round_)
 
     wait_for(world.agrees)
-    assert world.informer.reflector.lists == 1
+    assert world.informer.reflector.liveness.lists == 1
 
 
 @pytest.mark.parametrize("world", [pytest.param(Patience(), id="the usual bound")], indirect=True)
 def test_a_silence_within_the_bound_is_no_reason_to_give_up(world: World) -> None:
-    watches = world.informer.reflector.watches
+    watches = world.informer.reflector.liveness.watches
     world.proxy.stall()
     world.change(0)
 
     world.proxy.restore()
 
     wait_for(world.agrees)
-    assert world.informer.reflector.watches == watches
+    assert world.informer.reflector.liveness.watches == watches
 
 
 def test_a_write_whose_answer_is_lost_was_done_once_and_says_that_it_may_have_been(world: World) -> None:
@@ -247,8 +249,8 @@ def test_kept_connections_and_watches_survive_a_restart_of_the_server(
     port = serving.port
     write_kubeconfig(tmp_path / "kubeconfig", kubeconfig(serving.url, certificates.authority, "s3cret"))
     transport = HTTPTransport(HOST, from_kubeconfig(tmp_path / "kubeconfig"))
-    client, informers = Client(HOST, transport), Informers(HOST, transport, patience=QUICK)
-    informer = informers.of(NODES)
+    client, informers = Client(HOST, transport), Informers(HOST, transport, CacheOptions(patience=QUICK))
+    informer = informers.of(Collection(NODES))
     informers.start(stop)
     client.create(NODES, {"metadata": {"name": "a"}})
     assert informers.wait_for_sync(stop, PATIENCE)
@@ -259,7 +261,7 @@ def test_kept_connections_and_watches_survive_a_restart_of_the_server(
     made = client.create(NODES, {"metadata": {"name": "b"}})
 
     wait_for(lambda: not informer.store.behind(made.resource_version))
-    assert informer.reflector.lists == 1
+    assert informer.reflector.liveness.lists == 1
     stop.set()
     transport.close()
     assert informers.join_until(HOST.monotonic() + PATIENCE) == []

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
@@ -59,7 +60,7 @@ class Bench:
     def watch(self, version: str = "") -> WatchStream:
         """From now on, unless another version is given."""
         chosen = version or str(self.server.storage.version)
-        return ListWatch(self.host, self.client.transport, NODES).watch(chosen, timeout=300.0)
+        return ListWatch(self.host, self.client.transport, Collection(NODES)).watch(chosen, timeout=300.0)
 
 
 Make = Callable[..., Bench]

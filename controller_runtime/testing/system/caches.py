@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
@@ -17,6 +18,7 @@ from controller_runtime.api.versions import compare_versions
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
 from controller_runtime.core.errors import ControllerRuntimeError
@@ -80,8 +82,9 @@ class Reader:
 
     def __init__(self, host: SimulatedHost, network: Network, disk: RestorableDisk) -> None:
         self.stop = Stop(host)
-        self.informers = Informers(host, NetworkTransport(network, host), streaming=host.name == READERS[0])
-        self.informer = self.informers.of(NODES)
+        options = CacheOptions(streaming=host.name == READERS[0])
+        self.informers = Informers(host, NetworkTransport(network, host), options)
+        self.informer = self.informers.of(Collection(NODES))
         asleep = Stop(host)
 
         def ledger(how: str, pause: float = 0.0) -> Ledger:

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which objects to list and watch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.resources import Resource
+from controller_runtime.api.selectors import FieldSelector, LabelSelector
+
+
+@attrs.frozen
+class Collection:
+    """The objects of one resource, possibly narrowed; a value, shared freely.
+
+    Attributes:
+        resource: The resource.
+        namespace: Only this namespace; empty for all of them.
+        label_selector: Only objects whose labels match, as the server sees them.
+        field_selector: Only objects whose fields match; which fields may be named depends on the resource.
+    """
+
+    resource: Resource[Any]
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+    def __str__(self) -> str:
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.resource}{where}" + "".join(
+            f" with {selector}" for selector in (self.label_selector, self.field_selector) if selector
+        )
+
+    @property
+    def path(self) -> str:
+        """The path of the collection on the API server.
+
+        Raises:
+            ValueError: A namespace was given for a cluster-scoped resource.
+        """
+        return self.resource.path(self.namespace)
+
+    def normalized(self) -> Collection:
+        """Return this collection with its selectors in their normal form, so that equal questions are equal values.
+
+        Raises:
+            ValueError: A selector is malformed.
+        """
+        labels, fields = LabelSelector.parse(self.label_selector), FieldSelector.parse(self.field_selector)
+        return attrs.evolve(self, label_selector=str(labels), field_selector=str(fields))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a cache last heard from the server, why it last failed, and what it has counted: for metrics and probes."""
+
+from __future__ import annotations
+
+from controller_runtime.core.errors import ControllerRuntimeError, StreamIdle
+
+
+class Liveness:
+    """How a reflector and its server get on.
+
+    Args:
+        now: When the reflector was made, in monotonic seconds.
+
+    Attributes:
+        heard_at: When the server was last heard from, in monotonic seconds; at first, when the reflector was made. A
+            line counts, and so does an opened stream, unless the watch before it came to nothing.
+        failed_at: When a list or watch last failed, in monotonic seconds; None if none has.
+        last_error: Why it failed; empty once one has succeeded.
+        lists: Lists begun, streamed or paged.
+        watches: Watches begun, streamed lists included.
+        idle: Streams given up because they were silent.
+        skipped: Objects and lines that could not be read.
+
+    Threads: written by the reflector's; read from any.
+    """
+
+    def __init__(self, now: float) -> None:
+        self.heard_at = now
+        self.failed_at: float | None = None
+        self.last_error = ""
+        self.lists = self.watches = self.idle = self.skipped = 0
+        # A server, or a proxy before it, that opens each watch and then breaks it or says nothing is not alive. So
+        # after a watch that came to nothing, opening the next one does not count as a sign of life; a line does.
+        self._is_opening_ignored = False
+
+    def opened(self, now: float) -> None:
+        """Note that the server has opened a stream."""
+        if not self._is_opening_ignored:
+            self.heard_at = now
+
+    def heard(self, now: float) -> None:
+        """Note that a line, or a whole list, has come."""
+        self.heard_at = now
+        self._is_opening_ignored = False
+
+    def failed(self, error: ControllerRuntimeError, now: float) -> None:
+        """Note that a list or a watch has failed."""
+        self.idle += isinstance(error, StreamIdle)
+        self.last_error = str(error)
+        self.failed_at = now
+
+    def came_to_nothing(self) -> None:
+        """Note that a watch which the server opened has failed in a way that opening the next one does not mend."""
+        self._is_opening_ignored = True

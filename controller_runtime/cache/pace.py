@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a cache waits after a failure: growing delays, shortened when the server is known to be back."""
+
+from __future__ import annotations
+
+from controller_runtime.cache.recovery import is_lost
+from controller_runtime.client.reachable import ServerReachable
+from controller_runtime.core.backoff import Backoff, Retrying
+from controller_runtime.core.errors import APIError, ControllerRuntimeError
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
+
+
+class Pace:
+    """Says how long one reflector waits, and waits.
+
+    Args:
+        host: Its clock and randomness.
+        backoff: The delays.
+        reachable: Wakes it when another client of this process is answered.
+
+    Threads: the reflector's.
+    """
+
+    def __init__(self, host: Host, backoff: Backoff, reachable: ServerReachable) -> None:
+        self._host = host
+        self._backoff = backoff
+        self._retrying = Retrying(backoff, host.random)
+        self._reachable = reachable
+        self._listed_at = -float("inf")
+        self._was_shortened = False
+
+    def list_begins(self, now: float) -> None:
+        """Note that a list is asked for."""
+        self._listed_at = now
+
+    def worked(self, seconds: float) -> None:
+        """Note that a watch stood for so long; the delays start again if that was long enough."""
+        self._retrying.worked(seconds)
+
+    def delay(self, error: ControllerRuntimeError, *, is_relist: bool) -> float:
+        """Return the seconds to wait after `error`.
+
+        Args:
+            error: Why the last try failed; it may carry the server's own `retry_after`.
+            is_relist: The server answers, but has lost what the watch needs, so a list follows. Lists are what costs
+                the server, so the growing delay counts from the last list, and one that was long ago hardly waits.
+        """
+        delay = self._retrying.next_delay()
+        if is_relist:
+            since = self._host.monotonic() - self._listed_at
+            delay = max(self._backoff.delay(1, self._host.random), delay - since)
+        requested = error.retry_after if isinstance(error, APIError) else None
+        return max(delay, requested or 0.0)
+
+    def wait(self, error: ControllerRuntimeError, delay: float, stop: Stop) -> None:
+        """Wait `delay` seconds or until `stop`; after a lost connection, until another client reaches the server.
+
+        At most every second wait is shortened. So a server that fails this watch alone, and answers
+        everything else, gets at most twice the requests that the delays allow.
+        """
+        may_be_shortened = is_lost(error) and not self._was_shortened
+        at_least = min(delay, self._backoff.initial) if may_be_shortened else delay
+        self._was_shortened = not stop.wait(at_least) and self._reachable.wait(stop, delay - at_least)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The states of a reflector, each with the data that is valid only in it, and the changes between them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from controller_runtime.cache.streamed import StreamedList
+
+
+@attrs.frozen
+class Listing:
+    """The list is asked for page by page.
+
+    Attributes:
+        most_recent: Ask for the most recent state, because the server refused the version last seen.
+    """
+
+    most_recent: bool = False
+    text: ClassVar[str] = "listing by pages"
+
+
+@attrs.frozen
+class Streaming:
+    """A streamed list is asked for: a watch that begins with the objects that exist.
+
+    Attributes:
+        most_recent: As for `Listing`.
+    """
+
+    most_recent: bool = False
+    text: ClassVar[str] = "streaming the list"
+
+
+@attrs.frozen
+class Receiving:
+    """A streamed list arrives.
+
+    Attributes:
+        received: The list so far. It is dropped with this state, since half a list is of no use and takes memory.
+        most_recent: As for `Listing`.
+    """
+
+    received: StreamedList
+    most_recent: bool
+    text: ClassVar[str] = "streaming the list"
+
+
+@attrs.frozen
+class Resuming:
+    """A watch from the version last seen is asked for.
+
+    Attributes:
+        is_retry: The watch before this one failed, and no line has come since.
+    """
+
+    is_retry: bool = False
+    text: ClassVar[str] = "watching"
+
+
+@attrs.frozen
+class Watching:
+    """A watch is open.
+
+    Attributes:
+        since: When the server opened it, or when the streamed list was complete; monotonic seconds.
+        is_retry: As for `Resuming`; False once a line has come.
+    """
+
+    since: float
+    is_retry: bool
+    text: ClassVar[str] = "watching"
+
+
+State = Listing | Streaming | Receiving | Resuming | Watching
+
+TRANSITIONS: frozenset[tuple[type[State], type[State]]] = frozenset(
+    {
+        (Listing, Resuming),  # the last page has come
+        (Listing, Listing),  # failed: all pages again
+        (Streaming, Receiving),  # the server has opened the stream
+        (Streaming, Streaming),  # the version was refused, or the server is down or busy
+        (Streaming, Listing),  # the server cannot stream lists
+        (Receiving, Watching),  # the bookmark that ends the list has come; the stream goes on
+        (Receiving, Streaming),  # the version was refused, or the server is down or busy
+        (Receiving, Listing),  # the server cannot stream lists, or does not say when they end
+        (Resuming, Watching),  # the server has opened the watch
+        (Resuming, Resuming),  # failed for the first time, or the server is down or busy
+        (Resuming, Streaming),  # the version was refused, or the second failure in a row
+        (Resuming, Listing),  # the same, where lists are not streamed
+        (Watching, Watching),  # a line has come, the first after a failure
+        (Watching, Resuming),  # ended, or failed for the first time, or the server is down or busy
+        (Watching, Streaming),  # what comes next cannot be had by a watch, or the second failure in a row
+        (Watching, Listing),  # the same, where lists are not streamed
+    }
+)
+"""Every change of state there is. The diagram in `docs/informers.md` shows the same, and a test compares them."""
