@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The local copy of one collection: store, lister, reflector, informer."""
+"""Local copies of collections: the reflector fills a store, handlers receive its changes, listers read it."""

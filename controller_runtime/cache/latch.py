@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something that happens once and can be waited for."""
+"""An event that happens once and can be waited for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from controller_runtime.core.stop import Stop
 
 
 class Latch:
-    """Open until it is set, then set for ever; or given up, if it never will be. Threads: any, for every method."""
+    """Is set once and stays set; or is given up, if it can be set no more.
+
+    Args:
+        host: For its clock and its lock.
+        label: Names the lock.
+
+    Threads: any, for every method.
+    """
 
     def __init__(self, host: Host, label: str) -> None:
         self._host = host
@@ -18,23 +25,23 @@ class Latch:
         self._given_up = False
 
     def is_set(self) -> bool:
-        """Whether it has happened."""
+        """Return whether it is set."""
         return self._set
 
     def set(self) -> None:
-        """It has happened. Idempotent."""
+        """Set it and wake all waiting threads. Idempotent."""
         with self._condition:
             self._set = True
             self._condition.notify_all()
 
     def give_up(self) -> None:
-        """It will not happen any more, so that nobody need wait. Idempotent; nothing if it has happened."""
+        """Wake all waiting threads, now and later, because it will not be set. Idempotent; no effect once it is set."""
         with self._condition:
             self._given_up = True
             self._condition.notify_all()
 
     def wait(self, stop: Stop, deadline: float | None) -> bool:
-        """Wait until it has happened or will not, `deadline` (absolute monotonic seconds) or `stop`; whether it has."""
+        """Wait until it is set or given up, for `stop` or `deadline` (monotonic seconds); return whether it is set."""
         forget = stop.on_set(self._wake)
         try:
             with self._condition:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reading face of a store: typed, without writing methods, every object the reader's own."""
+"""Typed reads of a store; each returns objects that belong to the caller."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ T = TypeVar("T")
 class Lister(Generic[T]):
     """Reads one collection from its store, as objects of one class.
 
-    Objects are decoded on each read and belong to the reader, who may change them: the
-    store does not notice. Reads never leave the process and may be a little behind the
-    server; `behind` and `wait_for` say by how much it matters.
-
-    Threads: any, for every method.
+    Objects are decoded on each read and belong to the caller: changing one does not change the store.
+    Reads never leave the process, so they may be behind the server; `behind` and `wait_for` compare with
+    a version that the caller knows.
 
     Args:
         store: Where to read.
-        resource: The collection in the store.
-        view: The class to read as; None is the resource's own.
+        resource: The resource of the objects in the store.
+        view: The class to read as; None for that of the resource.
 
     Raises:
         ValueError: `view` has fields that objects of this kind cannot have.
+
+    Threads: any, for every method.
     """
 
     def __init__(self, store: Store, resource: Resource[Any], view: type[T] | None = None) -> None:
@@ -49,19 +49,19 @@ class Lister(Generic[T]):
 
     @property
     def resource(self) -> Resource[Any]:
-        """What it reads."""
+        """The resource of the objects."""
         return self._resource
 
     @property
     def resets(self) -> int:
-        """How often the server went back, so that versions from before mean nothing any more."""
+        """How often the server's data went back; versions from before mean nothing any more."""
         return self._store.resets
 
     def __len__(self) -> int:
         return len(self._store)
 
     def get(self, key: ObjectKey) -> T | None:
-        """The object of that name; None if the store has none.
+        """Return the object of that key; None if the store has none.
 
         Raises:
             DecodeError: It cannot be read as this class.
@@ -70,11 +70,11 @@ class Lister(Generic[T]):
         return None if cached is None else self._decode(cached.raw)
 
     def keys(self) -> list[ObjectKey]:
-        """The names of all objects; nothing is decoded."""
+        """Return the keys of all objects; nothing is decoded."""
         return [cached.key for cached in self._store.list()]
 
     def by_index(self, name: str, value: str) -> list[T]:
-        """The objects that have `value` in the index `name`, read like those of `list`.
+        """Return the objects that have `value` in the index `name`; unreadable ones are left out, as by `list`.
 
         Raises:
             KeyError: There is no such index.
@@ -82,18 +82,22 @@ class Lister(Generic[T]):
         return self._decoded(self._store.by_index(name, value))
 
     def behind(self, version: str) -> bool:
-        """Whether the store has yet to reach `version`; cheap, for a reconciler that would rather requeue."""
+        """Return whether the store has yet to reach `version`; cheap, for a reconciler that requeues instead of waiting."""
         return self._store.behind(version)
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until the store has reached `version`, such as a write returned; True if it has in `timeout` seconds."""
+        """Wait until the store has reached `version`, such as that of a write; return False after `timeout` seconds."""
         return self._store.wait_for(version, timeout)
 
     def wait_for_deletion(self, obj: AnyObject, timeout: float) -> bool:
-        """Wait until reads show that `obj`, as it was before, has been deleted; True if they do in `timeout` seconds.
+        """Wait until reads show that `obj` was deleted; return False after `timeout` seconds.
 
-        They do once it is gone, or another has taken its name; or it says that it is to go, where a
-        finalizer or a grace period holds it.
+        They show so once the object is absent, or has a deletion timestamp because a finalizer or a grace
+        period delays its end, or another object has its name.
+
+        Args:
+            obj: The object as it was before it was deleted.
+            timeout: Seconds.
 
         Raises:
             DecodeError: `obj` has no readable metadata.
@@ -110,10 +114,10 @@ class Lister(Generic[T]):
         return out
 
     def list(self, namespace: str = "", selector: str = "") -> list[T]:
-        """The objects of a namespace (empty: of all) that a label selector matches (empty: all of them).
+        """Return the objects of a namespace (empty: of all) that a label selector matches (empty: all of them).
 
-        One that cannot be read as this class is logged and left out, so that a single
-        malformed object does not stop every controller that lists; `get` raises.
+        An object that cannot be read as this class is logged and left out, so that a single malformed
+        object does not stop every controller that lists. `get` raises for it.
 
         Raises:
             ValueError: The selector is malformed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reconciles wrote and the caches have yet to show, for reconcilers that must not decide on less."""
+"""Writes that the caches have yet to show, for reconcilers that must not decide without them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controller_runtime.core.host import Host
 @attrs.frozen
 class _Write:
     version: str
-    resets: int  # of the lister: after another one the version means nothing
+    resets: int  # those of the lister at the write; if there are more, the version means nothing any more
 
 
 @attrs.frozen
@@ -29,19 +29,19 @@ class _Record:
 class OwnWrites:
     """Remembers the last version written for each owner, until the caches have it.
 
-    A reconcile that creates or deletes by counting does it twice if it looks at a cache
-    that lacks its own last write. So it calls `wrote` after each write, and `check` before
-    it looks: that raises as long as a cache is behind, and the reconcile is retried with
-    backoff. Nothing waits, and no other owner is held up.
-
-    Threads: any, for every method.
+    A reconciler that counts objects creates or deletes one too many if the cache lacks its own last
+    write. So it calls `wrote` after each write, and `check` before it reads. `check` raises as long as a
+    cache is behind, and the reconcile is retried with backoff. No thread waits, and the reconciles of
+    other owners are not delayed.
 
     Args:
         host: For the lock.
+
+    Threads: any, for every method.
     """
 
     def __init__(self, host: Host) -> None:
-        # Guards the records; of each write the newest is kept.
+        # Guards the records, which hold the newest write to each collection.
         self._lock = host.lock("own writes")
         self._records: dict[ObjectKey, _Record] = {}
 
@@ -49,13 +49,13 @@ class OwnWrites:
         return len(self._records)
 
     def wrote(self, owner: ObjectKey, uid: str, lister: Lister[Any], version: str) -> None:
-        """A write for `owner` was answered with `version`, which `lister` is to reach.
+        """Note that a write for `owner` was answered with `version`, which `lister` must reach.
 
         Args:
-            owner: What is reconciled.
-            uid: Its own; a record of another object of that name is dropped.
+            owner: The key of the object that is reconciled.
+            uid: Its uid; the record of another object of that name is dropped.
             lister: Reads the collection that was written to.
-            version: As answered; one that is no number is ignored, rather than waited for in vain.
+            version: The answered version. One that is not a number is ignored: a cache could never be seen to reach it.
         """
         if not version.isdecimal():
             return
@@ -68,10 +68,10 @@ class OwnWrites:
                 record.writes[lister] = _Write(version, lister.resets)
 
     def check(self, owner: ObjectKey) -> None:
-        """Return if the caches show all that was written for `owner`; then it is forgotten.
+        """Return, and forget the writes, if the caches show all that was written for `owner`; else raise.
 
         Raises:
-            StaleCache: One of them does not yet; the message names it and both versions.
+            StaleCache: A cache is behind; the message names it and both versions.
         """
         with self._lock:
             record = self._records.get(owner)
@@ -79,14 +79,15 @@ class OwnWrites:
         for lister, write in writes:
             if _is_behind(lister, write):
                 raise StaleCache(
-                    f"{owner}: the cache of {lister.resource} is at {lister.version}, the own write at {write.version}"
+                    f"{owner}: the cache of {lister.resource} is at {lister.version}, our last write at {write.version}"
                 )
         with self._lock:
+            # Only if no other thread has written for the owner since we looked.
             if record is not None and self._records.get(owner) is record and list(record.writes.items()) == writes:
                 del self._records[owner]
 
     def forget(self, owner: ObjectKey, uid: str = "") -> None:
-        """Drop what is remembered for `owner`, such as when it was deleted; with `uid`, only if it is of that one."""
+        """Forget the writes for `owner`, such as after its deletion; with `uid`, only if they are of that object."""
         with self._lock:
             record = self._records.get(owner)
             if record is not None and uid in ("", record.uid):
@@ -94,5 +95,5 @@ class OwnWrites:
 
 
 def _is_behind(lister: Lister[Any], write: _Write) -> bool:
-    # A cache that was never filled is not asked: whoever waits for it does so elsewhere.
+    # A cache that was never filled is not compared: waiting for the first list is not the task of a reconcile.
     return lister.version != "" and lister.resets == write.resets and lister.behind(write.version)

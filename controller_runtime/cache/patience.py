@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long caches wait for a server before they do something about it, and how much they take from it."""
+"""How long caches wait for a server before they act, and how much they accept from it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ class Patience:
     """The bounds of lists and watches, times in seconds; a value, shared freely.
 
     Attributes:
-        silence: A watch that brings no complete line for so long is given up and taken up again at its version. A
-            server sends a bookmark each minute, but on healthy quiet kinds the first one of a watch took 121 s.
-        initial_silence: The same for a streamed list, where a server has no reason to pause.
-        overdue: A cache that has heard nothing for so long counts as out of date. Longer than `silence`, or a watch
-            that is given up and taken up at once would count; healthy ones know of gaps of 180 s.
-        watch: The server is asked to end a watch after so many seconds, between these two at random: so they spread.
-        backoff: Delays between tries.
+        silence: After so long without a complete line a watch is closed and opened again at its version. A server
+            sends a bookmark each minute, but the first one of a watch of a quiet kind was measured to take 121 s.
+        initial_silence: The same for a streamed list. It is shorter, since a server does not pause within a list.
+        overdue: After so long without a sign of life a cache counts as out of date. It must be longer than `silence`,
+            or a silent watch would count before it can be opened again; gaps of 180 s were measured on healthy servers.
+        watch: Bounds, between which the time after which the server is asked to end a watch is drawn at random. So the
+            watches of many caches do not end together.
+        backoff: Delays between two tries.
         lists: How much one list may bring, and how quickly its pages are asked for.
 
     Raises:
-        ValueError: A bound is not positive, or `overdue` or the second of `watch` is too short.
+        ValueError: A bound is not positive, `overdue` is not longer than `silence`, or the bounds of `watch` are less
+            than a second or not in order.
     """
 
     silence: float = attrs.field(default=150.0, validator=attrs.validators.gt(0))
@@ -38,5 +40,5 @@ class Patience:
         if self.overdue <= self.silence:
             raise ValueError(f"overdue ({self.overdue:g}) must be longer than silence ({self.silence:g})")
         shortest, longest = self.watch
-        if not 1 <= shortest <= longest:  # a server is told of whole seconds, and takes zero for no bound
+        if not 1 <= shortest <= longest:  # sent in whole seconds, and zero would mean no bound
             raise ValueError(f"watch ({shortest:g}, {longest:g}) must be two bounds of a second or more, in order")

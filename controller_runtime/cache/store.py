@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The local copy of one collection: objects by name, indices, and the version it stands at.
+"""The local copy of one collection: objects by key, indices, and the version that it has reached.
 
-It is written by its reflector's thread and read by everybody. A change comes back as a
-`Delta`, for whoever is to be told; the store itself tells nobody.
+The reflector's thread writes it and any thread reads it. Each write returns the change as a `Delta`;
+to report it to handlers is the task of `delivery.py`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from controller_runtime.core.host import Host
 
 
 class Delta(NamedTuple):
-    """One change of the store: an object appeared (no `old`), changed, or went (no `new`).
+    """One change of the store: an object was added (no `old`), changed, or deleted (no `new`).
 
-    An object that was deleted and created again between two looks is one change whose
-    two sides differ in `uid`.
+    An object that was deleted and created again while the connection was down is one change, whose two
+    sides differ in `uid`.
 
     Attributes:
-        old: What the store held before.
-        new: What it holds now.
-        initial: It was there when the cache first filled, or when the handler came late.
+        old: The object before the change.
+        new: The object after the change.
+        initial: The object was in the first list, or was in the store when the handler was added.
     """
 
     old: Cached | None
@@ -34,7 +34,7 @@ class Delta(NamedTuple):
 
     @property
     def object(self) -> Cached:
-        """The object as it is now, or as it last was."""
+        """The object after the change, or, if it was deleted, its last state."""
         found = self.new if self.new is not None else self.old
         assert found is not None, "a delta without an object"
         return found
@@ -46,33 +46,43 @@ class Delta(NamedTuple):
 
 
 IndexFunction = Callable[[Cached], Iterable[str]]
-"""The values under which an object is found: pure, so that it says the same each time."""
+"""Returns the values under which an object is found. It must be pure: the old object is passed to it again to remove
+the old values from the index."""
 
 
 class Index:
-    """Names by the values of one index function. Threads: its store's lock guards it."""
+    """The keys of objects by the values of one index function.
+
+    Args:
+        values_of: The index function.
+
+    Attributes:
+        keys: Keys by value; a value is here only if an object has it.
+
+    Threads: its store's lock guards it.
+    """
 
     def __init__(self, values_of: IndexFunction) -> None:
         self._values_of = values_of
-        # A value is here only if some object has it; dicts for sets, because they keep an order.
+        # The inner dicts serve as sets that keep their order, so that reads are the same in each run.
         self.keys: dict[str, dict[PlainKey, None]] = {}
 
     def values(self, cached: Cached | None) -> tuple[str, ...]:
-        """What the function says of an object; calls code that is not ours, so never under the lock."""
+        """Return the values of an object, none for None. Never called under the lock: it runs code of users."""
         return () if cached is None else tuple(self._values_of(cached))
 
     def move(self, key: PlainKey, old: tuple[str, ...], new: tuple[str, ...]) -> None:
-        """Take the object from its old values to its new ones."""
+        """Remove the object from its old values, and add it to its new ones."""
         for value in old:
             holders = self.keys.get(value, {})
             holders.pop(key, None)
-            if not holders:  # else values that come and go would pile up
+            if not holders:  # or values that no object has any more would pile up
                 self.keys.pop(value, None)
         for value in new:
             self.keys.setdefault(value, {})[key] = None
 
     def over(self, objects: Mapping[PlainKey, Cached]) -> Index:
-        """A new index by the same function over `objects`."""
+        """Return a new index of `objects` by the same function."""
         fresh = Index(self._values_of)
         for key, cached in objects.items():
             fresh.move(key, (), self.values(cached))
@@ -82,22 +92,25 @@ class Index:
 class Store:
     """The local copy of one collection.
 
-    Each read answers from one state. A reader sees the state that caused a request, or
-    a later one, because the store changes before anyone is told. Objects are immutable.
+    Each read sees one state. A reconcile sees the state that caused it, or a later one, because the
+    store changes before the handlers are called. Objects are immutable.
 
-    Versions do not go backwards: an event about an object that is older than the one
-    held is ignored, and `version` only grows. The exception is `replace` with an older
-    version, which happens when the server itself went back (its data was restored from
-    a backup): a list that the server calls its most recent state is believed, because
-    the versions held belong to a history that no longer exists.
+    Versions do not go backwards: an event that is older than the object in the store is ignored, and
+    `version` only grows. The exception is `replace` with an older version, which happens when the
+    server's data was restored from a backup. Such a list is accepted, because the versions in the store
+    belong to a history that no longer exists; `resets` counts it.
 
-    Threads: reads from any. Writes (`apply`, `replace`, `add_index`) one at a time,
-    which the informer's delivery lock sees to.
+    Args:
+        host: For the clock and the lock.
+        label: Names the lock.
+
+    Threads: reads from any. Writes (`apply`, `replace`, `add_index`) one at a time, which the
+        delivery lock ensures.
     """
 
     def __init__(self, host: Host, label: str = "store") -> None:
         self._host = host
-        # Guards everything below; whoever waits for a version waits on it.
+        # Guards everything below; threads that wait for a version wait on it.
         self._condition = host.condition(label)
         self._objects: dict[PlainKey, Cached] = {}
         self._indices: dict[str, Index] = {}
@@ -112,24 +125,24 @@ class Store:
 
     @property
     def filled(self) -> bool:
-        """True once the first list is in."""
+        """Whether the first list has come."""
         return self._filled
 
     @property
     def resets(self) -> int:
-        """How often the server went back, so that versions from before mean nothing any more."""
+        """How often the server's data went back; versions from before mean nothing any more."""
         return self._resets
 
     def __len__(self) -> int:
         return len(self._objects)
 
     def get(self, key: ObjectKey) -> Cached | None:
-        """The object of that name, if there is one."""
+        """Return the object of that key; None if there is none."""
         with self._condition:
             return self._objects.get(key)
 
     def by_index(self, name: str, value: str) -> tuple[Cached, ...]:
-        """The objects that have `value` in the index `name`.
+        """Return the objects that have `value` in the index `name`.
 
         Raises:
             KeyError: There is no such index.
@@ -139,7 +152,7 @@ class Store:
             return tuple(self._objects[key] for key in keys)
 
     def index_values(self, name: str) -> tuple[str, ...]:
-        """The distinct values in the index `name`.
+        """Return the distinct values in the index `name`.
 
         Raises:
             KeyError: There is no such index.
@@ -148,59 +161,60 @@ class Store:
             return tuple(self._indices[name].keys)
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until the store has reached `version`, such as a write returned; True if it has in `timeout` seconds."""
+        """Wait until the store has reached `version`, such as that of a write; return False after `timeout` seconds."""
         return self._wait(lambda: not self.behind(version), timeout)
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
-        """Wait until the store shows that `obj` was deleted; True if it does in `timeout` seconds.
+        """Wait until the store shows that `obj` was deleted; return False after `timeout` seconds.
 
-        It does once the object is gone, or another has taken its name, or a finalizer or a
-        grace period holds it and it says that it is to go.
+        It shows so once the object is absent, or has a deletion timestamp because a finalizer or a grace
+        period delays its end, or another object has its name.
         """
-        request = ObjectKey(obj.name, obj.namespace)
+        key = ObjectKey(obj.name, obj.namespace)
 
-        def shows_it() -> bool:
-            held = self._objects.get(request)
-            goes = held is None or held.uid != obj.uid or held.meta.deletion_timestamp is not None
-            return goes and not self.behind(obj.resource_version)  # else it may still be to come
+        def is_deleted() -> bool:
+            stored = self._objects.get(key)
+            is_gone = stored is None or stored.uid != obj.uid or stored.meta.deletion_timestamp is not None
+            # While the store is behind `obj`, the object may be absent because it has yet to arrive.
+            return is_gone and not self.behind(obj.resource_version)
 
-        return self._wait(shows_it, timeout)
+        return self._wait(is_deleted, timeout)
 
-    def _wait(self, is_so: Callable[[], bool], timeout: float) -> bool:
+    def _wait(self, condition: Callable[[], bool], timeout: float) -> bool:
         deadline = self._host.monotonic() + timeout
         with self._condition:
-            while not is_so():
+            while not condition():
                 if self._host.monotonic() >= deadline:
                     return False
                 self._condition.wait_until(deadline)
         return True
 
     def behind(self, version: str) -> bool:
-        """Whether the store has yet to reach `version`; an attribute read, so cheap."""
+        """Return whether the store has yet to reach `version`; without a lock, so cheap."""
         return compare_versions(self._version, version) < 0
 
     def reuse_equal(self, cached: Cached) -> Cached:
-        """The object the store holds in place of an equal one, so that a relist need not double the memory."""
-        held = self._objects.get(cached.plain_key)  # without the lock: nobody else writes
-        return held if held is not None and held.raw == cached.raw else cached
+        """Return the object in the store if it equals `cached`, else `cached`, so that a relist does not double memory."""
+        stored = self._objects.get(cached.plain_key)  # without the lock, because no other thread writes
+        return stored if stored is not None and stored.raw == cached.raw else cached
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
-        """Index every object, those already here included, by what `values_of` says of it.
+        """Index every object, also those in the store already, by the values that `values_of` returns for it.
 
         Raises:
             ValueError: The name is taken.
         """
         if name in self._indices:
-            raise ValueError(f"there is an index {name!r} already")
-        index = Index(values_of).over(self._objects)  # read without the lock: nobody else writes
+            raise ValueError(f"an index {name!r} exists already")
+        index = Index(values_of).over(self._objects)  # without the lock, because no other thread writes
         with self._condition:
             self._indices[name] = index
 
     def apply(self, event: WatchEvent) -> Delta | None:
-        """Take in one event; returns the change, if it makes one.
+        """Apply one event, and return the change; None if nothing changed but the version.
 
         Raises:
-            Exception: What an index function raises; the store is unchanged then.
+            Exception: What an index function raises; the store is then unchanged.
         """
         if event.cached is None:
             self._commit(event.version)
@@ -209,10 +223,11 @@ class Store:
         old = self._objects.get(key)
         new = None if event.type is EventType.DELETED else event.cached
         if old is not None and compare_versions(event.version, old.resource_version) < 0:
-            return None
+            return None  # a list has brought a newer state before this event came
         if old is None and new is None:
             self._commit(event.version)
             return None
+        # The index functions are user code, so they run before the lock is taken and before anything is changed.
         moves = [(index, index.values(old), index.values(new)) for index in self._indices.values()]
         with self._condition:
             if new is None:
@@ -228,20 +243,22 @@ class Store:
         return Delta(old, new)
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
-        """Take in a whole list; returns exactly what differs, deletions first.
+        """Replace the content by a whole list, and return exactly the differences, deletions first.
 
-        The dict becomes the store's own.
+        Args:
+            objects: The list by key; the store takes the dict over.
+            version: That of the list.
 
         Raises:
-            Exception: What an index function raises; the store is unchanged then.
+            Exception: What an index function raises; the store is then unchanged.
         """
         went_back = compare_versions(version, self._version) < 0
         initial = not self._filled
-        held = self._objects
-        deltas = [Delta(old, None) for key, old in held.items() if key not in objects]
+        before = self._objects
+        deltas = [Delta(old, None) for key, old in before.items() if key not in objects]
         for key, new in objects.items():
-            old = held.get(key)
-            # In a history that was reset, one version can name two states.
+            old = before.get(key)
+            # After a backup was restored, one version can name two states, so equal versions prove nothing.
             if old is None or not _same(old, new) or (went_back and old.raw != new.raw):
                 deltas.append(Delta(old, new, initial))
         indices = {name: index.over(objects) for name, index in self._indices.items()}
@@ -260,7 +277,7 @@ class Store:
             self._condition.notify_all()
 
     def list(self) -> list[Cached]:
-        """Every object, the oldest in the store first."""
+        """Return every object, the one first that has been in the store longest."""
         with self._condition:
             return [*self._objects.values()]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A callback on a thread of its own: it may be slow, remember and act, and delays nobody."""
+"""A callback on a thread of its own, so that it may be slow without delaying the cache or other handlers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,23 @@ from controller_runtime.core.stop import Stop, spawn
 
 
 class Subscription:
-    """Hands deltas to one callback, each once, in order; made by `Informer.subscribe`.
+    """Passes deltas to one callback, each once, in order; made by `Informer.subscribe`.
 
-    The backlog is unbounded, because the store must not wait for a callback; watch
-    `backlog`. What the callback raises ends it and stops the program: it may remember, and
-    what it has missed it would never know.
+    The backlog is unbounded, because the store must not wait for a callback; its length is a metric. An
+    exception in the callback ends the subscription and stops the program: a callback may keep state, and
+    could never learn of a delta that it missed.
+
+    Args:
+        host: For its thread, its clock and its lock.
+        callback: Receives each delta.
+        name: The thread's name.
 
     Attributes:
-        name: Of the thread.
-        thread: Where it runs; None before the informer does.
-        ended: Whether that has ended.
+        name: As given.
+        thread: The thread; None before the informer runs.
+        ended: Whether the thread has ended.
 
-    Threads: any, for every method; the callback runs on this subscription's own.
+    Threads: any, for every method; the callback runs on the subscription's own.
     """
 
     def __init__(self, host: Host, callback: Callable[[Delta], None], name: str) -> None:
@@ -34,9 +39,9 @@ class Subscription:
         self._host = host
         self._callback = callback
         self._synced = Latch(host, f"{name} synced")
-        # Guards the backlog and the flag.
+        # Guards the backlog and `_closed`.
         self._condition = host.condition(name)
-        self._backlog: deque[Delta | None] = deque()  # None stands where the initial list ends
+        self._backlog: deque[Delta | None] = deque()  # None marks the end of the initial list
         self._closed = False
         self._remove: Callable[[], None] | None = None
 
@@ -46,29 +51,32 @@ class Subscription:
         return len(self._backlog)
 
     def has_synced(self) -> bool:
-        """True once the callback has seen the whole initial list."""
+        """Return True once the callback has received the whole initial list."""
         return self._synced.is_set()
 
     def wait_for_sync(self, stop: Stop, deadline: float | None) -> bool:
-        """Wait until `has_synced`, `deadline` (absolute monotonic seconds) or `stop`; whether it has."""
+        """Wait until `has_synced`, `stop` or `deadline` (absolute monotonic seconds); return `has_synced`."""
         return self._synced.wait(stop, deadline)
 
     def close(self) -> None:
-        """End it: what waits is dropped, a callback that runs is not waited for. Idempotent; from the callback too."""
+        """End it: the backlog is dropped, and a running callback is not waited for. Idempotent; the callback may call it."""
         self.end()
         if self._remove is not None:
             self._remove()
 
     def attach(self, add: Callable[[Callable[[Delta], None], Callable[[], None]], Callable[[], None]]) -> None:
-        """Begin to collect deltas; `add` is `Delivery.add`."""
+        """Begin to collect deltas by `add`, which is `Delivery.add`."""
         self._remove = add(self._put, lambda: self._put(None))
 
     def start(self, stop: Stop, program: Stop) -> None:
-        """Begin to call; ends with `stop`, and a failure stops `program`."""
+        """Start the thread, which ends at `stop`; an exception in the callback fails `program`."""
         self.thread = spawn(self._host, program, self.name, lambda: self._run(stop))
 
     def end(self) -> None:
-        """Make the thread end, without leaving the delivery."""
+        """End the thread, and leave the handler in place.
+
+        A stop calls this, and it may be set from inside a handler, where the delivery's lock is taken already.
+        """
         with self._condition:
             self._closed = True
             self._backlog.clear()
@@ -90,7 +98,7 @@ class Subscription:
             self.ended = True
 
     def _take(self) -> bool:
-        """Handle the next item; False once closed."""
+        """Wait for the next item and pass it on; return False once closed."""
         with self._condition:
             while not self._backlog and not self._closed:
                 self._condition.wait_until(None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of an object's bytes before a cache keeps them: leaner ones, as a rule.
+"""Transforms: functions that change an object's bytes before a cache stores them, usually to save memory.
 
-A transform is a pure function from the server's JSON to the JSON to keep. The name, the
-namespace, the uid and the version stay those that the server sent, whatever it does.
+A transform is a pure function from the server's JSON to the JSON to store. The name, the namespace, the
+uid and the version of the stored object stay those that the server sent, whatever it returns.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from controller_runtime.api.objects import Cached
 from controller_runtime.core.errors import UNREADABLE, DecodeError
 
 Transform = Callable[[bytes], bytes]
-"""Pure, and right when it is applied again to what it gave: the same object may come twice. It may raise
-`DecodeError` for an object that it cannot read, which is then skipped and counted; all else is a bug."""
+"""It must be pure and idempotent: the same object may come again, and is compared with the stored bytes. If it raises
+`DecodeError`, the object is skipped and counted; any other exception is a bug and stops the program."""
 
 _Parts = dict[str, msgspec.Raw]
 _parts = msgspec.json.Decoder(_Parts)
@@ -31,41 +31,49 @@ Path = tuple[str, ...]
 
 @attrs.frozen
 class Without:
-    """Leaves fields out; made by `without`."""
+    """A transform that removes fields; made by `without`."""
 
     paths: tuple[Path, ...]
 
     def __call__(self, raw: bytes) -> bytes:
-        """The object without them."""
+        """Return the object without the fields.
+
+        Raises:
+            DecodeError: The object is not readable JSON.
+        """
         try:
-            return _left(raw, self.paths)
+            return _without(raw, self.paths)
         except UNREADABLE as error:
-            raise DecodeError(f"fields cannot be left out: {error}") from error
+            raise DecodeError(f"fields cannot be removed: {error}") from error
 
 
 def without(*paths: Iterable[str]) -> Without:
-    """A transform that leaves fields out, such as `without(("metadata", "managedFields"), ("status", "images"))`.
+    """Return a transform that removes fields, as in `without(("metadata", "managedFields"), ("status", "images"))`.
 
-    What it leaves is not decoded, so a 7 KB node costs a few microseconds. A path that leads
-    nowhere, or through something that is no object, is no error.
+    The other fields are copied without being decoded, so a 7 KB node costs a few microseconds. A path that
+    an object does not have, or that leads through something other than an object, is ignored.
 
     Raises:
-        ValueError: A path is empty, or is one text in place of several.
+        ValueError: A path is empty, or is a string in place of a sequence of strings.
     """
     for path in paths:
         if isinstance(path, str) or not tuple(path):
-            raise ValueError(f"{path!r} is no path: name each step, as in ('metadata', 'managedFields')")
+            raise ValueError(f"{path!r} is not a path: name each step, as in ('metadata', 'managedFields')")
     return Without(tuple(sorted({tuple(path) for path in paths})))
 
 
 @attrs.frozen
 class Edited:
-    """Decodes, edits and encodes; made by `edited`."""
+    """A transform that decodes, edits and encodes; made by `edited`."""
 
     edit: Callable[[dict[str, Any]], None]
 
     def __call__(self, raw: bytes) -> bytes:
-        """The object as it was edited."""
+        """Return the edited object.
+
+        Raises:
+            DecodeError: The object is not readable JSON.
+        """
         try:
             whole = _whole.decode(raw)
         except UNREADABLE as error:
@@ -75,15 +83,15 @@ class Edited:
 
 
 def edited(edit: Callable[[dict[str, Any]], None]) -> Edited:
-    """A transform by a function that changes a dict in place; it costs a decoding and an encoding of each object."""
+    """Return a transform that lets `edit` change each object, as a dict, in place; it decodes and encodes each object."""
     return Edited(edit)
 
 
 def transformed(cached: Cached, transform: Transform | None) -> Cached:
-    """The object as it is to be kept.
+    """Return `cached` with the bytes that `transform` makes of it; unchanged if that is None.
 
     Raises:
-        DecodeError: The transform could not read it.
+        DecodeError: The transform could not read it; the message names the object.
     """
     if transform is None:
         return cached
@@ -94,7 +102,7 @@ def transformed(cached: Cached, transform: Transform | None) -> Cached:
     return Cached(raw, cached.name, cached.namespace, cached.uid, cached.resource_version)
 
 
-def _left(raw: bytes | msgspec.Raw, paths: Iterable[Path]) -> bytes:
+def _without(raw: bytes | msgspec.Raw, paths: Iterable[Path]) -> bytes:
     parts = _parts.decode(raw)
     below: dict[str, list[Path]] = {}
     for first, *rest in paths:
@@ -104,5 +112,5 @@ def _left(raw: bytes | msgspec.Raw, paths: Iterable[Path]) -> bytes:
             below.setdefault(first, []).append(tuple(rest))
     for name, rest_of in below.items():
         if name in parts and memoryview(parts[name])[0] == _OBJECT:
-            parts[name] = msgspec.Raw(_left(parts[name], rest_of))
+            parts[name] = msgspec.Raw(_without(parts[name], rest_of))
     return msgspec.json.encode(parts)

@@ -256,7 +256,7 @@ def test_an_owner_is_held_up_until_the_cache_has_its_newest_write(gate: Gate) ->
     gate.fill(0, 5)
     for version in ("5", "10", "8"):
         gate.own.wrote(gate.OWNER, "u", gate.nodes, version)
-    with pytest.raises(StaleCache, match=r"^owner: the cache of nodes is at 5, the own write at 10$"):
+    with pytest.raises(StaleCache, match=r"^owner: the cache of nodes is at 5, our last write at 10$"):
         gate.own.check(gate.OWNER)
 
     gate.stores[0].apply(bookmark(10))

@@ -62,7 +62,7 @@ def test_what_is_left_is_left_byte_for_byte() -> None:
 
 @pytest.mark.parametrize("path", ["metadata.managedFields", (), ""])
 def test_a_path_that_is_none_is_refused(path: Any) -> None:
-    with pytest.raises(ValueError, match="is no path"):
+    with pytest.raises(ValueError, match="is not a path"):
         without(path)
 
 
