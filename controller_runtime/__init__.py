@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from controller_runtime.client.paging import ListBounds
     from controller_runtime.client.patches import PatchType
     from controller_runtime.client.retry import ConflictRetry, retry_on_conflict
-    from controller_runtime.client.writing import FieldValidation
+    from controller_runtime.client.write_options import FieldValidation
     from controller_runtime.controller.channel import Channel
     from controller_runtime.controller.controller import Controller
     from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
@@ -196,7 +196,7 @@ _HOMES = {
     "ListBounds": "client.paging",
     "PatchType": "client.patches",
     **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "client.retry"),
-    "FieldValidation": "client.writing",
+    "FieldValidation": "client.write_options",
     "Channel": "controller.channel",
     "Controller": "controller.controller",
     **dict.fromkeys(("Finalizers", "add_finalizers", "remove_finalizers"), "controller.finalizers"),

@@ -89,7 +89,7 @@ class Informer:
 
     @property
     def handlers(self) -> int:
-        """How many handlers and subscriptions there are."""
+        """The number of handlers and subscriptions."""
         return len(self._delivery)
 
     @property
@@ -151,7 +151,7 @@ class Informer:
             program: Is failed by an exception in a subscription; None for `stop`.
 
         Raises:
-            Exception: What a handler, an index function or the transform raised.
+            Exception: The error of a handler, an index function or the transform.
         """
         stops = _Stops(stop, program or stop)
         with self._lock:

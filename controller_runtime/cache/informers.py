@@ -22,7 +22,7 @@ from controller_runtime.core.stop import Stop, spawn
 
 
 class _Key(NamedTuple):
-    """What users must agree in to share an informer."""
+    """Identifies an informer: users that ask for the same share it."""
 
     collection: Collection
     linger: float
@@ -108,7 +108,7 @@ class Informers:
         A caller that no longer needs it may `release` it, once for each call of this.
 
         Args:
-            collection: What to list and watch.
+            collection: The objects to list and watch.
             linger: Seconds by which a change may come later, so that the changes of a busy collection come together: a
                 wake-up costs more than a change.
 

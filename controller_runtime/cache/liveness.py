@@ -7,7 +7,7 @@ from controller_runtime.core.errors import ControllerRuntimeError, StreamIdle
 
 
 class Liveness:
-    """How a reflector and its server get on.
+    """The signs of life that a reflector has had from its server, and its failures.
 
     Args:
         now: When the reflector was made, in monotonic seconds.

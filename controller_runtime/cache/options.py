@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a cache fills, as one value."""
+"""The options of a cache, as one value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller_runtime.client.reachable import ServerReachable
 
 @attrs.frozen(kw_only=True)
 class CacheOptions:
-    """How a cache fills.
+    """The options that decide how a cache fills.
 
     Attributes:
         streaming: Begin with a streamed list; a server that cannot stream is asked for pages instead. False asks for

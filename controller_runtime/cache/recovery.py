@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reflector does after a failure: the whole policy, as pure functions."""
+"""The policy of a reflector after a failure, as pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controller_runtime.core.errors import (
 
 
 class Failure(enum.Enum):
-    """What a failure says about the request."""
+    """The kinds of failure, by what they say about the request."""
 
     VERSION = "the server does not have the version asked for"
     EVENT = "the server cannot read what an event would carry, now or in another watch"
@@ -28,7 +28,7 @@ class Failure(enum.Enum):
 
 
 class Recovery(NamedTuple):
-    """What to do about a failure.
+    """The answer to a failure.
 
     Attributes:
         state: Where to go on.
@@ -44,7 +44,7 @@ def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
 
     Args:
         state: Where it happened.
-        failure: What happened.
+        failure: Its kind.
         streaming: Whether a new list begins as a streamed one.
     """
     relist = Streaming() if streaming else Listing()

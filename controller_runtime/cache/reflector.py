@@ -91,7 +91,7 @@ class Reflector:
         """Keep the sink in step until `stop` is set.
 
         Raises:
-            Exception: What the sink or the transform raises, which is a bug of its owner.
+            Exception: The sink or the transform raised it, which is a bug of its owner.
         """
         while not stop.is_set():
             try:

@@ -92,7 +92,7 @@ TRANSITIONS: frozenset[tuple[type[State], type[State]]] = frozenset(
         (Resuming, Listing),  # the same, where lists are not streamed
         (Watching, Watching),  # a line has come, the first after a failure
         (Watching, Resuming),  # ended, or failed for the first time, or the server is down or busy
-        (Watching, Streaming),  # what comes next cannot be had by a watch, or the second failure in a row
+        (Watching, Streaming),  # the version or an event cannot be had, or the second failure in a row
         (Watching, Listing),  # the same, where lists are not streamed
     }
 )

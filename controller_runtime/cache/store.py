@@ -125,7 +125,7 @@ class Store:
 
     @property
     def filled(self) -> bool:
-        """Whether the first list has come."""
+        """True once the first list has come."""
         return self._filled
 
     @property
@@ -194,7 +194,7 @@ class Store:
         return compare_versions(self._version, version) < 0
 
     def reuse_equal(self, cached: Cached) -> Cached:
-        """Return the object in the store if it equals `cached`, else `cached`, so that a relist does not double memory."""
+        """Return the object in the store if it equals `cached`, else `cached`; so a relist does not double memory."""
         stored = self._objects.get(cached.plain_key)  # without the lock, because no other thread writes
         return stored if stored is not None and stored.raw == cached.raw else cached
 
@@ -214,7 +214,7 @@ class Store:
         """Apply one event, and return the change; None if nothing changed but the version.
 
         Raises:
-            Exception: What an index function raises; the store is then unchanged.
+            Exception: An index function raised it; the store is then unchanged.
         """
         if event.cached is None:
             self._commit(event.version)
@@ -250,7 +250,7 @@ class Store:
             version: That of the list.
 
         Raises:
-            Exception: What an index function raises; the store is then unchanged.
+            Exception: An index function raised it; the store is then unchanged.
         """
         went_back = compare_versions(version, self._version) < 0
         initial = not self._filled

@@ -47,7 +47,7 @@ class Subscription:
 
     @property
     def backlog(self) -> int:
-        """How many deltas wait for the callback."""
+        """The number of deltas that wait for the callback."""
         return len(self._backlog)
 
     def has_synced(self) -> bool:
@@ -59,7 +59,7 @@ class Subscription:
         return self._synced.wait(stop, deadline)
 
     def close(self) -> None:
-        """End it: the backlog is dropped, and a running callback is not waited for. Idempotent; the callback may call it."""
+        """End it: drop the backlog, and do not wait for a running callback. Idempotent; allowed in the callback."""
         self.end()
         if self._remove is not None:
             self._remove()

@@ -83,12 +83,12 @@ class Edited:
 
 
 def edited(edit: Callable[[dict[str, Any]], None]) -> Edited:
-    """Return a transform that lets `edit` change each object, as a dict, in place; it decodes and encodes each object."""
+    """Return a transform that decodes each object, lets `edit` change the dict in place, and encodes it."""
     return Edited(edit)
 
 
 def transformed(cached: Cached, transform: Transform | None) -> Cached:
-    """Return `cached` with the bytes that `transform` makes of it; unchanged if that is None.
+    """Return `cached` with the bytes that `transform` makes of it; without a transform, return `cached`.
 
     Raises:
         DecodeError: The transform could not read it; the message names the object.

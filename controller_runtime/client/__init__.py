@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only room that speaks HTTP: transports, and the client's verbs on them."""
+"""The client of the API server, and the transports that carry its requests."""

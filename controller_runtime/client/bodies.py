@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request carries: dicts, official models and structs, as JSON that an API server accepts.
+"""The bodies of requests: dicts, official models and structs, completed and encoded as JSON.
 
-Every instant is written with six digits and in UTC. A MicroTime must be, and the
-models do not (`isoformat` leaves out a fraction that is zero); a Time may be.
+Every time is written in UTC with six digits of a second. A MicroTime needs them, and `isoformat`, which the
+models would use, leaves out a fraction that is zero; a Time may have them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import HasMetadata, microtime
+from controller_runtime.api.objects import HasMetadata, ObjectKey, microtime
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.subresources import kind_of
 
 Body = Mapping[str, Any] | HasMetadata
-"""An object to write: a dict, an official model, or a `msgspec.Struct` with wire names."""
+"""An object to write: a dict, an official model, or a `msgspec.Struct` with the API's names of fields."""
 
 
 def _plain(value: Any) -> Any:
@@ -29,29 +31,62 @@ def _plain(value: Any) -> Any:
         return msgspec.to_builtins(value, builtin_types=(datetime,))
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"a {type(value).__name__} has no form on the wire")
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 _encoder = json.JSONEncoder(default=_plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def encoded(value: Any) -> bytes:
-    """`value` as JSON.
+    """Return `value` as JSON.
 
     Raises:
-        TypeError: Something in it has no form on the wire.
-        ValueError: An instant without a time zone, or a number that is none.
+        TypeError: A value in it cannot be written as JSON.
+        ValueError: A time has no time zone, or a number is infinite or not a number.
     """
     return _encoder.encode(value).encode()
 
 
 def mapping_of(body: Body) -> dict[str, Any]:
-    """The object as a dict of its wire names, one level deep the caller's own.
+    """Return the object as a dict by the API's names of fields. The dict is new; the values in it are shared.
 
     Raises:
-        TypeError: It is no object.
+        TypeError: It is not an object.
     """
     plain = dict(body) if isinstance(body, Mapping) else _plain(body)
     if not isinstance(plain, dict):
-        raise TypeError(f"a {type(body).__name__} is no object")
+        raise TypeError(f"a {type(body).__name__} is not an object")
     return plain
+
+
+def typed(resource: Resource[Any], obj: Body, subresource: str = "") -> dict[str, Any]:
+    """Return a new dict of an object with its kind and version; its metadata is a new dict too.
+
+    Args:
+        resource: The object's resource.
+        obj: The object, or the body of a subresource.
+        subresource: Decides the kind of the body; see `kind_of`.
+    """
+    kind = kind_of(resource, subresource)
+    body = {"apiVersion": kind.api_version, "kind": kind.kind, **without_nones(**mapping_of(obj))}
+    metadata = body.get("metadata")
+    if metadata is not None:
+        body["metadata"] = mapping_of(metadata)
+    return body
+
+
+def with_key(body: Mapping[str, Any], key: ObjectKey) -> dict[str, Any]:
+    """Return a typed body with the name and namespace of `key` in its metadata, unless it has its own."""
+    own = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
+    return {**body, "metadata": {**own, **(body.get("metadata") or {})}}
+
+
+def key_of(body: Mapping[str, Any]) -> ObjectKey:
+    """Return the name and namespace in the metadata of a typed body, each empty if it is absent."""
+    metadata = body.get("metadata") or {}
+    return ObjectKey(str(metadata.get("name") or ""), str(metadata.get("namespace") or ""))
+
+
+def without_nones(**fields: Any) -> dict[str, Any]:
+    """Return the fields that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}

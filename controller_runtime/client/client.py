@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client's verbs: reads of the live state, and writes. Nothing is cached and nothing is repeated."""
+"""The client: reads and writes of the live state. Nothing is cached and nothing is retried."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from typing import Any, Self
 from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import document_of
-from controller_runtime.client.bodies import Body
+from controller_runtime.client.bodies import Body, key_of, typed, with_key, without_nones
 from controller_runtime.client.patches import PatchType
-from controller_runtime.client.reader import Reader
-from controller_runtime.client.writing import FieldValidation, WriteOptions, addressed, named, present, typed
+from controller_runtime.client.reads import ClientReads
+from controller_runtime.client.write_options import FieldValidation, WriteOptions
 
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
 
 
-class Client(Reader):
+class Client(ClientReads):
     """Reads and writes objects of one API server.
 
-    As its base, which is a class of its own for whoever only reads. A write that raises
-    `ConnectionLost` may have been done all the same.
+    Every call is one request with a deadline; a list is one request for each page. A failed request raises
+    the `APIError` of the server's answer, or `ConnectionLost` if there was no answer: a write may then have
+    been done. Warnings of the server are logged, each text once.
+
+    The base class has the constructor and the reads.
 
     Threads: any.
     """
@@ -37,24 +40,24 @@ class Client(Reader):
         field_validation: FieldValidation | None = None,
         dry_run: bool = False,
     ) -> Self:
-        """The same client, but for what it says with each write.
+        """Return a copy that sends these options with each write.
 
         Args:
-            field_manager: Who owns the fields that are written; by default the user agent up to its slash.
-            field_validation: What becomes of fields that the server does not know; by default its own choice.
-            dry_run: Have the server answer as if, and change nothing.
+            field_manager: The owner of the fields that are written; by default the user agent up to its slash.
+            field_validation: What the server does about unknown fields; by default its own choice.
+            dry_run: Have the server check and answer the write without doing it.
         """
         other = copy.copy(self)
         other._options = WriteOptions(field_manager, field_validation, dry_run)
         return other
 
     def create(self, resource: Resource[Any], obj: Body, namespace: str = "") -> Cached:
-        """Create an object; the answer is what the server made of it.
+        """Create an object, and return it as the server stored it, with defaults, uid and version.
 
         Args:
-            resource: Its collection.
+            resource: Its resource.
             obj: The object; `kind` and `apiVersion` may be left out.
-            namespace: Where to, unless the object says so itself.
+            namespace: Its namespace, if the object does not name one itself.
 
         Raises:
             AlreadyExists: The name is taken.
@@ -62,28 +65,28 @@ class Client(Reader):
             ValueError: The object names another namespace.
         """
         body = typed(resource, obj)
-        own = named(body).namespace
+        own = key_of(body).namespace
         if own and namespace and own != namespace:
-            raise ValueError(f"{resource}: the object is of namespace {own!r}, not {namespace!r}")
+            raise ValueError(f"{resource}: the object names the namespace {own!r}, not {namespace!r}")
         return self._write("POST", resource.path(own or namespace), body)
 
     def update(self, resource: Resource[Any], obj: Body, *, subresource: str = "") -> Cached:
-        """Write a whole object over the present one; with its resourceVersion only if that is still the present one.
+        """Replace a whole object; if `obj` has a resourceVersion, only if that is still current.
 
-        Fields that `obj` does not carry are removed: an official model drops those it does
-        not know, so use a dict, or `patch`.
+        Fields that `obj` does not have are removed. An official model drops the fields that it does not
+        know, so replace an object only by a dict, or `patch` it.
 
         Args:
-            resource: Its collection.
-            obj: The object, or what the subresource takes, such as a Scale.
-            subresource: Such as `status`: nothing else changes then.
+            resource: Its resource.
+            obj: The object, or the body of the subresource, such as a Scale.
+            subresource: Such as `status`; then only that part of the object changes.
 
         Raises:
-            Conflict: It has changed since it was read.
-            NotFound: There is none of that name.
+            Conflict: The object has changed since it was read.
+            NotFound: No object has that name.
         """
         body = typed(resource, obj, subresource)
-        name, namespace = named(body)
+        name, namespace = key_of(body)
         return self._write("PUT", resource.path(namespace, name, subresource), body)
 
     def patch(
@@ -95,19 +98,19 @@ class Client(Reader):
         type: PatchType = PatchType.MERGE,  # noqa: A002 (the field's word, and read at the call only)
         subresource: str = "",
     ) -> Cached:
-        """Change a part of an object; the answer is the whole of it.
+        """Change a part of an object, and return the whole of it.
 
         Args:
-            resource: Its collection.
-            key: Its name.
-            patch: What changes: a mapping, or a list of operations for `PatchType.JSON`.
-                Name `metadata.resourceVersion` in it where the decision depended on what was read.
-            type: How `patch` says so.
-            subresource: Such as `status`.
+            resource: Its resource.
+            key: Its name and namespace.
+            patch: The change: a mapping, or a list of operations for `PatchType.JSON`. It should have the
+                `metadata.resourceVersion` that was read if the change was decided on it.
+            type: The form of `patch`.
+            subresource: Such as `status`; then only that part of the object changes.
 
         Raises:
-            Conflict: The resourceVersion in `patch` is not the present one.
-            NotFound: There is none of that name.
+            Conflict: The resourceVersion in `patch` is not current.
+            NotFound: No object has that key.
         """
         return self._write("PATCH", resource.path(key.namespace, key.name, subresource), patch, type.value)
 
@@ -120,48 +123,49 @@ class Client(Reader):
         force: bool = False,
         subresource: str = "",
     ) -> Cached:
-        """Server-side apply: make the fields of `obj` so, create it if need be, and own them from then on.
+        """Apply `obj` on the server's side: set its fields and own them; the object is created if it does not exist.
 
-        Fields that this manager applied before and now leaves out are removed, unless
-        somebody else owns them too.
+        Fields that this field manager applied before and now leaves out are removed, unless another manager
+        owns them too.
 
         Args:
-            resource: Its collection.
-            obj: What this manager wants, and nothing else; with its name, without managedFields.
-            field_manager: Who wants it; by default that of `writing`.
-            force: Take fields that others own over, instead of raising.
-            subresource: Such as `status`.
+            resource: Its resource.
+            obj: The fields that this manager wants to own and no others; with the name, without managedFields.
+            field_manager: The owner; by default that of `writing`.
+            force: Take over fields that other managers own, instead of raising.
+            subresource: Such as `status`; then only that part of the object changes.
 
         Raises:
-            Conflict: Others own some of the fields with other values; `details["causes"]` names them.
-            Invalid: There is no field manager, or the object breaks a rule of its kind.
+            Conflict: Other managers own some of the fields with other values; `details["causes"]` names the fields.
+            Invalid: No field manager is named, or the object breaks a rule of its kind.
         """
         body = typed(resource, obj, subresource)
-        name, namespace = named(body)
+        name, namespace = key_of(body)
         more = {"force": "true"} if force else {}
         if field_manager is not None:
             more["fieldManager"] = field_manager
-        return self._write("PATCH", resource.path(namespace, name, subresource), body, _APPLY, **more)  # JSON is YAML
+        # The content type says YAML, which JSON is a part of.
+        return self._write("PATCH", resource.path(namespace, name, subresource), body, _APPLY, **more)
 
     def create_subresource(
         self, resource: Resource[Any], key: ObjectKey, subresource: str, obj: Body | None = None
     ) -> dict[str, Any]:
-        """Create on a part of an object: an `eviction` or `binding` of a pod, a `token` of a service account.
+        """Create a subresource: an `eviction` or `binding` of a pod, a `token` of a service account.
 
         Args:
-            resource: The object's collection.
-            key: Its name.
-            subresource: Which part.
-            obj: What is created there; its kind and names may be left out.
+            resource: The object's resource.
+            key: The object's name and namespace.
+            subresource: Its name in the path.
+            obj: The body; its kind, name and namespace may be left out.
 
         Returns:
-            What the server answered: a Status, or what was created.
+            The server's answer: a Status, or the created subresource.
 
         Raises:
-            NotFound: There is no object of that name, or no such part of it.
-            TooManyRequests: An eviction that a disruption budget does not allow now.
+            NotFound: No object has that key, or its kind has no such subresource.
+            TooManyRequests: A disruption budget does not allow the eviction now.
         """
-        body = addressed(typed(resource, obj or {}, subresource), key)
+        body = with_key(typed(resource, obj or {}, subresource), key)
         path = resource.path(key.namespace, key.name, subresource)
         return document_of(self._call("POST", path, body, query=self._options.query()))
 
@@ -175,22 +179,22 @@ class Client(Reader):
         grace_period_seconds: int | None = None,
         propagation_policy: str | None = None,
     ) -> None:
-        """Delete an object, or mark it for deletion where finalizers or a grace period hold it.
+        """Delete an object; if finalizers or a grace period delay its end, only mark it for deletion.
 
         Args:
-            resource: Its collection.
-            key: Its name.
-            uid: Only the object of this uid, not one that has taken its name since.
-            resource_version: Only if it has not changed since this version.
-            grace_period_seconds: For pods; None is the object's own.
-            propagation_policy: `Background`, `Foreground` or `Orphan`; None is the kind's own.
+            resource: Its resource.
+            key: Its name and namespace.
+            uid: Only the object of this uid, not another one that has its name by now.
+            resource_version: Only if the object has not changed since this version.
+            grace_period_seconds: For pods; None for the object's own.
+            propagation_policy: `Background`, `Foreground` or `Orphan`; None for the kind's default.
 
         Raises:
-            NotFound: There is none of that name.
-            Conflict: There is, but of another uid or version.
+            NotFound: No object has that key.
+            Conflict: The object has another uid or version.
         """
-        only = {"uid": uid, "resourceVersion": resource_version}
-        options = self._options.deletion(grace_period_seconds, propagation_policy, only)
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        options = self._options.deletion(grace_period_seconds, propagation_policy, preconditions)
         self._call("DELETE", resource.path(key.namespace, key.name), options)
 
     def delete_collection(
@@ -203,24 +207,25 @@ class Client(Reader):
         grace_period_seconds: int | None = None,
         propagation_policy: str | None = None,
     ) -> None:
-        """Delete all objects of a collection that the selectors match; without selectors, all.
+        """Delete all objects of a collection that the selectors match; without selectors, all of them.
 
-        Not at once: what is created meanwhile may stay, and an error may come after some are gone.
+        This is not one transaction: objects that are created meanwhile may stay, and after an error some
+        objects may be deleted already.
 
         Args:
-            resource: The collection.
-            namespace: In which namespace; servers do not delete across all of them.
-            label_selector: Only objects with such labels.
-            field_selector: Only objects with such fields.
+            resource: The resource.
+            namespace: The namespace. Servers do not delete across namespaces.
+            label_selector: Only objects whose labels match.
+            field_selector: Only objects whose fields match.
             grace_period_seconds: As for `delete`.
             propagation_policy: As for `delete`.
 
         Raises:
-            ValueError: A namespaced kind, and no namespace.
+            ValueError: The resource is namespaced, and no namespace is named.
         """
         if resource.namespaced and not namespace:
-            raise ValueError(f"{resource} is namespaced: a namespace must be named")
-        query = present(labelSelector=label_selector or None, fieldSelector=field_selector or None)
+            raise ValueError(f"{resource} is namespaced: name a namespace")
+        query = without_nones(labelSelector=label_selector or None, fieldSelector=field_selector or None)
         options = self._options.deletion(grace_period_seconds, propagation_policy)
         self._call("DELETE", resource.path(namespace), options, query=tuple(query.items()))
 

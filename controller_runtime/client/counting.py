@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transport that counts: what was asked, what came back, and how long that took; and tells of what came back."""
+"""A transport that counts requests, answers and durations, and reports that the server is reachable."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.core.host import Host
 
 NO_ANSWER = "<error>"
-"""The code of a request that was not answered."""
+"""The status code under which unanswered requests are counted; client-go uses the same text."""
 
+# Upper bounds of the histogram's buckets in seconds; those of client-go's rest_client_request_duration_seconds.
 _BOUNDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
 
 @attrs.frozen
 class RequestCounters:
-    """What was counted, at one instant.
+    """The counts at one instant.
 
     Attributes:
-        answers: How many, by status code and method; the code is `NO_ANSWER` where none came.
-        durations: Seconds until the answer, or the end of the wait, by method; of a stream, until its headers.
+        answers: Number of requests by status code and method; the code is `NO_ANSWER` if no answer came.
+        durations: Seconds until the answer or the failure, by method; for a stream, until its headers.
     """
 
     answers: dict[tuple[str, str], int]
@@ -34,7 +35,7 @@ class RequestCounters:
 
 
 class CountingTransport(TransportWrapper):
-    """A `transport.Transport` that is the one inside, and counts. Threads: any.
+    """A `transport.Transport` that counts what passes through it.
 
     Args:
         host: Its clock measures.
@@ -42,13 +43,15 @@ class CountingTransport(TransportWrapper):
 
     Attributes:
         reachable: Told of each answer of a server that is neither broken (5xx) nor overloaded (429).
+
+    Threads: any.
     """
 
     def __init__(self, host: Host, inner: Transport) -> None:
         self._now = host.monotonic
         super().__init__(inner)
         self.reachable = ServerReachable(host)
-        # Guards the two below.
+        # Guards the two fields below.
         self._lock = host.lock("counting transport")
         self._answers: Counter[tuple[str, str]] = Counter()
         self._durations: dict[str, Histogram] = {}
@@ -74,7 +77,7 @@ class CountingTransport(TransportWrapper):
         return stream
 
     def counters(self) -> RequestCounters:
-        """What has been counted so far."""
+        """Return a copy of the counts."""
         with self._lock:
             durations = {method: histogram.copy() for method, histogram in self._durations.items()}
             return RequestCounters(dict(self._answers), durations)

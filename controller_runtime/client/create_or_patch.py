@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Making an object as one wants it, whether it is there or not, with the fewest and smallest writes."""
+"""Creates an object or patches it into a wanted state, with the fewest and smallest writes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from controller_runtime.client.client import Client
 from controller_runtime.core.errors import NotFound
 
 Mutate = Callable[[dict[str, Any]], None]
+"""Edits an object in place."""
 
 
 class Change(enum.Enum):
-    """What `create_or_patch` wrote."""
+    """The writes that `create_or_patch` made."""
 
     UNCHANGED = "unchanged"
     CREATED = "created"
@@ -31,32 +32,35 @@ class Change(enum.Enum):
 
 
 class Made(NamedTuple):
-    """How an object was made as wanted, and the object as the server has it now."""
+    """The result of `create_or_patch`.
+
+    Attributes:
+        change: The writes that were made.
+        object: The object as the server has it now.
+    """
 
     change: Change
     object: dict[str, Any]
 
 
 def create_or_patch(client: Client, resource: Resource[Any], key: ObjectKey, mutate: Mutate) -> Made:
-    """Have `mutate` say what an object should be, and write what differs from what it is.
+    """Read an object from the server, let `mutate` edit it, and write the difference.
 
-    The object is read from the server, not from a cache. What differs goes as a merge patch
-    for that version alone, the status apart from the rest, as it does where the kind has
-    a `status` subresource; if nothing differs, nothing is written. Fields that
-    `mutate` does not touch are left alone, whoever set them.
+    The difference is written as a merge patch that names the version which was read. A change of the
+    status is a patch of its own, to the `status` subresource. If nothing differs, nothing is written.
+    Fields that `mutate` does not change are not written, so other writers keep them.
 
     Args:
         client: Reads and writes.
-        resource: The object's collection.
-        key: Its name.
-        mutate: Edits the object in place: what is on the server, or, where nothing is, a dict
-            with kind and name alone.
+        resource: The object's resource.
+        key: Its name and namespace.
+        mutate: Gets the object, or, if it does not exist, a dict that has only its kind and name.
 
     Raises:
         ValueError: `mutate` gave the object another name or namespace.
-        Conflict: The object was changed between the read and the write.
-        AlreadyExists: Or created.
-        Exception: What `mutate` raises; then nothing is written.
+        Conflict: Another client changed the object between the read and the write.
+        AlreadyExists: Another client created the object between the read and the write.
+        Exception: `mutate` raised it; then nothing is written.
     """
     try:
         before = client.get(resource, key, dict)
@@ -86,7 +90,8 @@ def _create(client: Client, resource: Resource[Any], key: ObjectKey, mutate: Mut
     wanted = _mutated(bare, key, mutate)
     made = _decoded(client.create(resource, wanted))
     status, has = wanted.get("status") or {}, made.get("status") or {}
-    if merge_patch({name: has.get(name) for name in status}, status):  # a subresource, which creating leaves out
+    # If the kind has the `status` subresource, the server dropped the status at the creation.
+    if merge_patch({name: has.get(name) for name in status}, status):
         made = _patched(client, resource, key, {"status": status}, made, "status")
     return Made(Change.CREATED, made)
 
@@ -97,12 +102,12 @@ def _mutated(before: dict[str, Any], key: ObjectKey, mutate: Mutate) -> dict[str
     metadata = wanted.get("metadata") or {}
     named = ObjectKey(metadata.get("name") or "", metadata.get("namespace") or "")
     if named != key:
-        raise ValueError(f"{key} was to be edited, but not to become {named}")
+        raise ValueError(f"mutate must not rename an object: {key} became {named}")
     return wanted
 
 
 def _differences(before: dict[str, Any], wanted: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The patch of the object, and the patch of its status."""
+    """Return the patch of the object without its status, and that of its status."""
     patch = merge_patch(before, wanted)
     status = {"status": patch.pop("status")} if "status" in patch else {}
     return patch, status
@@ -113,11 +118,11 @@ def _patched(
     resource: Resource[Any],
     key: ObjectKey,
     patch: dict[str, Any],
-    of: dict[str, Any],
+    before: dict[str, Any],
     subresource: str = "",
 ) -> dict[str, Any]:
-    """Patch the object as long as it is still what it was in `of`."""
-    metadata = {**patch.get("metadata", {}), "resourceVersion": of["metadata"]["resourceVersion"]}
+    """Patch the object if it still has the version that it has in `before`, and return it."""
+    metadata = {**patch.get("metadata", {}), "resourceVersion": before["metadata"]["resourceVersion"]}
     return _decoded(client.patch(resource, key, {**patch, "metadata": metadata}, subresource=subresource))
 
 

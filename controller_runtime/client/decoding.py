@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the bytes of lists and watch lines to `Cached` objects.
+"""Turns the bytes of lists and watch lines into `Cached` objects.
 
-Each object becomes bytes of its own, with kind and apiVersion, and is read no further
-than its header. What cannot be read that far is reported in its place and harms
-nothing else.
+Each object becomes bytes of its own, with kind and apiVersion, of which only the header is decoded. An
+object whose header cannot be read is reported as `Undecodable` in its place; the others are not affected.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _REFUSED: tuple[type[Exception], ...] = (DecodeError, *UNREADABLE)
 
 
 class EventType(enum.Enum):
-    """What a watch says happened. A server's ERROR is raised, so it is none of them."""
+    """The type of a watch event. ERROR is not among them, because it is raised."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -35,10 +34,10 @@ class WatchEvent(NamedTuple):
     """One line of a watch.
 
     Attributes:
-        type: What happened.
-        cached: The object, as it is now or as it last was; None for a bookmark.
-        version: The version the collection has reached with this event.
-        initial_events_end: A bookmark that ends the initial list of a streamed one.
+        type: The type of the change.
+        cached: The object after the change, or, if it was deleted, its last state; None for a bookmark.
+        version: The version that the collection has reached with this event.
+        initial_events_end: True for the bookmark that ends a streamed list.
     """
 
     type: EventType
@@ -48,7 +47,11 @@ class WatchEvent(NamedTuple):
 
 
 class Undecodable(NamedTuple):
-    """An object that could not be read, in the place where it came; `text` says why and shows its beginning."""
+    """Stands for an object that cannot be read.
+
+    Attributes:
+        text: The reason, and the beginning of the object.
+    """
 
     text: str
 
@@ -58,9 +61,9 @@ class Page(NamedTuple):
 
     Attributes:
         items: The objects, in the server's order.
-        undecodable: Those that could not be read.
+        undecodable: The objects that cannot be read.
         version: The version of the whole list; the same on each of its pages.
-        continue_token: What asks for the next page; empty on the last one.
+        continue_token: Asks for the next page; empty on the last one.
     """
 
     items: list[Cached]
@@ -106,11 +109,11 @@ class _Status(msgspec.Struct, gc=False):
 
 _CHANGES = (EventType.ADDED, EventType.MODIFIED, EventType.DELETED)
 _HEADS = {f'{{"type":"{change.value}","object":'.encode(): change for change in _CHANGES}
-"""What stands before the object on a line, as servers write them."""
+"""The text before the object on a watch line, as Kubernetes servers write it."""
 _LONGEST_HEAD = max(map(len, _HEADS)) + 1
 
 PARTIAL = _Kind("PartialObjectMetadata", "meta.k8s.io/v1")
-"""What the objects of a resource say they are of which only the metadata is served."""
+"""The kind of objects of which the server sends only the metadata."""
 
 _list = msgspec.json.Decoder(_List)
 _line = msgspec.json.Decoder(_Line)
@@ -121,22 +124,25 @@ _any = msgspec.json.Decoder(dict[str, Any])
 
 
 class Decoding:
-    """Reads the lists and watch lines of one collection.
+    """Reads the lists and watch lines of one resource.
 
-    Threads: any; it holds no state.
+    Args:
+        resource: The resource; objects of another kind are undecodable.
+
+    Threads: any; it has no state.
     """
 
     def __init__(self, resource: Resource[Any]) -> None:
         self._resource = resource
         self._expected = PARTIAL if resource.is_partial else _Kind(resource.kind, resource.api_version)
-        # How a server writes an object of this kind, so that its kind can be seen without decoding.
+        # Servers write the kind first, so that this comparison saves decoding it.
         self._prefix = f'{{"kind":"{self._expected.kind}","apiVersion":"{self._expected.api_version}",'.encode()
 
     def event(self, line: bytes) -> WatchEvent | Undecodable:
-        """What one line of a watch says.
+        """Return the event on one line of a watch.
 
         Raises:
-            APIError: The line is the server's ERROR event.
+            APIError: The line is an ERROR event.
         """
         try:
             return self._change(line) or self._any_event(line)
@@ -144,14 +150,17 @@ class Decoding:
             return _undecodable(error, line)
 
     def _change(self, line: bytes) -> WatchEvent | None:
-        """What a line says that looks as servers write them; None if it does not. Half the cost of `_any_event`."""
+        """Return the event of a line in the form that Kubernetes servers write, else None.
+
+        A shortcut that costs half of `_any_event`: the object is cut out of the line without decoding the line.
+        """
         start = line.find(b"{", 1, _LONGEST_HEAD)
         happened = _HEADS.get(line[:start])
         if happened is None or not line.endswith(b"}"):
             return None
         try:
             cached = self._cached(line[start:-1])
-        except DecodeError:  # or there is more on the line
+        except DecodeError:  # also if the line has fields after the object
             return None
         return WatchEvent(happened, cached, cached.resource_version)
 
@@ -169,16 +178,17 @@ class Decoding:
                 return _undecodable("an event of an unknown type", line)
 
     def page(self, body: bytes) -> Page:
-        """What one answer to a list holds.
+        """Return the page in one answer to a list.
 
         Raises:
-            DecodeError: It is not a list of this kind, such as a Table.
+            DecodeError: The answer is not a list of this kind, but a Table, for example.
         """
         try:
             found = _list.decode(body)
         except UNREADABLE as error:
-            raise DecodeError(f"{self._resource}: the answer is no list: {error}") from error
-        if found.api_version != self._expected.api_version:  # a Table, or metadata alone
+            raise DecodeError(f"{self._resource}: the answer is not a list: {error}") from error
+        # Lists of other kinds of this API version pass: their items are checked one by one.
+        if found.api_version != self._expected.api_version:
             raise DecodeError(
                 f"{self._resource}: the answer is a {found.api_version or '?'} {found.kind or '?'}, not a list of it"
             )
@@ -187,7 +197,7 @@ class Decoding:
         page = Page([], [], found.metadata.resource_version, found.metadata.continue_token or "")
         for raw in found.items or ():
             try:
-                page.items.append(self._cached(bytes(raw)))  # not the Raw itself: it would keep the whole page alive
+                page.items.append(self._cached(bytes(raw)))  # a copy: the Raw would keep the page
             except DecodeError as error:
                 page.undecodable.append(_undecodable(error, raw))
         return page
@@ -201,13 +211,13 @@ class Decoding:
         try:
             found = _kind.decode(own)
         except UNREADABLE as error:
-            raise DecodeError(f"an object without a readable kind: {error}") from error
+            raise DecodeError(f"the object's kind cannot be read: {error}") from error
         if found == self._expected:
             return own
         if found.kind or found.api_version:
             expected = f"{self._expected.api_version} {self._expected.kind}"
-            raise DecodeError(f"{found.api_version or '?'} {found.kind or '?'} where {expected} belongs")
-        return self._prefix + own[1:].lstrip()  # list items of built-in kinds lack both
+            raise DecodeError(f"a {found.api_version or '?'} {found.kind or '?'}, not a {expected}")
+        return self._prefix + own[1:].lstrip()  # the items of lists lack both
 
 
 def _undecodable(why: object, raw: msgspec.Raw | bytes) -> Undecodable:
@@ -216,5 +226,5 @@ def _undecodable(why: object, raw: msgspec.Raw | bytes) -> Undecodable:
 
 def _bookmark_event(raw: msgspec.Raw) -> WatchEvent:
     meta = _bookmark.decode(raw).metadata
-    ends = (meta.annotations or {}).get(INITIAL_EVENTS_END) == "true"  # some other value is not the end
+    ends = (meta.annotations or {}).get(INITIAL_EVENTS_END) == "true"  # any other value does not end it
     return WatchEvent(EventType.BOOKMARK, None, meta.resource_version, ends)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kinds the server has, and where: asked when a name is needed, kept, and asked again when a name is not found.
+"""Finds the resources that a server serves, by name.
 
-Newer servers tell it all in two aggregated documents; for older ones the classic documents
-are read, one for each group version.
+Discovery is read when the first name is looked up, kept, and read again when a name is not found. Newer
+servers answer with two aggregated documents; from older ones the classic documents are read, one for each
+group version.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from controller_runtime.core.errors import APIError, DecodeError, NotFound
 from controller_runtime.core.host import Host
 
 ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-"""Asks for the aggregated document, and takes the classic one."""
+"""Prefers the aggregated document, and accepts the classic one."""
 
 MOST_GROUP_VERSIONS = 5000
-"""Classic documents that are asked for, one for each; a cluster with a thousand definitions has some hundreds."""
+"""Bound of the classic documents that are read, one for each; a cluster with 1,000 definitions has some hundreds."""
 
-# A name that is not found is asked for again, but a loop that waits for one is no reason to ask without end.
+# Seconds for which discovery is not read again. Without it, a loop that waits for a kind to be defined would read all
+# documents with each turn.
 _FRESH = 2.0
 
 Fetch = Callable[[str, str], HTTPResponse]
-"""GET of a path with an `accept`; raises what the answer stands for."""
+"""Sends a GET of a path with an `accept` header, and raises the error of a failed answer."""
 
 
 class Found(NamedTuple):
-    """A resource and the names it goes by, in lower case."""
+    """A resource and the names by which it can be found, in lower case."""
 
     resource: Resource[Any]
     names: frozenset[str]
@@ -40,11 +42,11 @@ class Found(NamedTuple):
 
 @attrs.frozen
 class Discovered:
-    """What a server has.
+    """The resources of a server.
 
     Attributes:
         found: All resources, in the server's order of preference.
-        failed: What could not be learned of, and why: group versions whose own servers are away.
+        failed: Group versions that could not be read, because their aggregated server is unavailable; with the reason.
     """
 
     found: tuple[Found, ...]
@@ -52,17 +54,19 @@ class Discovered:
 
 
 class Discovery:
-    """Finds resources by the names people give them. Threads: any.
+    """Finds resources by kind, plural, singular or short name.
 
     Args:
-        host: Its clock tells how old an answer is.
-        fetch: Asks the server.
+        host: Its clock tells the age of the documents.
+        fetch: Reads a document from the server.
+
+    Threads: any.
     """
 
     def __init__(self, host: Host, fetch: Fetch) -> None:
         self._now = host.monotonic
         self._fetch = fetch
-        # Guards the two below; never held while the server is asked.
+        # Guards the two fields below; never held during a request.
         self._lock = host.lock("discovery")
         self._known = Discovered((), {})
         self._asked_at = -_FRESH
@@ -91,11 +95,11 @@ class Discovery:
 
 
 def discovered(fetch: Fetch) -> Discovered:
-    """All that the server tells.
+    """Return all resources of the server.
 
     Raises:
-        DecodeError: An answer is no discovery document, or names more group versions than are asked for.
-        Exception: What `fetch` raises for `/api` and `/apis`.
+        DecodeError: An answer is not a discovery document, or names more than `MOST_GROUP_VERSIONS`.
+        Exception: `fetch` raised it for `/api` or `/apis`.
     """
     found: list[Found] = []
     failed: dict[str, str] = {}
@@ -126,7 +130,7 @@ def _aggregated(document: Mapping[str, Any], failed: dict[str, str]) -> Iterator
         name = (group.get("metadata") or {}).get("name", "")
         for version in group.get("versions") or ():
             if version.get("freshness") == "Stale":
-                failed[f"{name}/{version['version']}"] = "its server is away"
+                failed[f"{name}/{version['version']}"] = "its server is unavailable"
             for entry in version.get("resources") or ():
                 kind = (entry.get("responseKind") or {}).get("kind", "")
                 namespaced = entry.get("scope") == "Namespaced"
@@ -143,7 +147,7 @@ def _classic(group: str, paths: list[str], fetch: Fetch, failed: dict[str, str])
     for path in paths:
         try:
             document = document_of(fetch(path, "application/json"))
-        except (APIError, DecodeError) as error:  # one group's own server is no reason to know nothing of the others
+        except (APIError, DecodeError) as error:  # an aggregated server that is down hides its group alone
             failed[path.removeprefix("/apis/")] = str(error)
             continue
         version = path.rpartition("/")[2]
@@ -157,7 +161,7 @@ def _found(
 ) -> Iterator[Found]:
     try:
         resource: Resource[Any] = Resource(group, version, kind, plural, namespaced)
-    except ValueError:  # an aggregated server may name its own as it likes; paths of ours cannot say it
+    except ValueError:  # an aggregated server may use names that are not valid, and for which there is no path
         return
     singular = entry.get("singularResource") or entry.get("singularName") or ""
     names = [kind, plural, singular, *(entry.get("shortNames") or ())]
@@ -174,5 +178,5 @@ def _find(known: Discovered, name: str, api_version: str) -> Resource[Any] | Non
 
 def _missing(known: Discovered, name: str, api_version: str) -> str:
     where = f" in {api_version}" if api_version else ""
-    away = "; ".join(f"{group_version} is not known: {why}" for group_version, why in known.failed.items())
-    return f"the server has no kind {name!r}{where}" + (f"; {away}" if away else "")
+    failed = "; ".join(f"{group_version} could not be read: {why}" for group_version, why in known.failed.items())
+    return f"the server has no kind {name!r}{where}" + (f"; {failed}" if failed else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transport without a network: straight into the synchronous core of a server in this process."""
+"""A transport without a network: it calls the synchronous core of a server in this process."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
 
-# Two clocks that round differently can leave a span too short for either to move.
+# Seconds. A shorter wait may end before its deadline has passed on the clock, because clocks round.
 _SHORTEST_WAIT = 1e-6
 
 
 class InProcessTransport:
-    """A `transport.Transport` into a `wire.Handler`; what the caller sees is what it would see over HTTP.
+    """A `transport.Transport` that calls an `api.http.Handler`; callers see the same as over HTTP.
 
     Args:
-        host: The client's; the server may run on another.
+        host: That of the client; the server may have another one.
         handler: The server.
 
     Threads: any; the handler runs on the caller's.
@@ -59,11 +59,11 @@ class InProcessTransport:
 
 
 class _Reader:
-    """What a blocked reader waits on. Threads: any."""
+    """The signal for which a blocked reader waits. Threads: any."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the two below.
+        # Guards the two fields below.
         self._condition = host.condition("in-process stream")
         self._ready = False
         self._closed = False
@@ -83,7 +83,7 @@ class _Reader:
             self._condition.notify()
 
     def wait_until(self, deadline: float) -> None:
-        """Until woken, closed, or `deadline`; forgets that it was woken."""
+        """Wait until `wake`, `close` or `deadline`; the next wait needs another `wake`."""
         with self._condition:
             while not self._ready and not self._closed and self._host.monotonic() < deadline:
                 self._condition.wait_until(deadline)
@@ -99,7 +99,7 @@ class InProcessStream(Stream):
         self._reader = reader
         self._watch = watch
         self._request = request
-        self._over = False  # the reader's own: what it took last was the end
+        self._over = False  # the reader's own: it has taken the end
 
     def read(self, deadline: float) -> list[bytes] | None:
         """See `transport.Stream.read`."""
@@ -132,7 +132,7 @@ class InProcessStream(Stream):
 
 
 class _Whole:
-    """An answer that is whole already, as a watch that ends after it."""
+    """Presents a whole answer as a watch that ends after it."""
 
     def __init__(self, answer: HTTPResponse) -> None:
         self.headers: Mapping[str, str] = answer.headers

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One collection as a transport can list it, page by page, and watch it.
+"""Lists one collection page by page, and watches it.
 
-Nothing here retries or remembers: that is the reflector's. The one wait is that between two pages which are short.
+Nothing here retries or keeps state, which is the reflector's task. The one wait is between two short pages; see
+`paging.py`.
 """
 
 from __future__ import annotations
@@ -22,16 +23,20 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 
 ANY_VERSION = "0"
-"""Asks for any state the server has at hand, possibly old; the empty version asks for the most recent."""
+"""Asks for any state that the server has at hand, possibly old; the empty version asks for the most recent."""
 
 PAGE_SIZE = 500
-"""Objects a page, as client-go asks for them."""
+"""Objects on a page, as in client-go."""
 
 
 class WatchStream:
-    """A watch in progress; a context manager that closes it.
+    """An open watch; a context manager that closes it.
 
-    Threads: read by one; `close` from any.
+    Args:
+        stream: The lines.
+        decoding: Reads them.
+
+    Threads: `read` from one; `close` from any.
     """
 
     def __init__(self, stream: Stream, decoding: Decoding) -> None:
@@ -39,9 +44,10 @@ class WatchStream:
         self._decoding = decoding
 
     def read(self, deadline: float) -> Iterator[WatchEvent | Undecodable] | None:
-        """The next events, at least one, to be used up before the next read; None when the stream is over.
+        """Return the next events, at least one; None when the stream has ended.
 
-        An ERROR event is raised, as the failure it names, where it stands among the others.
+        The events are decoded one by one as the iterator is used, which must be used up before the next
+        `read`. An ERROR event is raised by the iterator, after the events before it.
 
         Args:
             deadline: Absolute monotonic seconds by which a whole line must come.
@@ -49,7 +55,7 @@ class WatchStream:
         Raises:
             StreamIdle: The deadline passed without a line. The stream is closed.
             ConnectionLost: The stream was cut.
-            APIError: Out of the iterator: what the server's ERROR event says.
+            APIError: By the iterator: the error of the ERROR event.
         """
         lines = self._stream.read(deadline)
         return None if lines is None else map(self._decoding.event, lines)
@@ -68,16 +74,24 @@ class WatchStream:
 
 
 class ListWatch:
-    """One collection, possibly narrowed, as it can be listed and watched. Threads: any.
+    """Lists and watches one collection.
 
     Args:
         host: For deadlines.
         transport: Carries the requests.
         collection: The objects.
         page_size: Most objects on one page; a server may ignore it at `ANY_VERSION`.
-        request_timeout: Seconds for a page, and for a watch to begin.
-        linger: Seconds by which changes may come later, so that many come together.
-        warnings: Heeds what the server warns of; None logs each warning once for this collection.
+        request_timeout: Seconds for a page, and for a watch to open.
+        linger: Seconds by which a change may come later, so that the changes of a busy collection come together.
+        warnings: Logs the server's warnings; None logs each text once for this collection.
+
+    Attributes:
+        collection: As given.
+
+    Raises:
+        ValueError: A namespace was given for a cluster-scoped resource.
+
+    Threads: any.
     """
 
     def __init__(
@@ -107,66 +121,66 @@ class ListWatch:
     def pages(
         self, version: str = "", *, bounds: ListBounds | None = None, pause: Callable[[float], object] | None = None
     ) -> Iterator[Page]:
-        """The whole list, a page at a time; the next one is asked for when the last is used up.
+        """Return an iterator over the pages of a list; each page is asked for when the iterator is advanced.
 
         Args:
             version: As for `list`.
-            bounds: How much may come, and how quickly.
-            pause: Waits so many seconds, or less if the caller is to stop; by default, on the host.
+            bounds: How much the list may bring, and how quickly its pages are asked for.
+            pause: Waits for the given seconds, or less if the caller is stopped; by default it waits on the host.
 
         Raises:
-            Expired: Out of the iterator: the list began too long ago to be continued.
-            DecodeError: Out of the iterator: the list goes beyond its bounds, or makes no progress.
-            Exception: Whatever `list` raises.
+            Expired: By the iterator: the list began too long ago to be continued.
+            DecodeError: By the iterator: the list goes beyond its bounds, or makes no progress.
+            Exception: By the iterator: `list` raised it.
         """
         paging = Paging(self, bounds or ListBounds(), self._page_size)
         token = ""
         while True:
-            asked_at = self._host.monotonic()
+            began = self._host.monotonic()
             page = self.list(version, continue_token=token)
             seconds = paging.pause_after(page)
             yield page
             token = page.continue_token
             if not token:
                 return
-            if seconds > 0.0 and (left := asked_at + seconds - self._host.monotonic()) > 0.0:
+            if seconds > 0.0 and (left := began + seconds - self._host.monotonic()) > 0.0:
                 (pause or Stop(self._host, f"pages of {self}").wait)(left)
 
     def list(self, version: str = "", *, continue_token: str = "") -> Page:
-        """One page.
+        """Return one page.
 
         Args:
-            version: The list is at least as new as this; `ANY_VERSION`, or empty for the
-                most recent. Ignored with a `continue_token`, which has its own.
-            continue_token: Of the page before; empty for the first page.
+            version: The list must be at least as new as this; `ANY_VERSION` for any, or empty for the most recent.
+                Ignored with a `continue_token`, which includes a version.
+            continue_token: That of the page before; empty for the first page.
 
         Raises:
-            APIError: The server refused.
+            APIError: The server refused the request.
             ConnectionLost: No whole answer came in time.
-            DecodeError: The answer is not a list of this kind, such as a Table.
+            DecodeError: The answer is not a list of this kind, but a Table, for example.
         """
         query = [("limit", str(self._page_size))]
         if continue_token:
             query.append(("continue", continue_token))
         elif version:
             query.append(("resourceVersion", version))
-            if version != ANY_VERSION:  # without it a limit would ask for exactly this version
+            if version != ANY_VERSION:  # a limit alone would ask for exactly this version
                 query.append(("resourceVersionMatch", "NotOlderThan"))
         answer = self._transport.request(self._request(query, "List"), self._deadline())
-        self._warnings.heed(answer, self._path)
+        self._warnings.log_new(answer, self._path)
         return self._decoding.page(check(answer).body)
 
     def watch(self, version: str, *, timeout: float, initial_events: bool = False) -> WatchStream:
-        """The changes after `version`, with bookmarks.
+        """Open a watch for the changes after `version`, with bookmarks.
 
         Args:
-            version: Where to begin.
+            version: The version after which to begin.
             timeout: Seconds after which the server is asked to end the stream.
-            initial_events: Begin with the objects that exist, in a state at least as
-                new as `version`, and a bookmark that says so: a streamed list.
+            initial_events: Ask for a streamed list: the objects that exist come first, in a state at least as new as
+                `version`, and a bookmark ends them.
 
         Raises:
-            APIError: The server refused.
+            APIError: The server refused the request.
             ConnectionLost: No answer came in time.
         """
         query = [("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(int(timeout)))]
@@ -175,7 +189,7 @@ class ListWatch:
         if initial_events:
             query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
         stream = self._transport.stream(self._request(query), self._deadline())
-        self._warnings.heed(stream.response, self._path)
+        self._warnings.log_new(stream.response, self._path)
         try:
             check(stream.response)
         except APIError:
@@ -188,7 +202,7 @@ class ListWatch:
         selectors = {"labelSelector": self.collection.label_selector, "fieldSelector": self.collection.field_selector}
         chosen = [(name, value) for name, value in selectors.items() if value]
         accept = "application/json"
-        if self.collection.resource.is_partial:  # nothing else will do, so that a server which cannot strip refuses
+        if self.collection.resource.is_partial:  # no alternative, so that a server which cannot strip objects refuses
             group, _, version = PARTIAL.api_version.partition("/")
             accept += f";as={PARTIAL.kind}{of};g={group};v={version}"
         return HTTPRequest("GET", self._path, (*chosen, *query), {"accept": accept})

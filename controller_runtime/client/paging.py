@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much one list may bring and how quickly its pages are asked for, so that a broken server cannot go on forever.
+"""Bounds of one list, so that a broken server cannot fill the memory or keep a client busy forever.
 
-A lawful list is never refused: its pages may be shorter than asked for, and even empty, for the API allows a
-server to pass over what a selector excludes. Full pages are asked for without a pause.
+Every list that the API allows is accepted. In particular, its pages may be shorter than the limit, and even
+empty, because a server may skip the objects that a selector excludes. Pages after full ones are asked for
+without a pause.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import attrs
 from controller_runtime.client.decoding import Page
 from controller_runtime.core.errors import DecodeError
 
-_REMEDY = "if they are lawful, raise the bound (ListBounds)"
+_REMEDY = "if they are legitimate, raise the bound (ListBounds)"
 
 
 @attrs.frozen(kw_only=True)
@@ -22,12 +23,12 @@ class ListBounds:
     Attributes:
         objects: Most objects. The default is more than ten times the 150,000 pods of the largest cluster for which
             Kubernetes is tested.
-        size: Most bytes of them. The default, 8 GiB, is the largest database that etcd recommends for all objects of a
-            cluster together. A program that must stay in less memory than that sets less.
-        short_pages: Pages a second that may be asked for after pages with fewer objects than were asked for. The
-            default, 20, is the rate at which Kubernetes' own controller manager may send requests.
-        empty_pages: Most pages in a row without an object. At 500 objects a page, by default half a million objects
-            that a selector excludes.
+        size: Most bytes of these objects. The default, 8 GiB, is the largest database that etcd recommends, which holds
+            all objects of a cluster. A program with less memory needs a lower bound.
+        short_pages: Pages per second that are asked for after pages with fewer objects than the limit. The default, 20,
+            is the rate at which Kubernetes' own controller manager may send requests.
+        empty_pages: Most pages in a row without an object. The default, 1,000, allows half a million objects that a
+            selector excludes, at 500 objects a page.
 
     Raises:
         ValueError: A bound is not positive.
@@ -40,11 +41,11 @@ class ListBounds:
 
 
 class Tally:
-    """Counts what one list has brought.
+    """Counts the objects of one list and their bytes.
 
     Args:
         what: The collection, for messages.
-        bounds: What it may bring.
+        bounds: The bounds of the list.
 
     Threads: one.
     """
@@ -58,7 +59,7 @@ class Tally:
         """Count `objects` more, of `size` bytes together.
 
         Raises:
-            DecodeError: The list has brought more than it may.
+            DecodeError: The list is now beyond its bounds.
         """
         self._objects += objects
         self._size += size
@@ -71,12 +72,12 @@ class Tally:
 
 
 class Paging:
-    """Follows one list through its pages: says how long to pause before the next, and refuses a list without end.
+    """Follows one list through its pages: paces short pages, and refuses a list that has no end.
 
     Args:
         what: The collection, for messages.
-        bounds: What it may bring.
-        page_size: The objects asked for on each page.
+        bounds: The bounds of the list.
+        page_size: The limit of objects on a page.
 
     Threads: one.
     """
@@ -86,7 +87,9 @@ class Paging:
         self._bounds = bounds
         self._page_size = page_size
         self._tally = Tally(what, bounds)
-        self._seen: set[int] = set()  # hashes of keys: a third of the memory, and one that collides does no harm
+        # Hashes of keys take a third of the memory of keys. A collision does no harm: a page is refused only if all of
+        # its objects seem to be known.
+        self._seen: set[int] = set()
         self._token = ""
         self._empty = 0
 
@@ -94,14 +97,14 @@ class Paging:
         """Return the seconds that must pass before the page after `page` is asked for.
 
         Raises:
-            DecodeError: The list goes on without an end: it is followed by the page it was asked for with, brings
-                objects again, brings nothing for too long, or is larger than it may be.
+            DecodeError: The list has no end: the page continues with the token that it was asked for with, has only
+                known objects, is one of too many empty pages, or is beyond the bounds.
         """
         self._tally.add(len(page.items) + len(page.undecodable), sum(len(cached.raw) for cached in page.items))
         if not page.continue_token:
             return 0.0
         if page.continue_token == self._token:
-            raise DecodeError(f"{self._what}: the list goes on where it went on before")
+            raise DecodeError(f"{self._what}: the list was given up: a page continues with its own continue token")
         self._token = page.continue_token
         self._require_progress(page)
         is_full = len(page.items) + len(page.undecodable) >= self._page_size
@@ -111,7 +114,7 @@ class Paging:
         known = len(self._seen)
         self._seen.update(hash(cached.key) for cached in page.items)
         if page.items and len(self._seen) == known:
-            raise DecodeError(f"{self._what}: the list was given up: a page has only objects of the pages before it")
+            raise DecodeError(f"{self._what}: the list was given up: a page has only objects of earlier pages")
         self._empty = 0 if page.items or page.undecodable else self._empty + 1
         if self._empty > self._bounds.empty_pages:
             raise DecodeError(f"{self._what}: the list was given up: {self._empty} pages in a row are empty")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of patches an API server takes."""
+"""The kinds of patches that an API server accepts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import enum
 
 
 class PatchType(enum.Enum):
-    """How a patch says what changes; the value is its content type."""
+    """The form of a patch; the value is its content type."""
 
     MERGE = "application/merge-patch+json"
-    """A tree of what changes; null removes, a list replaces the whole list. Works for every kind."""
+    """A tree of the fields to change; null removes a field, and a list replaces the whole list. For every kind."""
 
     JSON = "application/json-patch+json"
-    """A list of operations on paths; with `test` it refuses what has changed meanwhile."""
+    """A list of operations on paths; a `test` operation refuses the patch if a field has changed meanwhile."""
 
     STRATEGIC = "application/strategic-merge-patch+json"
-    """A merge patch whose lists merge by their keys; built-in kinds alone take it (others answer 415)."""
+    """A merge patch whose lists merge by their keys. For built-in kinds alone; others answer 415."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trying again after a conflict, in place: for the few writes that cannot go through a work queue.
+"""Retries of a write after a conflict, for the few writes outside of reconciles.
 
-A reconciler has no need of it: it lets the `Conflict` out, and is called again.
+A reconciler does not need it: it lets the `Conflict` out, and is called again.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ T = TypeVar("T")
 
 
 class ConflictRetry(enum.Enum):
-    """How often `retry_on_conflict` tries, and how far apart; the numbers are client-go's."""
+    """The number of tries of `retry_on_conflict` and their delays; the numbers are client-go's."""
 
     QUICK = 5, Backoff(initial=0.01, factor=1.0, cap=0.01, jitter=0.1)
-    """5 tries, 10 ms apart: for an object that others seldom write."""
+    """5 tries, 10 ms apart: for an object that other clients seldom write."""
 
     SHARED = 4, Backoff(initial=0.01, factor=5.0, cap=0.25, jitter=0.1)
-    """4 tries, after 10, 50 and 250 ms: for one that many write."""
+    """4 tries, with delays of 10, 50 and 250 ms: for an object that many clients write."""
 
 
 def retry_on_conflict(
     host: Host, attempt: Callable[[], T], *, retry: ConflictRetry = ConflictRetry.QUICK, stop: Stop | None = None
 ) -> T:
-    """What `attempt` returns, tried again as long as it raises `Conflict`.
+    """Call `attempt` until it raises no `Conflict`, and return its result.
 
     Args:
         host: Times the delays.
-        attempt: Reads, decides and writes; all of it anew each time.
-        retry: How often, and how far apart.
-        stop: Whose cancelling ends it.
+        attempt: Reads, decides and writes. It must read again each time, or it meets the same conflict.
+        retry: The number of tries and their delays.
+        stop: Ends the retries when it is cancelled.
 
     Raises:
-        Conflict: The last try still met one.
-        Cancelled: `stop` was cancelled before a try; the conflict before it is its cause.
-        Exception: Anything else that `attempt` raises, at once.
+        Conflict: The last try met one.
+        Cancelled: `stop` was cancelled before a try; its cause is the last conflict, if there was one.
+        Exception: `attempt` raised another error, which is not retried.
     """
     stop = stop or Stop(host, "conflict retry")
     stop.raise_if_cancelled()

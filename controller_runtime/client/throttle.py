@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A limit on how many requests a client begins, as client-go's: so many at once, then so many a second.
+"""A rate limit on the requests of a client, as in client-go: a burst, then a number per second.
 
-API servers share themselves out fairly, so nothing is limited by default; this is for
-programs that must be gentle with a server that does not.
+By default there is no limit, because API servers protect themselves (API priority and fairness). This is for
+programs whose server does not.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from controller_runtime.core.log import get_logger
 log = get_logger(__name__)
 
 _WORTH_A_WARNING = 1.0
-"""Seconds of waiting, of which client-go tells people too."""
+"""Seconds of waiting from which a warning is logged; client-go's number."""
 
 
 class ThrottledTransport(TransportWrapper):
-    """A `transport.Transport` that begins `burst` requests at once and then `qps` a second, in the order they come.
+    """A `transport.Transport` that begins `burst` requests at once and then `qps` a second, in the order of the calls.
 
-    A request that would have to wait beyond its deadline fails at once, and takes nobody's place.
+    A request that would have to wait beyond its deadline fails at once, and does not count.
 
     Args:
         host: Times the waits.
         inner: Carries the requests.
-        qps: Requests a second, streams among them.
-        burst: How many may begin at once after a quiet time.
+        qps: Requests per second, streams included.
+        burst: Requests that may begin at once after a pause.
 
     Raises:
         ValueError: `qps` is not positive, or `burst` is less than one.
@@ -43,9 +43,9 @@ class ThrottledTransport(TransportWrapper):
         self._host = host
         self._qps = qps
         self._burst = burst
-        # Guards the four below; those who wait do so on it.
+        # Guards the four fields below; waiting requests wait on it.
         self._condition = host.condition("throttle")
-        self._tokens = float(burst)  # at `_at`; below zero are those that were promised ahead of time
+        self._tokens = float(burst)  # at `_at`; negative if requests wait, each for a token of its own
         self._at = host.monotonic()
         self._closings = 0
         self._warned_at = -float("inf")
@@ -59,7 +59,7 @@ class ThrottledTransport(TransportWrapper):
         return self.inner.stream(request, deadline)
 
     def close(self) -> None:
-        """Close the inner transport; requests that wait for their turn end with `ConnectionLost`."""
+        """Close the inner transport; waiting requests end with `ConnectionLost`."""
         with self._condition:
             self._closings += 1
             self._condition.notify_all()
@@ -69,33 +69,35 @@ class ThrottledTransport(TransportWrapper):
         with self._condition:
             now = self._host.monotonic()
             wait = self._take(now, deadline)
-            late = wait > max(0.0, deadline - now)  # what is late without waiting is the inner's to refuse
-            tell = not late and wait > _WORTH_A_WARNING and now - self._warned_at > 10 * _WORTH_A_WARNING
-            if tell:
+            # A request whose deadline has passed already need not wait: the inner transport refuses it.
+            is_late = wait > max(0.0, deadline - now)
+            # At most one warning in ten seconds, or each waiting request would log one.
+            warn = not is_late and wait > _WORTH_A_WARNING and now - self._warned_at > 10 * _WORTH_A_WARNING
+            if warn:
                 self._warned_at = now
             closings = self._closings
         limit = f"the client's limit of {self._qps:g} requests a second"
-        if late:
+        if is_late:
             raise ConnectionLost(
                 f"{_what(request)} was not sent: {limit} would hold it {wait:.3g} s, past its deadline"
             )
-        if tell:
+        if warn:
             log.warning("request waits for the client's own limit", asked=_what(request), seconds=wait, qps=self._qps)
-        if wait and self._closed_before(now + wait, closings):
-            raise ConnectionLost(f"{_what(request)} was not sent: given up while {limit} held it")
+        if wait and self._was_closed_before(now + wait, closings):
+            raise ConnectionLost(f"{_what(request)} was not sent: the transport was closed while {limit} held it")
 
     def _take(self, now: float, deadline: float) -> float:
-        """Seconds until the next turn; it is taken if it comes by `deadline`."""
+        """Return the seconds until the next request may begin, and reserve its token if that is before `deadline`."""
         tokens = min(self._burst, self._tokens + (now - self._at) * self._qps) - 1.0
         wait = max(0.0, -tokens / self._qps)
         if wait <= max(0.0, deadline - now):
             self._tokens, self._at = tokens, now
         return wait
 
-    def _closed_before(self, turn_at: float, closings: int) -> bool:
+    def _was_closed_before(self, begin_at: float, closings: int) -> bool:
         with self._condition:
-            while self._closings == closings and self._host.monotonic() < turn_at:
-                self._condition.wait_until(turn_at)
+            while self._closings == closings and self._host.monotonic() < begin_at:
+                self._condition.wait_until(begin_at)
             return self._closings != closings
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The boundary: two verbs that leave the process, and what every maker of them promises.
+"""The interface of transports: the only way in which requests leave the process.
 
-Nothing that may have been done is re-sent behind the caller's back, nothing waits without
-a deadline, and deadlines are absolute monotonic seconds of the caller's host.
+Every transport guarantees: a write that may have been done is never sent again without the caller's
+knowledge; nothing waits without a deadline; deadlines are absolute monotonic seconds of the caller's host.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from controller_runtime.api.http import HTTPRequest, HTTPResponse
 
 
 class Stream(Protocol):
-    """A streamed answer, read by one thread; a context manager that closes it."""
+    """A streamed answer; a context manager that closes it. Threads: `read` from one, `close` from any."""
 
     response: HTTPResponse
-    """Status and headers; the body only where the status is not 200."""
+    """Status and headers; the body only if the status is not 200."""
     linger: float = 0.0
-    """Seconds that a `read` which finds nothing may let pass before it waits, so that what comes meanwhile is taken
-    together: to be woken costs more than to read. A stream may ignore it."""
+    """Seconds for which a `read` that finds no line may sleep first, so that it returns more lines at once: a wake-up
+    costs more than a line. A stream may ignore it."""
 
     def read(self, deadline: float) -> list[bytes] | None:
-        """The next complete lines, at least one, without their newlines; None when the stream is over.
+        """Return the next complete lines, at least one, without their newlines; None when the stream has ended.
 
-        Over means that the server ended it cleanly, or that we closed it.
+        It has ended if the server ended it cleanly, or if `close` was called.
 
         Args:
-            deadline: A complete line must arrive by then, however many bytes drip in.
+            deadline: A complete line must come by then. Parts of a line do not count.
 
         Raises:
             StreamIdle: The deadline passed without a complete line. The stream is closed.
@@ -36,7 +36,7 @@ class Stream(Protocol):
         """
 
     def close(self) -> None:
-        """End the stream, from any thread; wakes a blocked `read`, which then returns None. Idempotent."""
+        """End the stream, and wake a blocked `read`, which returns None. Idempotent."""
 
     def __enter__(self) -> Self:
         return self
@@ -48,32 +48,32 @@ class Stream(Protocol):
 
 
 class Transport(Protocol):
-    """Carries requests to one API server; as a string, where that is. Threads: any."""
+    """Carries requests to one API server; `str()` of it is the server's address. Threads: any."""
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """One exchange. Any HTTP status is an answer.
+        """Send a request and return the answer, whatever its HTTP status.
 
         Raises:
-            ConnectionLost: No whole answer by `deadline`. A write may have been done.
+            ConnectionLost: No whole answer came by `deadline`. A write may have been done.
         """
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
-        """Start a streamed exchange; `deadline` bounds the wait for its headers.
+        """Send a request and return its answer as a stream, once the headers have come.
 
         Raises:
-            ConnectionLost: No headers by `deadline`.
+            ConnectionLost: No headers came by `deadline`.
         """
 
     def close(self) -> None:
-        """Give up what is in hand, and let go of connections kept for later. Idempotent.
+        """End all requests, and close all idle connections. Idempotent.
 
-        Requests, and streams whose headers are not here yet, end with `ConnectionLost` at
-        once; streams in progress are their readers' to close. Later calls connect anew.
+        Requests in flight, and streams whose headers have not come yet, end with `ConnectionLost` at once.
+        Open streams must be closed by their readers. Later calls make new connections.
         """
 
 
 class TransportWrapper:
-    """A `Transport` around another one: all of it by default, for subclasses that change one part.
+    """A `Transport` that passes everything on to another one; the base of transports that change one method.
 
     Args:
         inner: Carries the requests.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What servers log about who called."""
+"""The name under which requests appear in a server's logs."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from controller_runtime.core.version import __version__
 
 
 def user_agent(host: Host) -> str:
-    """`controller-runtime/<version> (<host name>)`."""
+    """Return `controller-runtime/<version> (<host name>)`."""
     return f"controller-runtime/{__version__} ({host.name})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server warns of, such as versions of kinds that will go away: logged, each once."""
+"""Logs the warnings of the server, such as those of deprecated versions, each once."""
 
 from __future__ import annotations
 
@@ -11,39 +11,47 @@ from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 
-# A warning of the API server: code 299, no agent, a quoted text; others are of proxies and caches.
+# A warning of the API server: code 299, an agent (`-`), and a quoted text. Other codes come from proxies.
 _WARNING = re.compile(r'299 [^\s"]+ "((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
-# Servers may put names of objects into their warnings, so there can be any number of them.
+# Texts that are remembered. Warnings may name objects, so there can be any number of different texts.
 _REMEMBERED = 256
 
 
 def warnings_of(header: str) -> list[str]:
-    """The texts of a `Warning` header, as API servers write it."""
+    """Return the texts in a `Warning` header of an API server."""
     return [_ESCAPED.sub(r"\1", text) for text in _WARNING.findall(header)]
 
 
 class Warnings:
-    """Logs the warnings of answers, each text once; of very many the oldest are forgotten. Threads: any."""
+    """Logs the warnings in answers, each text once.
+
+    Beyond 256 texts the least recent ones are forgotten, and would be logged again.
+
+    Args:
+        host: For the lock.
+
+    Threads: any.
+    """
 
     def __init__(self, host: Host) -> None:
-        # Guards the texts that have been logged, the latest last.
+        # Guards the logged texts, the most recent last.
         self._lock = host.lock("server warnings")
         self._seen: dict[str, None] = {}
 
-    def heed(self, response: HTTPResponse, asked: str) -> None:
-        """Log what is new.
+    def log_new(self, response: HTTPResponse, path: str) -> None:
+        """Log the warnings of an answer that were not logged before.
 
         Args:
-            response: What was answered.
-            asked: To what, for the log.
+            response: The answer.
+            path: The path of its request, for the log.
         """
         header = response.headers.get("warning")
         if header is None:
             return
         for text in warnings_of(header):
             if self._is_new(text):
-                log.warning("the API server warns", text=text, asked=asked)
+                log.warning("the API server warns", text=text, asked=path)
 
     def _is_new(self, text: str) -> bool:
         with self._lock:

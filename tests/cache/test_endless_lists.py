@@ -40,12 +40,14 @@ def paged(page_of: Callable[[int], Act]) -> Callable[[str, int], Act]:
         ),
         pytest.param(
             lambda n: page(9, node(f"n{n % 3}", n), more=f"token-{n}"),
-            "a page has only objects of the pages before it",
+            "a page has only objects of earlier pages",
             id="the same three objects",
         ),
         pytest.param(lambda n: page(9, more=f"token-{n}"), "21 pages in a row are empty", id="nothing"),
         pytest.param(
-            lambda n: page(9, node(f"n{n}", n), more="token"), "goes on where it went on before", id="the same token"
+            lambda n: page(9, node(f"n{n}", n), more="token"),
+            "continues with its own continue token",
+            id="the same token",
         ),
         pytest.param(
             lambda n: page(9, *(node(f"n{n}-{i}", n) for i in range(51))), "it has more than 50 objects", id="one page"

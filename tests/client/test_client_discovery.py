@@ -161,7 +161,9 @@ def test_a_group_whose_server_is_away_hides_no_other(host: SimulatedHost) -> Non
     client = Client(host, Documents(aggregated(stale, fine)))
 
     assert client.resource("Ape").group == "example.com"
-    with pytest.raises(NotFound, match=r"'PodMetrics'; metrics\.k8s\.io/v1 is not known: its server is away"):
+    with pytest.raises(
+        NotFound, match=r"'PodMetrics'; metrics\.k8s\.io/v1 could not be read: its server is unavailable"
+    ):
         client.resource("PodMetrics")
 
 
@@ -178,7 +180,7 @@ def test_a_group_version_that_is_refused_hides_no_other(host: SimulatedHost) -> 
     client = Client(host, Documents(documents))
 
     assert client.resource("ape") == Resource("example.com", "v1", "Ape", "apes", False)
-    with pytest.raises(NotFound, match=r"metrics\.k8s\.io/v1 is not known: the server answered 503: <html>away"):
+    with pytest.raises(NotFound, match=r"metrics\.k8s\.io/v1 could not be read: the server answered 503: <html>away"):
         client.resource("PodMetrics")
 
 

@@ -15,7 +15,7 @@ from controller_runtime.api.resources import NODES, PODS, Resource
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.client.writing import FieldValidation
+from controller_runtime.client.write_options import FieldValidation
 from controller_runtime.core.errors import BadRequest, Conflict, DecodeError, Invalid, NotFound
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -137,7 +137,7 @@ def test_what_is_created_on_a_part_is_addressed_to_its_object(host: SimulatedHos
 def test_an_answer_that_is_no_object_is_named_so(host: SimulatedHost) -> None:
     client = Client(host, Recorder(HTTPResponse(201, {}, b"[]")))
 
-    with pytest.raises(DecodeError, match="no JSON object"):
+    with pytest.raises(DecodeError, match="not a JSON object"):
         client.create_subresource(PODS, ObjectKey("p", "ns"), "eviction")
 
 
@@ -155,7 +155,7 @@ def test_a_collection_is_deleted_by_selector(live: Client) -> None:
 
 def test_a_namespaced_collection_is_deleted_in_one_namespace(live: Client) -> None:
     live.create(PODS, POD)
-    with pytest.raises(ValueError, match="a namespace must be named"):
+    with pytest.raises(ValueError, match="name a namespace"):
         live.delete_collection(PODS)
 
     live.delete_collection(PODS, "default", grace_period_seconds=0)

@@ -77,7 +77,7 @@ def test_unreadable_item_is_reported_and_the_others_are_kept() -> None:
 
     assert [cached.name for cached in found.items] == ["n1"]
     assert "nameless" in found.undecodable[0].text
-    assert "v1 Pod where v1 Node belongs" in found.undecodable[1].text
+    assert "a v1 Pod, not a v1 Node" in found.undecodable[1].text
 
 
 @pytest.mark.scenario("RF-26")
@@ -86,7 +86,7 @@ def test_unreadable_item_is_reported_and_the_others_are_kept() -> None:
     [
         pytest.param(packed(TABLE), "Table", id="a table"),
         pytest.param(packed({**TABLE, "kind": "PartialObjectMetadataList"}), "PartialObject", id="metadata alone"),
-        pytest.param(b"<html>", "no list", id="no JSON"),
+        pytest.param(b"<html>", "not a list", id="no JSON"),
         pytest.param(b'{"apiVersion":"v1","metadata":{},"items":[]}', "no resourceVersion", id="no version"),
     ],
 )
@@ -159,7 +159,7 @@ def test_error_event_is_raised_as_what_it_says(status: dict[str, Any], error: ty
     ("text", "words"),
     [
         pytest.param(line("ADDED", TABLE), "Table", id="a table"),
-        pytest.param(line("ADDED", {**FULL, "kind": "Pod"}), "v1 Pod where v1 Node belongs", id="a foreign kind"),
+        pytest.param(line("ADDED", {**FULL, "kind": "Pod"}), "a v1 Pod, not a v1 Node", id="a foreign kind"),
         pytest.param(line("ADDED", {"kind": "Node", "apiVersion": "v1"}), "metadata", id="no metadata"),
         pytest.param(line("SOMETHING", FULL), "unknown type", id="an unknown type"),
         pytest.param(b'{"type":"ADDED"', "", id="half a line"),

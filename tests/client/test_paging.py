@@ -81,7 +81,7 @@ def test_pages_that_come_round_again_are_refused_after_one_round(period: int) ->
 
     for n in range(period):
         paging.pause_after(page(n, more=f"token-{n}"))
-    with pytest.raises(DecodeError, match="only objects of the pages before it"):
+    with pytest.raises(DecodeError, match="only objects of earlier pages"):
         paging.pause_after(page(0, more="another token"))
 
 
@@ -90,7 +90,7 @@ def test_the_bounds_count_what_has_come_on_all_pages() -> None:
 
     tally.add(3, 100)
 
-    with pytest.raises(DecodeError, match=r"pods: .* more than 3 objects; if they are lawful, raise the bound"):
+    with pytest.raises(DecodeError, match=r"pods: .* more than 3 objects; if they are legitimate, raise the bound"):
         tally.add(1, 0)
     with pytest.raises(DecodeError, match=r"more than 100 bytes"):
         Tally("pods", ListBounds(size=100)).add(1, 101)

@@ -82,7 +82,7 @@ def test_no_number_of_warnings_fills_the_memory(host: SimulatedHost, caplog: pyt
     warnings = Warnings(host)
 
     def heed(number: int) -> None:
-        warnings.heed(HTTPResponse(200, {"warning": f'299 - "{number}"'}), "/x")
+        warnings.log_new(HTTPResponse(200, {"warning": f'299 - "{number}"'}), "/x")
 
     for number in range(300):
         heed(number)

@@ -150,7 +150,7 @@ def test_a_redirect_is_an_error_that_says_where_to(connect: Connect) -> None:
     with RawServer(HOST, each(moved)) as server:
         client = Client(HOST, connect(server.configuration))
 
-        with pytest.raises(APIError, match=r"the server answered 302, which leads to https://login\.test/"):
+        with pytest.raises(APIError, match=r"the server answered 302, a redirect to https://login\.test/"):
             client.list(NODES)
 
 
@@ -166,7 +166,7 @@ def test_a_proxys_page_is_one_line(connect: Connect) -> None:
 
 def test_a_page_of_a_login_is_no_list(connect: Connect) -> None:
     page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>"
-    with RawServer(HOST, each(page)) as server, pytest.raises(DecodeError, match="the answer is no list"):
+    with RawServer(HOST, each(page)) as server, pytest.raises(DecodeError, match="the answer is not a list"):
         Client(HOST, connect(server.configuration)).list(NODES)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of the live state, and what one client says with all its requests."""
+"""The half of `Client` that sends requests and reads; `client.py` adds the writes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.discovery import Discovery
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.paging import ListBounds
+from controller_runtime.client.subresources import kind_of
 from controller_runtime.client.throttle import ThrottledTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.client.user_agent import user_agent as default_user_agent
 from controller_runtime.client.warnings import Warnings
-from controller_runtime.client.writing import Query, kind_of
+from controller_runtime.client.write_options import Query
 from controller_runtime.core.errors import ConnectionLost, DecodeError
 from controller_runtime.core.host import Host
 
@@ -32,19 +33,20 @@ V = TypeVar("V")
 _JSON = "application/json"
 
 
-class Reader:
-    """Reads objects of one API server, as they are now; a `Client` without its writes.
+class ClientReads:
+    """The constructor, the copies with other limits, and the reads of `Client`, its only subclass.
 
-    Every call is one request (a list: one for each page) with a deadline. Errors: the
-    `APIError` that the server's answer stands for, or `ConnectionLost` when there was
-    none. What the server warns of is logged, each warning once.
+    It is a class of its own because one file would be too long.
 
     Args:
-        host: Its clock bounds the calls, its name is told to the server.
+        host: Its clock bounds the calls, and its name is part of the user agent.
         transport: Carries the requests.
         request_timeout: Seconds that one request may take.
-        user_agent: What the server logs; by default this package, its version and the host's name.
+        user_agent: The name in the server's logs; by default this package, its version and the host's name.
         list_bounds: How much one list may bring, and how quickly its pages are asked for.
+
+    Raises:
+        ValueError: `request_timeout` is not positive.
 
     Threads: any.
     """
@@ -69,7 +71,11 @@ class Reader:
         self._discovery = Discovery(host, lambda path, accept: self._call("GET", path, accept=accept))
 
     def within(self, seconds: float) -> Self:
-        """The same client for requests that may take `seconds` at most, and no longer than this one's."""
+        """Return a copy whose requests may take `seconds` at most, and no longer than those of this client.
+
+        Raises:
+            ValueError: `seconds` is not positive.
+        """
         if seconds <= 0:
             raise ValueError(f"seconds ({seconds}) must be positive")
         quick = copy.copy(self)
@@ -77,7 +83,7 @@ class Reader:
         return quick
 
     def until(self, deadline: float) -> Self:
-        """The same client for requests that must be over by `deadline`, in absolute monotonic seconds of its host.
+        """Return a copy whose requests must be over by `deadline`, in monotonic seconds of the host.
 
         Once it has passed, each request raises `ConnectionLost` and nothing is sent.
         """
@@ -92,10 +98,10 @@ class Reader:
         return bounded
 
     def limited(self, qps: float, burst: int = 10) -> Self:
-        """The same client, held to `burst` requests at once and then `qps` a second, as client-go's are.
+        """Return a copy that begins at most `burst` requests at once and then `qps` a second, as client-go does.
 
-        The limit is that of the client returned and of copies made of it. A request that would have
-        to wait past its deadline raises `ConnectionLost` at once, and is not sent.
+        The copy and the copies made of it share the limit. A request that would have to wait past its
+        deadline raises `ConnectionLost` at once, and is not sent.
 
         Raises:
             ValueError: `qps` is not positive, or `burst` is less than one.
@@ -105,19 +111,19 @@ class Reader:
         return other
 
     def resource(self, name: str, api_version: str = "") -> Resource[Any]:
-        """The resource of any kind that the server has, by discovery; its objects are read as dicts.
+        """Return the resource of any kind that the server serves; its objects are read as dicts.
 
-        What the server has is asked for once, and again when a name is not found, though not
-        twice in two seconds: a kind that was just defined may take so long to be found. Where
-        several groups or versions have the name, the server's order of preference decides.
+        The server's discovery is read once, and again when a name is not found, but at most every two
+        seconds. So a kind that was just defined may not be found for two seconds. If several groups or
+        versions have the name, the server's order of preference decides.
 
         Args:
-            name: Its kind, plural, singular or short name, such as `Deployment` or `deploy`;
-                `deployments.apps` says the group as well.
+            name: Its kind, plural, singular or short name, such as `Deployment` or `deploy`; `deployments.apps` names
+                the group as well.
             api_version: Only in this group and version, such as `apps/v1`.
 
         Raises:
-            NotFound: The server has no such kind, or could not say; the message tells.
+            NotFound: The server does not serve such a kind. The message names the groups whose discovery failed.
         """
         return self._discovery.resource(name, api_version)
 
@@ -128,10 +134,10 @@ class Reader:
     def get(self, resource: Resource[T], key: ObjectKey, view: type[V]) -> V: ...
 
     def get(self, resource: Resource[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
-        """One object as it is now, as the resource's model or as `view`.
+        """Return one object in its present state, as the resource's model or as `view`.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: No object has that key.
         """
         decode = decoder_for(view, resource)
         return decode(self._call("GET", resource.path(key.namespace, key.name)).body)
@@ -145,10 +151,10 @@ class Reader:
     def get_subresource(
         self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
     ) -> Any:
-        """A part of an object as it is now, such as its `scale`, as a dict or as `view`.
+        """Return a subresource of an object in its present state, such as its `scale`, as a dict or as `view`.
 
         Raises:
-            NotFound: There is no object of that name, or no such part of it.
+            NotFound: No object has that key, or its kind has no such subresource.
         """
         decode = decoder_for(view or dict, kind_of(resource, subresource))
         return decode(self._call("GET", resource.path(key.namespace, key.name, subresource)).body)
@@ -178,10 +184,17 @@ class Reader:
         field_selector: str = "",
         view: type[Any] | None = None,
     ) -> builtins.list[Any]:
-        """The objects of a collection as they are now, all of one version, fetched in pages of 500.
+        """Return the objects of a collection in their present state, all of one version, fetched in pages of 500.
+
+        Args:
+            resource: The resource.
+            namespace: Only this namespace; empty for all of them.
+            label_selector: Only objects whose labels match.
+            field_selector: Only objects whose fields match.
+            view: The class to read as; None for that of the resource.
 
         Raises:
-            Expired: The pages took so long that the server forgot the version: list again.
+            Expired: The pages took so long that the server no longer has the version: list again.
             DecodeError: One of the objects cannot be read, or the list goes beyond its bounds.
         """
         decode = decoder_for(view, resource)
@@ -214,5 +227,5 @@ class Reader:
             headers["content-type"] = content_type
         request = HTTPRequest(method, path, query, headers, b"" if body is None else encoded(body))
         answer = self.transport.request(request, self._host.monotonic() + self._timeout)
-        self._warnings.heed(answer, path)
+        self._warnings.log_new(answer, path)
         return check(answer)
