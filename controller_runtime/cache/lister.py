@@ -82,7 +82,7 @@ class Lister(Generic[T]):
         return self._decoded(self._store.by_index(name, value))
 
     def behind(self, version: str) -> bool:
-        """Return whether the store has yet to reach `version`; cheap, for reconcilers that requeue instead of waiting."""
+        """Return whether the store has yet to reach `version`; cheap, for reconcilers that requeue and do not wait."""
         return self._store.behind(version)
 
     def wait_for(self, version: str, timeout: float) -> bool:

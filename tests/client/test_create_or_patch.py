@@ -151,8 +151,8 @@ def test_nothing_is_written_when_the_mutation_fails(
 @pytest.mark.parametrize(
     ("field", "error"),
     [
-        pytest.param("name", "default/l was to be edited, but not to become default/other", id="name"),
-        pytest.param("namespace", "default/l was to be edited, but not to become other/l", id="namespace"),
+        pytest.param("name", "mutate must not rename an object: default/l became default/other", id="name"),
+        pytest.param("namespace", "mutate must not rename an object: default/l became other/l", id="namespace"),
     ],
 )
 @pytest.mark.parametrize("exists", [pytest.param(True, id="there"), pytest.param(False, id="missing")])

@@ -104,7 +104,7 @@ def test_closing_sends_home_who_waits(sim: Simulation, host: SimulatedHost, inne
     sim.settle()
 
     assert len(failed) == 2
-    assert all("given up" in text for text in failed)
+    assert all("the transport was closed" in text for text in failed)
     sim.advance(30.0)
     transport.request(GET, host.monotonic() + 1.0)
 
