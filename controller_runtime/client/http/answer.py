@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers, read from a connection by the parser of `http.client`, and refused where that would believe too much."""
+"""Reads answers from a connection by the parser of `http.client`, and refuses what that parser would accept wrongly."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ import socket
 from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, cast
 
-from controller_runtime.api import http as wire
+from controller_runtime.api import http as api
 from controller_runtime.client.http.connection import Connection, Exchange
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 LONGEST_ANSWER = 2 * 1024**3
-"""Bytes of one answer: as many as etcd holds of all objects together unless it is told otherwise."""
+"""Most bytes of one answer: etcd's default quota for all objects together."""
 
 _LONGEST_REFUSAL = 4 * 1024**2  # bytes of the body of a failed answer that are read; a Status takes a few hundred
-_LONGEST_HEAD = 8 * 1024**2  # bytes of a head, which the parser bounds by 100 lines of 64 KiB, and of what precedes it
-_CHUNK = 64 * 1024
-_PIECE = 1024 * 1024
+# Bytes of a head and of the provisional answers before it. The parser bounds one head to 100 lines of 64 KiB.
+_LONGEST_HEAD = 8 * 1024**2
+_CHUNK = 64 * 1024  # bytes that are received at once
+_PIECE = 1024 * 1024  # bytes for which memory is reserved at once, so that an announced length alone costs nothing
 
 
-def begun_answer(connection: Connection, method: str) -> HTTPResponse:
-    """The next answer, of which the head was read; its body is then read from it.
+def begin_answer(connection: Connection, method: str) -> HTTPResponse:
+    """Read the head of the next answer, and return the answer, from which the body can be read.
 
     Raises:
-        OSError: It is cut, has no end, or is encoded in a way that was not asked for.
-        HTTPException: It is not HTTP.
+        OSError: The head is cut or has no end, or the body is in an encoding that was not asked for.
+        HTTPException: The answer is not HTTP.
     """
     buffer = _Buffer(connection)
     while True:
-        answer = HTTPResponse(cast("socket.socket", buffer), method=method)  # it calls `makefile` alone
+        answer = HTTPResponse(cast("socket.socket", buffer), method=method)  # it only calls `makefile`
         answer.begin()
-        if connection.is_cut:  # which the parser takes for the end of the headers
+        if connection.is_cut:  # the parser would take that for the end of the headers
             raise ConnectionError("cut inside the head of the answer")
         if not 100 <= answer.status < 200:
             break
-        answer.fp = None  # type: ignore[assignment]  # a provisional one, which may not close it as it goes
+        answer.fp = None  # type: ignore[assignment]  # or a provisional answer closes the buffer when it is collected
     buffer.head_is_read()
     encoding = answer.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
@@ -46,25 +47,25 @@ def begun_answer(connection: Connection, method: str) -> HTTPResponse:
     return answer
 
 
-def whole_answer(connection: Connection, answer: HTTPResponse, longest: int = LONGEST_ANSWER) -> wire.HTTPResponse:
-    """The rest of an answer, as a value; never more memory at once than what has come, whatever is announced.
+def whole_answer(connection: Connection, answer: HTTPResponse, longest: int = LONGEST_ANSWER) -> api.HTTPResponse:
+    """Read the body of an answer, and return the whole as a value; the memory grows with what has come.
 
-    Of a failed answer that is very long the beginning is taken, because its status says enough; the connection is then
-    not used again.
+    The body of a failed answer may be very long, and its beginning says enough. So 4 MiB of it are read,
+    and if it has more, the connection is not used again.
 
     Args:
-        connection: Where it comes from.
-        answer: Of which the head was read.
+        connection: The connection of the answer.
+        answer: An answer whose head was read.
         longest: Most bytes of a successful answer.
 
     Raises:
-        OSError: It is cut, or longer than `longest`.
-        HTTPException: It is not HTTP.
+        OSError: The body is cut, or longer than `longest`.
+        HTTPException: The body is not HTTP.
     """
     is_refusal = not 200 <= answer.status < 300
-    most = min(longest, _LONGEST_REFUSAL) if is_refusal else longest
+    limit = min(longest, _LONGEST_REFUSAL) if is_refusal else longest
     parts: list[bytes] = []
-    left = most + 1
+    left = limit + 1
     try:
         while left and (part := answer.read(min(_PIECE, left))):
             parts.append(part)
@@ -72,18 +73,18 @@ def whole_answer(connection: Connection, answer: HTTPResponse, longest: int = LO
     except ValueError as error:  # a chunk of negative length
         raise HTTPException(f"malformed chunks: {error}") from error
     if not left and is_refusal:
-        return wire.HTTPResponse(answer.status, headers_of(answer), b"".join(parts))
+        return api.HTTPResponse(answer.status, headers_of(answer), b"".join(parts))
     if not left:
-        raise ConnectionError(f"the answer is longer than {most} bytes")
+        raise ConnectionError(f"the answer is longer than {limit} bytes")
     if answer.length:
         raise ConnectionError("cut inside the answer")
-    if connection.exchange is Exchange.HEARD and not answer.will_close:
+    if connection.exchange is Exchange.ANSWERING and not answer.will_close:
         connection.exchange = Exchange.OVER
-    return wire.HTTPResponse(answer.status, headers_of(answer), b"".join(parts))
+    return api.HTTPResponse(answer.status, headers_of(answer), b"".join(parts))
 
 
 def headers_of(answer: HTTPResponse) -> dict[str, str]:
-    """The headers by lower-case name; repeated ones are joined by a comma."""
+    """Return the headers by lower-case name; repeated ones are joined by a comma."""
     headers: dict[str, str] = {}
     for name, value in answer.getheaders():
         key = name.lower()
@@ -92,25 +93,25 @@ def headers_of(answer: HTTPResponse) -> dict[str, str]:
 
 
 class _Buffer(io.BufferedReader):
-    """What an answer is read from. Closing it leaves the connection open, and tells it if something was left over."""
+    """The buffer from which the parser reads. Closing it leaves the connection open, and marks it if bytes are left."""
 
     def __init__(self, connection: Connection) -> None:
         self._source = _Source(connection)
         super().__init__(self._source, _CHUNK)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """As of a socket; the same one for a provisional answer and what follows it."""
+        """Return this buffer, as the parser expects of a socket; a provisional answer and the next one share it."""
         return self
 
     def head_is_read(self) -> None:
-        """The body follows, which has a bound of its own."""
+        """End the bound of the head; `whole_answer` bounds the body."""
         self._source.left = None
 
     def flush(self) -> None:
-        """Nothing is written; the base would complain once it is closed, and the collector closes in any order."""
+        """Do nothing. The base would raise after `close`, and the collector may call the two in any order."""
 
     def close(self) -> None:
-        """As its base; bytes beyond the answer are no answer to anything."""
+        """Close the buffer; bytes after the answer belong to no request, so the connection is then out of step."""
         if not self.closed:
             self._source.is_over = True
             if self.peek(1):
@@ -121,7 +122,7 @@ class _Buffer(io.BufferedReader):
 class _Source(io.RawIOBase):
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.is_over = False  # nothing more is to be received, but what is in the buffer is there
+        self.is_over = False  # nothing more is received; bytes in the buffer can still be read
         self.left: int | None = _LONGEST_HEAD  # bytes that may still come before the body begins
 
     def readable(self) -> bool:

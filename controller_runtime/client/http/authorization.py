@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who we are, asked as time goes by and after a refusal; one asks while others use the last answer.
+"""The credentials of a transport: asked for again when they may have changed, and after a refusal.
 
-Credentials are asked for by one thread at a time, and nobody waits for them beyond the
-deadline of the request that needs them. Files that are replaced are noticed by their status.
+One thread at a time asks for them, while the others use the last answer. No request waits for them beyond
+its deadline. Files that were replaced are noticed by their inode, time and size.
 """
 
 from __future__ import annotations
@@ -23,36 +23,41 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-# How long what was asked counts as asked just now, be it in vain.
+# Seconds for which credentials are not asked for again, also after a failure.
 _FRESH = 1.0
-# A server that refuses us whoever we say we are is no reason to run a plugin with every request.
+# Seconds between two runs of a plugin because of a 401. A server that refuses every credential would otherwise have the
+# plugin run with each request.
 _RENEWALS_APART = 5.0
 
 
 @attrs.frozen
 class Identity:
-    """Who we are.
+    """Our credential, with the TLS files at the time.
 
     Attributes:
-        credential: What we say.
-        files: The status of the files for TLS; another one means that they were replaced.
+        credential: The credential.
+        files: Inode, time and size of the TLS files; if they differ, a file was replaced.
     """
 
     credential: Credential
     files: tuple[object, ...]
 
     @property
-    def of_connection(self) -> tuple[object, ...]:
-        """What a connection is made with, and cannot change."""
+    def connection_key(self) -> tuple[object, ...]:
+        """The parts that a connection is made with; a connection with other ones must not be used."""
         return (self.credential.certificate, self.files)
 
-    def is_told_from(self, other: Identity) -> bool:
-        """Whether a server can tell the two apart."""
-        return (self.credential.header, self.of_connection) != (other.credential.header, other.of_connection)
+    def differs_from(self, other: Identity) -> bool:
+        """Return whether the two differ in anything that a server can see."""
+        return (self.credential.header, self.connection_key) != (other.credential.header, other.connection_key)
 
 
 class Authorization:
-    """The identity that a configuration gives us; asked for when it is needed first.
+    """Provides the identity of a configuration, which is asked for when it is first needed.
+
+    Args:
+        host: For its clock, threads and locks.
+        configuration: Names the source of the credentials and the TLS files.
 
     Threads: any.
     """
@@ -61,17 +66,17 @@ class Authorization:
         self._host = host
         self._configuration = configuration
         self._source = source_of(configuration)
-        # Guards the four below; never held while anybody is asked.
+        # Guards the four fields below; never held while a source is asked.
         self._lock = host.lock("authorization")
-        self._identity: Identity | None = None  # the last there was
-        self._inquiry = self._another_inquiry()  # the last that was begun, or is about to be
+        self._identity: Identity | None = None  # the last one
+        self._inquiry = self._new_inquiry()  # the last one; begun by the first thread that waits for it
         self._asked_at = self._renewed_at = -float("inf")
 
     def identity(self, deadline: float) -> Identity:
-        """Who we are now.
+        """Return our present identity.
 
         Raises:
-            ConnectionLost: The credentials could not be had, or not by `deadline`.
+            ConnectionLost: The source of the credentials failed, or did not answer by `deadline`.
         """
         now = self._host.monotonic()
         with self._lock:
@@ -85,11 +90,11 @@ class Authorization:
         return known or self._answer(inquiry, deadline)
 
     def renewed(self, refused: Identity, deadline: float) -> Identity | None:
-        """Who we are instead of `refused`, which the server does not know; None if that is all there is."""
+        """Return another identity than `refused`, to which the server answered 401; None if there is no other."""
         now = self._host.monotonic()
         with self._lock:
             known, is_asking = self._identity, not self._inquiry.is_over
-            if known is not None and known.is_told_from(refused):
+            if known is not None and known.differs_from(refused):
                 return known
             if not self._source.is_quick and not is_asking and now - self._renewed_at < _RENEWALS_APART:
                 return None
@@ -97,17 +102,17 @@ class Authorization:
             inquiry = self._open_inquiry()
         try:
             identity = self._answer(inquiry, deadline)
-        except ConnectionLost as error:  # the refusal is what the caller is told
-            log.warning("the server refuses the credentials, and there are no others", error=error)
+        except ConnectionLost as error:  # the caller gets the 401
+            log.warning("the server refuses the credentials, and new ones could not be had", error=error)
             return None
-        return identity if identity.is_told_from(refused) else None
+        return identity if identity.differs_from(refused) else None
 
     def give_up(self) -> None:
-        """Let go of what the credentials are waited for."""
+        """End the wait for the source of the credentials, if it can be ended."""
         self._source.give_up()
 
     def _usable(self, files: tuple[object, ...], now: float) -> Identity | None:
-        """What we know, if it will do: because it is the newest there is, or while somebody else asks for a newer."""
+        """Return the last identity if it can be used: it cannot have changed, or another thread asks for a new one."""
         known = self._identity
         if known is None or known.credential.has_expired(self._host.now()):
             return None
@@ -118,10 +123,10 @@ class Authorization:
 
     def _open_inquiry(self) -> Inquiry[Identity]:
         if self._inquiry.is_over:
-            self._inquiry = self._another_inquiry()
+            self._inquiry = self._new_inquiry()
         return self._inquiry
 
-    def _another_inquiry(self) -> Inquiry[Identity]:
+    def _new_inquiry(self) -> Inquiry[Identity]:
         return Inquiry(self._host, "credentials", self._ask, is_quick=self._source.is_quick)
 
     def _answer(self, inquiry: Inquiry[Identity], deadline: float) -> Identity:
@@ -132,7 +137,7 @@ class Authorization:
         return inquiry.answer
 
     def _ask(self) -> Identity:
-        files = self._files()  # before, so that those which are replaced meanwhile count as others
+        files = self._files()  # read first, so that a file which is replaced meanwhile is noticed next time
         try:
             identity = Identity(self._source.ask(), files)
             with self._lock:
@@ -150,6 +155,6 @@ class Authorization:
 def _status(path: str) -> object:
     try:
         status = os.stat(path)
-    except OSError:  # whoever uses it will say so
+    except OSError:  # its use will report the error
         return None
     return (status.st_ino, status.st_mtime_ns, status.st_size)

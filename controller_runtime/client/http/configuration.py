@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How to reach a cluster: the official client's loaders, with errors that say what to do.
+"""Loads the configuration of a cluster by the official client's loaders, with errors that name the remedy.
 
-What they read once and keep, or wait for without end, is replaced: token files are
-followed, credential plugins are bounded and run again when it is time.
+Parts of those loaders are replaced: token files, which they read once, are read again, and credential
+plugins, which they run once and without a bound, have a timeout and are run again when they expire.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from controller_runtime.client.http.exec_plugin import ExecPlugin
 from controller_runtime.core.errors import UsageError
 
 _EXTENSION = "client.authentication.k8s.io/exec"
-_TOLD = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
+_CLUSTER_INFO = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
 
 
 def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | None = None) -> Configuration:
-    """The configuration that a kubeconfig describes: address, TLS, proxy, and credentials of every kind.
+    """Return the configuration that a kubeconfig describes: address, TLS, proxy, and credentials of every kind.
 
     Args:
-        path: The file; None is what `$KUBECONFIG` names (several files are merged), or `~/.kube/config`.
-        context: Which of its contexts; None is its current one.
+        path: The file; None for `$KUBECONFIG` (several files are merged), or else `~/.kube/config`.
+        context: The context; None for the current one.
 
     Raises:
-        UsageError: The file is missing or is no kubeconfig, or it lacks the context or a file it names.
+        UsageError: The file is missing or is not a kubeconfig, or the context or a file that it names is missing.
     """
     name = os.fspath(path) if path is not None else os.environ.get("KUBECONFIG") or "~/.kube/config"
     if not any(Path(part).expanduser().exists() for part in name.split(os.pathsep) if part):
@@ -48,9 +48,9 @@ def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | N
     try:
         return _loaded(name, context)
     except ConfigException as error:
-        asked = f" (context {context!r})" if context else ""
+        chosen = f" (context {context!r})" if context else ""
         raise UsageError(
-            f"kubeconfig {name}{asked}: {_line(error)}; `kubectl config view` shows what it holds"
+            f"kubeconfig {name}{chosen}: {_line(error)}; `kubectl config view` shows its content"
         ) from error
     except OSError as error:
         raise UsageError(
@@ -58,17 +58,17 @@ def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | N
         ) from error
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError) as error:
         raise UsageError(
-            f"kubeconfig {name} is not a kubeconfig: {_line(error)}; write it anew or name another"
+            f"kubeconfig {name} is not a kubeconfig: {_line(error)}; write it again or name another"
         ) from error
 
 
 def find(path: str | os.PathLike[str] | None = None, context: str | None = None) -> Configuration:
-    """The pod's own cluster if nothing else is named and there is one, else `from_kubeconfig`, whose errors it has."""
+    """Return `in_cluster()` if nothing is named and this is a pod, else `from_kubeconfig`; with the same errors."""
     return in_cluster() if path is None and context is None and is_in_cluster() else from_kubeconfig(path, context)
 
 
 def in_cluster() -> Configuration:
-    """The configuration of a pod: the service account that Kubernetes mounts into it, its token followed.
+    """Return the configuration of a pod: the service account that Kubernetes mounts into it, whose token is re-read.
 
     Raises:
         UsageError: This process is not in a pod, or its pod mounts no service account.
@@ -84,7 +84,7 @@ def in_cluster() -> Configuration:
 
 
 def is_in_cluster() -> bool:
-    """Whether this process runs in a pod that may talk to its cluster."""
+    """Return whether this process runs in a pod that has a service account mounted."""
     return bool(os.environ.get(SERVICE_HOST_ENV_NAME)) and Path(SERVICE_TOKEN_FILENAME).is_file()
 
 
@@ -101,28 +101,32 @@ def _loaded(name: str, context: str | None) -> Configuration:
     configuration.refresh_api_key_hook = loader.credentials(configuration)  # type: ignore[assignment]
     if authority:
         configuration.ca_cert_data, configuration.ssl_ca_cert = authority, None
-    if "proxy" in vars(loader):  # what is said of this cluster counts, whatever the environment says of others
+    if "proxy" in vars(loader):  # its proxy is meant for this cluster, so NO_PROXY does not apply
         configuration.no_proxy = None
     return configuration
 
 
 class _Loader(KubeConfigLoader):
-    """The official loader, but for what it would read once, or run without a bound and log the failure of."""
+    """The official loader, but with our sources of credentials.
+
+    Attributes:
+        source: The source of the user's credentials, if it is one of ours.
+    """
 
     source: Source | None = None
 
     def set_active_context(self, context_name: str | None = None) -> None:
-        """As its base, which would not say what there is to choose from, and go on as nobody without the user."""
+        """Choose the context, as the base does; but name the contexts in the error, and refuse one without its user."""
         config: Any = self._config
         name = context_name or config.safe_get("current-context")
         if not name:
             names = ", ".join(context["name"] for context in config["contexts"].value)
-            raise ConfigException(f"it says no current context; choose one of: {names}")
+            raise ConfigException(f"it has no current context; choose one of: {names}")
         super().set_active_context(name)  # type: ignore[no-untyped-call]
         chosen: Any = self._current_context
         user = chosen["context"].safe_get("user")
         if user and self._user is None:
-            raise ConfigException(f"it has no user {user!r}, whom the context {name!r} names")
+            raise ConfigException(f"it has no user {user!r}, which the context {name!r} names")
 
     def _load_user_token(self) -> Any:
         user: Any = self._user
@@ -136,26 +140,26 @@ class _Loader(KubeConfigLoader):
         user: Any = self._user
         if "exec" not in user:
             return None
-        said = user["exec"].value
+        plugin = user["exec"].value
         for key in ("command", "apiVersion"):
-            if not said.get(key):
+            if not plugin.get(key):
                 raise ConfigException(f"the exec of its user has no {key}")
-        command = said["command"]
-        if said.get("interactiveMode") == "Always":
-            raise ConfigException(f"the credential plugin {command!r} insists on a terminal, and there is none")
-        if os.sep in command:  # else it is looked for in PATH
+        command = plugin["command"]
+        if plugin.get("interactiveMode") == "Always":
+            raise ConfigException(f"the credential plugin {command!r} needs a terminal (interactiveMode: Always)")
+        if os.sep in command:  # a path, relative to the kubeconfig; other names are looked up in PATH
             command = str(Path(_folder_of(user), command))
         self.source = ExecPlugin(
-            [command, *(said.get("args") or ())],
-            environment={pair["name"]: pair["value"] for pair in said.get("env") or ()},
-            api_version=said["apiVersion"],
-            cluster=_told_of(self._cluster) if said.get("provideClusterInfo") else None,
-            hint=" ".join(str(said.get("installHint") or "").split()),
+            [command, *(plugin.get("args") or ())],
+            environment={pair["name"]: pair["value"] for pair in plugin.get("env") or ()},
+            api_version=plugin["apiVersion"],
+            cluster=_cluster_info(self._cluster) if plugin.get("provideClusterInfo") else None,
+            hint=" ".join(str(plugin.get("installHint") or "").split()),
         )
         return True
 
     def credentials(self, configuration: Configuration) -> object:
-        """A source of ours, or a hook for what only the official loader knows how to renew."""
+        """Return one of our sources, or a hook for credentials that only the official loader can renew (OIDC)."""
         user: Any = self._user
         if self.source is not None:
             return self.source
@@ -168,11 +172,14 @@ class _Loader(KubeConfigLoader):
         configuration.api_key["BearerToken"] = self.token
 
     def embedded_authority(self) -> str | None:
-        """What the kubeconfig holds itself; the official loader writes it to a file, which tidy systems remove."""
+        """Return the authority that is part of the kubeconfig, if any.
+
+        The official loader writes it to a temporary file, which the system may remove while we run.
+        """
         return _decoded(self._cluster, "certificate-authority-data")
 
     def embedded_certificate(self) -> tuple[str, str] | None:
-        """Client certificate and key, if the kubeconfig holds both itself."""
+        """Return the client certificate and key that are part of the kubeconfig, if both are."""
         pair = (_decoded(self._user, "client-certificate-data"), _decoded(self._user, "client-key-data"))
         return (pair[0], pair[1]) if pair[0] and pair[1] else None
 
@@ -187,21 +194,21 @@ def _decoded(node: Any, name: str) -> str | None:
         raise ValueError(f"{name} is not the base64 of a text") from None
 
 
-def _told_of(node: Any) -> Mapping[str, Any]:
-    """What a plugin may know of the cluster."""
+def _cluster_info(node: Any) -> Mapping[str, Any]:
+    """Return the description of the cluster that a plugin gets."""
     cluster = node.value
-    told = {name: cluster[name] for name in _TOLD if name in cluster}
+    info = {name: cluster[name] for name in _CLUSTER_INFO if name in cluster}
     if file := cluster.get("certificate-authority"):
         authority = Path(_folder_of(node), file).read_bytes()
-        told.setdefault("certificate-authority-data", base64.b64encode(authority).decode())
+        info.setdefault("certificate-authority-data", base64.b64encode(authority).decode())
     for extension in cluster.get("extensions") or ():
         if extension["name"] == _EXTENSION:
-            told["config"] = extension["extension"]
-    return told
+            info["config"] = extension["extension"]
+    return info
 
 
 def _folder_of(node: Any) -> str:
-    """Where the file is that said this; its paths are relative to that."""
+    """Return the directory of the file that has this node; the paths in it are relative to that."""
     return os.path.dirname(os.path.abspath(node.path or "."))
 
 

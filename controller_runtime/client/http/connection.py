@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One connection to the API server: its socket, on which every wait ends at one deadline, and how far its exchange is.
+"""One connection to the API server: its socket, the deadline of each wait on it, and the progress of its exchange.
 
-A socket's timeout starts again with each byte, so each call gets only what is left of the
-time: `_ready` is where a deadline becomes a timeout.
+An exchange is one request and its answer. A socket's timeout starts again with each call, so each call gets only the
+time that is left until the deadline of the exchange; see `_ready`.
 """
 
 from __future__ import annotations
@@ -21,73 +21,76 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 FAILURES = (OSError, HTTPException)
-"""How a connection fails: the network's errors, TLS's among them, and answers that are not HTTP."""
+"""The errors of a connection: those of the network, including TLS, and answers that are not HTTP."""
 
-# What client-go asks of the kernel: probe after 30 s of silence, every 15 s, nine times.
+# TCP keep-alive as in client-go: probe after 30 s of silence, then every 15 s, nine times.
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 9))
 
 
 class Exchange(enum.Enum):
-    """How far the exchange in hand has come."""
+    """The progress of an exchange."""
 
-    BEGUN = "the request was not sent whole"
-    SENT = "the request was sent, and nothing heard"
-    HEARD = "a part of the answer is here"
-    OUT_OF_STEP = "more has come than the answer"
-    OVER = "the answer is here whole, and the connection fit for another exchange"
-    STREAMED = "the answer goes on, and the connection is its reader's"
+    BEGUN = "the request has not been sent whole"
+    SENT = "the request has been sent, and no byte of the answer has come"
+    ANSWERING = "a part of the answer has come"
+    OUT_OF_STEP = "bytes have come after the answer, so the connection must not be used again"
+    OVER = "the whole answer has come, and the connection can be used again"
+    STREAMED = "the answer is a stream, whose reader owns the connection"
 
 
 class Connection:
-    """One connection, from before it is made until its descriptor is given back.
+    """One connection, from before it is made until its descriptor is closed.
 
     Args:
-        host: Its clock.
-        made_for: As whom it will be made; compared by its user.
+        host: For its clock and its lock.
+        connection_key: The client certificate and TLS files that it is made with; connections with equal ones are
+            interchangeable.
 
     Attributes:
-        made_for: As given.
-        deadline: When the exchange in hand must be over, in the clock's monotonic seconds.
-        linger: As `transport.Stream`'s.
-        turn: How far that has come.
+        connection_key: As given.
+        deadline: When the present exchange must be over, in monotonic seconds.
+        linger: As for `transport.Stream`.
+        exchange: The progress of the present exchange.
         is_cut: Whether the server has closed its side.
 
     Threads: one at a time; `shut_down` from any.
     """
 
-    __slots__ = ("_is_shut", "_lock", "_now", "_socket", "deadline", "exchange", "is_cut", "linger", "made_for")
+    __slots__ = ("_is_shut", "_lock", "_now", "_socket", "deadline", "exchange", "is_cut", "linger", "connection_key")
 
-    def __init__(self, host: Host, made_for: object) -> None:
-        self.made_for = made_for
+    def __init__(self, host: Host, connection_key: object) -> None:
+        self.connection_key = connection_key
         self.deadline = 0.0
         self.linger = 0.0
         self.exchange = Exchange.BEGUN
         self.is_cut = False
         self._now = host.monotonic
-        # Guards the two below where they change: nobody gives a descriptor back while another shuts it down.
+        # Guards changes of the two fields below: a descriptor must not be closed while another thread shuts it down,
+        # or that thread would shut down another connection to which the system has given the number.
         self._lock = host.lock("connection")
         self._socket: socket.socket | None = None
         self._is_shut = False
 
     @property
     def is_made(self) -> bool:
-        """Whether there is a connection, however it fares."""
+        """Whether there is a socket; it may have failed since."""
         return self._socket is not None
 
     @property
     def is_shut(self) -> bool:
-        """Whether it was ended from outside."""
+        """Whether `shut_down` was called."""
         return self._is_shut
 
     def begin(self, deadline: float) -> None:
-        """An exchange begins."""
+        """Begin an exchange."""
         self.deadline = deadline
         self.exchange = Exchange.BEGUN
 
     def dial(self, family: int, kind: int, protocol: int, address: tuple[Any, ...], *, tries: int = 1) -> None:
-        """Connect to a resolved address, in place of what was tried before, in a part of the time if `tries` are left.
+        """Connect to a resolved address, in place of the one tried before.
 
-        So one address that is silent leaves time for the next.
+        If `tries` addresses are left, it takes that part of the remaining time at most, so that an address
+        which does not answer leaves time for the next one.
         """
         self.close()
         with self._lock:
@@ -96,7 +99,7 @@ class Connection:
         self._ready(tries).connect(address)
 
     def start_tls(self, context: ssl.SSLContext, server_name: str) -> None:
-        """Shake hands; everything after is encrypted."""
+        """Do the TLS handshake; everything after it is encrypted."""
         plain = self._ready()
         with self._lock:
             self._socket = secure = context.wrap_socket(
@@ -113,66 +116,71 @@ class Connection:
         self.exchange = Exchange.SENT
 
     def receive_into(self, buffer: WriteableBuffer) -> int:
-        """Receive what there is, at least a byte; 0 at the end."""
+        """Receive into `buffer`, at least a byte, and return how many; 0 once the server has closed its side."""
         if self.linger and self.is_quiet():
             self._let_gather()
         received = self._ready().recv_into(buffer)
         if not received:
             self.is_cut = True
         elif self.exchange is Exchange.SENT:
-            self.exchange = Exchange.HEARD
+            self.exchange = Exchange.ANSWERING
         return received
 
     def is_quiet(self) -> bool:
-        """Whether nothing has arrived; on an idle connection whatever has, most often its end, makes it useless."""
+        """Return whether nothing can be received; an idle connection on which anything comes, mostly its end, is dead."""
         poll = select.poll()
-        assert self._socket is not None, "idle after it was used"
+        assert self._socket is not None, "only a connection that was used can be idle"
         poll.register(self._socket, select.POLLIN)
         return not poll.poll(0)
 
     def _let_gather(self) -> None:
-        """Wait as long as one lingers, or until the connection ends; whatever comes meanwhile wakes nobody."""
+        """Sleep for `linger` seconds or until the connection ends; data that comes meanwhile causes no wake-up."""
         poll = select.poll()
-        assert self._socket is not None, "lingering on a connection"
-        poll.register(self._socket, 0)  # its end is told unasked
+        assert self._socket is not None, "only an open connection lingers"
+        poll.register(self._socket, 0)  # the end of a connection is reported without being asked for
         left = max(0.0, self.deadline - self._now())
-        poll.poll(1000 * min(self.linger, left / 2))  # what has come is still to be received in time
+        poll.poll(1000 * min(self.linger, left / 2))  # half, so that the data can still be received in time
 
     def shut_down(self) -> None:
-        """End it in both directions, for good: whoever waits for it fails. The descriptor stays valid until `close`."""
+        """End it in both directions: a thread that waits on it fails. The descriptor stays valid until `close`."""
         with self._lock:
             self._is_shut = True
             if self._socket is not None:
-                with contextlib.suppress(OSError):  # not connected any more is as good
-                    # Not SSLSocket's, which would pull TLS off the reader.
+                with contextlib.suppress(OSError):  # it may have ended by itself
+                    # Not the method of SSLSocket: it would drop the TLS state under a reading thread.
                     socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Give the descriptor back. Idempotent."""
+        """Close the descriptor. Idempotent."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
 
     def why(self, error: BaseException) -> str:
-        """What a failure says, in words."""
+        """Return the reason of a failure in words."""
         if self._is_shut:
             return "given up"
         if isinstance(error, IncompleteRead):
             return "cut inside the answer"
         if isinstance(error, ssl.SSLCertVerificationError):
-            return "its certificate is not to be trusted: " + error.verify_message.rstrip(".")
+            return "its certificate is not trusted: " + error.verify_message.rstrip(".")
         if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
             return "it does not speak TLS"
         return str(error) or type(error).__name__
 
     def _ready(self, tries: int = 1) -> socket.socket:
-        """The socket, with what is left of the time for its next call, or a part of it if that is one of several."""
+        """Return the socket, its timeout set to the remaining time divided by `tries`.
+
+        Raises:
+            ConnectionAbortedError: The connection was shut down.
+            TimeoutError: No time remains.
+        """
         if self._is_shut:
             raise ConnectionAbortedError
         left = self.deadline - self._now()
         if left <= 0:
             raise TimeoutError("timed out")
-        assert self._socket is not None, "dialled before it is used"
+        assert self._socket is not None, "it must be dialled before it is used"
         self._socket.settimeout(left / tries)
         return self._socket
 
@@ -181,5 +189,5 @@ def _tune(sock: socket.socket) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE:
-        if hasattr(socket, name):  # each system has its own subset
+        if hasattr(socket, name):  # each operating system has some of them
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where credentials come from: what was configured, a file that is rotated, a plugin, a hook of the official client."""
+"""The sources of credentials: constants, files that are rotated, and hooks of the official client."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 def _sendable(credential: Credential, attribute: attrs.Attribute[str | None], header: str | None) -> None:
     if header is not None and not (header.isascii() and header.isprintable()):
-        raise ValueError("the token cannot be sent: it holds a line break, or other characters that no token has")
+        raise ValueError("the token cannot be sent: it contains a line break or other characters that no token has")
 
 
 @attrs.frozen
 class Credential:
-    """Who we say we are.
+    """The proof of our identity to the server.
 
     Attributes:
-        header: The value of `authorization`; None for none.
-        certificate: Client certificate and key in PEM, where a plugin gave them; None for those of the configuration.
-        expires_at: From when on it is of no use; None if it does not say.
+        header: The value of the `authorization` header; None to send none.
+        certificate: Client certificate and key in PEM, if a plugin returned them; None for those of the configuration.
+        expires_at: When it expires; None if that is unknown.
 
     Raises:
-        ValueError: The header cannot be sent.
+        ValueError: The header has characters that cannot be sent.
     """
 
     header: str | None = attrs.field(default=None, repr=False, validator=_sendable)
@@ -36,31 +36,34 @@ class Credential:
     expires_at: datetime | None = None
 
     def has_expired(self, now: datetime) -> bool:
-        """Whether it is of no use any more."""
+        """Return whether it has expired."""
         return self.expires_at is not None and now >= self.expires_at
 
 
 @runtime_checkable
 class Source(Protocol):
-    """Gives credentials; as a string, what it is. Asked by one thread at a time."""
+    """A source of credentials, named in messages by its `str()`.
+
+    Threads: `ask` from one at a time, the rest from any.
+    """
 
     @property
     def is_followed(self) -> bool:
-        """Whether to ask again and again; if not, the credential says itself until when it is good."""
+        """Whether it must be asked regularly, because the credential does not say when it expires."""
 
     @property
     def is_quick(self) -> bool:
-        """Whether asking takes no time to speak of."""
+        """Whether `ask` takes hardly any time, so that it needs no thread."""
 
     def ask(self) -> Credential:
-        """The credential as it is now.
+        """Return the present credential.
 
         Raises:
-            Exception: It could not be had.
+            Exception: There is none; the message says why.
         """
 
     def give_up(self) -> None:
-        """Let go of what `ask` waits for, if it can; from any thread."""
+        """End a running `ask`, if it can be ended."""
 
 
 @attrs.frozen
@@ -72,30 +75,30 @@ class Constant:
     is_quick: bool = True
 
     def ask(self) -> Credential:
-        """The credential."""
+        """Return the credential."""
         return self.credential
 
     def give_up(self) -> None:
-        """Nothing waits."""
+        """Do nothing: `ask` does not wait."""
 
     def __call__(self, configuration: Configuration) -> None:
-        """As a hook of the official client, to which the configuration says it all."""
+        """Do nothing. The official client calls this as its hook, and the configuration has the credential already."""
 
 
 @attrs.frozen
 class TokenFile:
-    """A file that holds a token and is rotated by somebody else, such as a service account's."""
+    """A file with a token that another process rotates, such as that of a service account."""
 
     path: Path
     is_followed: bool = True
     is_quick: bool = True
 
     def ask(self) -> Credential:
-        """What is in the file now.
+        """Return the token that is in the file now.
 
         Raises:
-            OSError: It cannot be read.
-            ValueError: It is empty.
+            OSError: The file cannot be read.
+            ValueError: The file is empty.
         """
         token = self.path.read_text().strip()
         if not token:
@@ -103,16 +106,16 @@ class TokenFile:
         return Credential(f"Bearer {token}")
 
     def give_up(self) -> None:
-        """Nothing waits."""
+        """Do nothing: `ask` does not wait."""
 
     def __call__(self, configuration: Configuration) -> None:
-        """As a hook of the official client."""
+        """Set the token. The official client calls this as its hook."""
         configuration.api_key["BearerToken"] = self.ask().header or ""
 
 
 @attrs.frozen
 class Configured:
-    """What an official configuration says: constant, or what its hook makes of it, however long that takes."""
+    """The credential in an official configuration: a constant, or the result of its hook, which may be slow."""
 
     configuration: Configuration
 
@@ -121,12 +124,12 @@ class Configured:
 
     @property
     def is_followed(self) -> bool:
-        """A hook may renew what it gives whenever it likes."""
+        """True if there is a hook: it may return another credential at any time."""
         return self._hook is not None
 
     @property
     def is_quick(self) -> bool:
-        """A hook may ask an identity provider."""
+        """False if there is a hook: it may ask an identity provider."""
         return self._hook is None
 
     @property
@@ -134,15 +137,15 @@ class Configured:
         return self.configuration.refresh_api_key_hook
 
     def ask(self) -> Credential:
-        """What the configuration says now."""
+        """Return the credential that the configuration has now."""
         value = self.configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-        return Credential(value.strip() if value else None)  # files end in newlines more often than not
+        return Credential(value.strip() if value else None)  # tokens read from files often end in a newline
 
     def give_up(self) -> None:
-        """A hook cannot be interrupted."""
+        """Do nothing: a hook cannot be interrupted."""
 
 
 def source_of(configuration: Configuration) -> Source:
-    """Where the credentials of a configuration come from: its hook if that is one of ours, else it itself."""
+    """Return the source of a configuration's credentials: its hook if that is one of ours, else the configuration."""
     hook: object = configuration.refresh_api_key_hook
     return hook if isinstance(hook, Source) else Configured(configuration)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the API server is, and the way there: address, proxy, TLS; from the official configuration."""
+"""The API server and the way to it: address, proxy and TLS, from the official configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 import attrs
 
 from controller_runtime.api.http import HTTPRequest
-from controller_runtime.client.http.answer import begun_answer
+from controller_runtime.client.http.answer import begin_answer
 from controller_runtime.client.http.connection import Connection
 from controller_runtime.client.http.lookup import Address, Lookup
 from controller_runtime.core.errors import UsageError
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Proxy:
-    """An HTTP proxy that is asked to CONNECT."""
+    """An HTTP proxy that makes a tunnel (CONNECT).
+
+    Attributes:
+        address: Host and port.
+        headers: Sent with CONNECT, such as `proxy-authorization`.
+    """
 
     address: tuple[str, int]
     headers: Mapping[str, str]
@@ -37,12 +42,12 @@ class Endpoint:
 
     Attributes:
         address: Host and port.
-        base_path: What stands before every path, empty or starting with a slash.
-        server_name: Whom the certificate must name.
-        configuration: Names the files for TLS; they are read again for each connection, so rotated ones are noticed.
+        base_path: The prefix of every path; empty, or starting with a slash.
+        server_name: The name that the certificate must have.
+        configuration: Names the TLS files. They are read again for each connection, so that rotated ones are used.
         encrypted: Whether to use TLS.
-        proxy: The proxy, if there is one on the way.
-        user_agent: What is said where a request says nothing itself.
+        proxy: The proxy on the way; None for a direct connection.
+        user_agent: Sent with requests that have none of their own.
     """
 
     address: tuple[str, int]
@@ -57,15 +62,16 @@ class Endpoint:
         return _joined(self.address)
 
     def connect(self, connection: Connection, certificate: tuple[str, str] | None, lookup: Lookup) -> None:
-        """Make a connection that is ready for requests, by its deadline.
+        """Connect, through the proxy and with TLS if so configured, by the deadline of the connection.
 
         Args:
-            connection: What becomes it.
-            certificate: Whose client certificate and key, in place of those of the configuration.
-            lookup: Knows the addresses of names.
+            connection: A connection that is not made yet; afterwards it is ready for requests.
+            certificate: Client certificate and key in PEM, in place of those of the configuration.
+            lookup: Looks up host names.
 
         Raises:
-            OSError: Refused, unreachable, not trusted, not done in time, or shut down meanwhile.
+            OSError: The server or proxy refused, is unreachable or not trusted, the deadline passed, or the connection
+                was shut down.
         """
         if self.proxy is None:
             _dial(lookup.addresses(self.address, connection), connection)
@@ -78,27 +84,27 @@ class Endpoint:
     def _context(self, certificate: tuple[str, str] | None) -> ssl.SSLContext:
         try:
             return tls_context(self.configuration, certificate)
-        except UsageError as error:  # they were usable once: most likely they are being replaced just now
+        except UsageError as error:  # they were usable at the start, so probably they are being replaced: a retry helps
             raise ConnectionError(str(error)) from error
 
     def _reach(self, connection: Connection, proxy: Proxy, lookup: Lookup) -> None:
         try:
             _dial(lookup.addresses(proxy.address, connection), connection)
-        except OSError as error:  # else it would seem to be the server's
+        except OSError as error:  # or the failure would be reported as the server's
             raise ConnectionError(f"proxy {_joined(proxy.address)}: {connection.why(error)}") from error
 
     def _tunnel(self, connection: Connection, proxy: Proxy) -> None:
         lines = [f"CONNECT {self} HTTP/1.1", f"host: {self}", *(f"{k}: {v}" for k, v in proxy.headers.items())]
         connection.send("\r\n".join((*lines, "", "")).encode("latin-1"))
-        answer = begun_answer(connection, "CONNECT")
+        answer = begin_answer(connection, "CONNECT")
         if answer.status != 200:
             raise ConnectionError(f"proxy {_joined(proxy.address)} answered {answer.status} {answer.reason}")
 
     def head(self, request: HTTPRequest, authorization: str | None) -> bytes:
-        """The head of a request, ready to send.
+        """Return the head of a request, as bytes to send.
 
         Raises:
-            ValueError: A header holds a line break or what is not Latin-1.
+            ValueError: A header has a line break, or characters that are not Latin-1.
         """
         target = self.base_path + quote(request.path)
         if request.query:
@@ -113,20 +119,20 @@ class Endpoint:
             lines.append(f"content-length: {len(request.body)}")
         text = "\r\n".join(lines)
         if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
-            raise ValueError(f"{request.method} {request.path}: a header holds a line break")
+            raise ValueError(f"{request.method} {request.path}: a header contains a line break")
         return f"{text}\r\n\r\n".encode("latin-1")
 
 
 def endpoint_of(configuration: Configuration, user_agent: str) -> Endpoint:
-    """The endpoint that the official configuration describes.
+    """Return the endpoint that an official configuration describes.
 
     Raises:
-        UsageError: A server or proxy address, or a file for TLS, that cannot be used.
+        UsageError: The address of the server or proxy, or a TLS file, cannot be used.
     """
     server = _split(configuration.host, "API server", ("http", "https"))
     encrypted = server.scheme == "https"
     if encrypted:
-        tls_context(configuration)  # unusable files are told now, not at the first request
+        tls_context(configuration)  # so that unusable files raise here and not at the first request
     return Endpoint(
         address=(str(server.hostname), server.port or (443 if encrypted else 80)),
         base_path=unquote(server.path).rstrip("/"),
@@ -139,14 +145,14 @@ def endpoint_of(configuration: Configuration, user_agent: str) -> Endpoint:
 
 
 def tls_context(configuration: Configuration, certificate: tuple[str, str] | None = None) -> ssl.SSLContext:
-    """How to trust the server and to be trusted by it, from the files as they are now.
+    """Return a TLS context from the present content of the files.
 
     Args:
         configuration: Names the files.
-        certificate: A client certificate and its key in PEM, in place of its files.
+        certificate: Client certificate and key in PEM, in place of the files.
 
     Raises:
-        UsageError: A file is missing, unreadable, or not what it should be.
+        UsageError: A file is missing or unreadable, or is not a certificate or key.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate may be the anchor, as for client-go
@@ -155,24 +161,24 @@ def tls_context(configuration: Configuration, certificate: tuple[str, str] | Non
     if not configuration.verify_ssl:
         context.verify_mode = ssl.CERT_NONE
     elif configuration.ssl_ca_cert or configuration.ca_cert_data:
-        with _told("certificate authority", configuration.ssl_ca_cert or "in memory"):
+        with _usage_errors("certificate authority", configuration.ssl_ca_cert or "in memory"):
             context.load_verify_locations(configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
     else:
         context.load_default_certs()
     if certificate is not None:
-        with _told("client certificate", "of the credential plugin"), tempfile.NamedTemporaryFile() as file:
+        with _usage_errors("client certificate", "of the credential plugin"), tempfile.NamedTemporaryFile() as file:
             file.write("\n".join(certificate).encode())
             file.flush()
             context.load_cert_chain(file.name, password="")
     elif configuration.cert_file:
-        with _told("client certificate", f"{configuration.cert_file}, {configuration.key_file}"):
-            # A password would be asked for on the terminal otherwise.
+        with _usage_errors("client certificate", f"{configuration.cert_file}, {configuration.key_file}"):
+            # Without a password the library would ask for one on the terminal, and block.
             context.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
     return context
 
 
 @contextlib.contextmanager
-def _told(what: str, files: str) -> Iterator[None]:
+def _usage_errors(what: str, files: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
@@ -215,5 +221,5 @@ def _dial(addresses: Sequence[Address], connection: Connection) -> None:
             return connection.dial(family, kind, protocol, where, tries=len(addresses) - tried)
         except OSError as error:
             failure = error
-    assert failure is not None, "a look-up finds something, or raises"
+    assert failure is not None, "a look-up returns an address or raises"
     raise failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials from a program that the kubeconfig names, as clouds have them: run, bounded, and its answer read."""
+"""Credentials from a program that the kubeconfig names (an exec plugin), as most cloud providers use."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
 PLUGIN_TIMEOUT = 60.0
-"""Seconds that a plugin may take: those of clouds take one to three."""
+"""Seconds that a plugin may take; those of cloud providers take one to three."""
 LONGEST_CREDENTIAL = 1024**2
-"""Bytes that a plugin may say: as many as a Secret holds."""
+"""Most bytes of a plugin's output: as many as a Secret may have."""
 
 _NO_CREDENTIAL: tuple[type[Exception], ...] = (LookupError, TypeError, AttributeError, *UNREADABLE)
-_PIECE = 64 * 1024  # bytes that are read at once, and kept of what a plugin complains of
-_SHOWN = 300  # characters of a plugin's last words that go into an error
+_PIECE = 64 * 1024  # bytes that are read at once, and most bytes of stderr that are kept
+_SHOWN = 300  # characters at the end of stderr that go into an error
 
 
 class ExecPlugin:
-    """A `credentials.Source` that runs a program, which is never asked to talk to a terminal.
+    """A `credentials.Source` that runs a program, without a terminal.
 
     Args:
         command: The program and its arguments.
-        environment: What it finds in its environment besides ours.
+        environment: Variables in addition to our environment.
         api_version: The version of the ExecCredential that it reads and writes.
-        cluster: What it is told of the cluster; None for nothing.
-        hint: How to install it.
+        cluster: The description of the cluster that it gets; None for none.
+        hint: Tells users how to install it.
         timeout: Seconds until it is killed.
-        clock: Counts them; by default the machine's, on which the program runs.
+        clock: Measures the timeout; by default the machine's, since the program does not run in simulated time.
 
-    Threads: one asks, any gives up.
+    Threads: `ask` from one at a time, `give_up` from any.
     """
 
     is_followed = False
@@ -67,34 +67,34 @@ class ExecPlugin:
         self._hint = hint
         self._timeout = timeout
         self._clock = clock or SystemHost()
-        self._process: subprocess.Popen[bytes] | None = None  # the asker's; who gives up only kills it
+        self._process: subprocess.Popen[bytes] | None = None  # set by the thread in `ask`; `give_up` only kills it
 
     def __str__(self) -> str:
         return f"the credential plugin {self._command[0]!r}"
 
     def ask(self) -> Credential:
-        """Run it.
+        """Run the program and return its credential.
 
         Raises:
-            OSError: It cannot be run, fails, takes too long, or says too much.
-            ValueError: What it says is no credential.
+            OSError: It cannot be run, fails, takes too long, or writes too much.
+            ValueError: Its output is not a credential.
         """
         return self._credential(self._run())
 
     def give_up(self) -> None:
-        """Kill it, if it runs."""
+        """Kill the program if it runs."""
         process = self._process
         if process is not None:
             _kill(process)
 
     def __call__(self, configuration: Configuration) -> None:
-        """As a hook of the official client, for tokens alone."""
+        """Set the token. The official client calls this as its hook; it has no place for certificates."""
         configuration.api_key["BearerToken"] = self.ask().header or ""
 
     def _run(self) -> bytes:
         spec: dict[str, Any] = {"interactive": False, **({"cluster": self._cluster} if self._cluster else {})}
-        told = {"kind": "ExecCredential", "apiVersion": self._api_version, "spec": spec}
-        environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": json.dumps(told)}
+        info = {"kind": "ExecCredential", "apiVersion": self._api_version, "spec": spec}
+        environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": json.dumps(info)}
         try:
             self._process = process = subprocess.Popen(
                 self._command,
@@ -102,43 +102,43 @@ class ExecPlugin:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=environment,
-                start_new_session=True,  # so that what it started goes with it, and Ctrl-C is ours alone
+                start_new_session=True,  # its children are killed with it, and Ctrl-C does not reach it
             )
         except OSError as error:
             hint = f"; {self._hint}" if self._hint else ""
             raise OSError(f"{self} cannot be run: {error.strerror or error}{hint}") from error
         try:
-            said, complained = self._heard_of(process)
+            output, errors = self._output_of(process)
         finally:
             self._process = None
         if process.returncode:
-            words = complained.decode(errors="replace").strip()[-_SHOWN:]
-            raise OSError(f"{self} failed with exit status {process.returncode}: {words or 'it said nothing'}")
-        return said
+            text = errors.decode(errors="replace").strip()[-_SHOWN:]
+            raise OSError(f"{self} failed with exit status {process.returncode}: {text or 'its stderr is empty'}")
+        return output
 
-    def _heard_of(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-        """What it says until it ends, and the last of what it complains of; it is killed if either has no end."""
+    def _output_of(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+        """Return its output and the end of its stderr; kill it at the timeout, or if it writes too much."""
         deadline = self._clock.monotonic() + self._timeout
-        said, complained = bytearray(), bytearray()
+        output, errors = bytearray(), bytearray()
         with process, selectors.DefaultSelector() as selector:
-            for pipe, heard in ((process.stdout, said), (process.stderr, complained)):
+            for pipe, buffer in ((process.stdout, output), (process.stderr, errors)):
                 assert pipe is not None, "both are pipes"
-                selector.register(pipe, selectors.EVENT_READ, heard)
+                selector.register(pipe, selectors.EVENT_READ, buffer)
             try:
                 while selector.get_map():
                     for key, _ in selector.select(self._left(deadline)):
                         if not (part := os.read(key.fd, _PIECE)):
                             selector.unregister(key.fileobj)
                         key.data.extend(part)
-                    if len(said) > LONGEST_CREDENTIAL:
-                        raise OSError(f"{self} said more than {LONGEST_CREDENTIAL} bytes, which is no credential")
-                    del complained[:-_PIECE]
+                    if len(output) > LONGEST_CREDENTIAL:
+                        raise OSError(f"{self} wrote more than {LONGEST_CREDENTIAL} bytes, which is not a credential")
+                    del errors[:-_PIECE]
                 process.wait(self._left(deadline))
             except subprocess.TimeoutExpired as error:
                 raise OSError(f"{self} did not answer within {self._timeout:g} s") from error
             finally:
                 _kill(process)
-        return bytes(said), bytes(complained)
+        return bytes(output), bytes(errors)
 
     def _left(self, deadline: float) -> float:
         left = deadline - self._clock.monotonic()
@@ -146,16 +146,16 @@ class ExecPlugin:
             raise subprocess.TimeoutExpired(self._command, self._timeout)
         return left
 
-    def _credential(self, said: bytes) -> Credential:
+    def _credential(self, output: bytes) -> Credential:
         try:
-            answer = json.loads(said)
+            answer = json.loads(output)
             kind = (answer["kind"], answer["apiVersion"])
             if kind != ("ExecCredential", self._api_version):
                 raise ValueError(f"it is a {kind[1]} {kind[0]}, not a {self._api_version} ExecCredential")
             status = answer["status"]
             token, certificate, key = (status.get(name) for name in ("token", "clientCertificateData", "clientKeyData"))
             if bool(certificate) != bool(key) or not (token or certificate):
-                raise ValueError("it has no token, nor both a certificate and its key")
+                raise ValueError("it has neither a token nor a certificate with its key")
             expires = status.get("expirationTimestamp")
             expires_at = datetime.fromisoformat(expires) if expires else None
             if expires_at is not None and expires_at.tzinfo is None:
@@ -166,10 +166,10 @@ class ExecPlugin:
                 expires_at,
             )
         except _NO_CREDENTIAL as error:
-            raise ValueError(f"{self} gave no credential: {error}") from error
+            raise ValueError(f"{self} returned no credential: {error}") from error
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    if process.returncode is None:  # else the number may be another's by now
+    if process.returncode is None:  # or the system may have given its number to another process
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A question whose answer takes its time: asked once for all who wait for it, each to his own deadline."""
+"""A slow call that is made once for all threads that wait for its result, each with a deadline of its own."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ T = TypeVar("T")
 
 
 class Inquiry(Generic[T]):
-    """Asks a function once, on a thread of its own, when somebody first waits for the answer.
+    """Calls a function once, on a thread of its own, when the first thread waits for its answer.
 
     Args:
-        host: What it runs on.
-        name: Of the thread.
-        ask: Finds the answer, or raises.
-        is_quick: It takes no time to speak of, so whoever comes first asks it himself.
-        daemon: Nobody can end it, and it leaves nothing half done; see `Host.spawn`.
+        host: For its clock, threads and lock.
+        name: The thread's name.
+        ask: Returns the answer, or raises.
+        is_quick: The function takes hardly any time, so the first thread that waits calls it itself.
+        daemon: The function cannot be interrupted and leaves nothing half done; see `Host.spawn`.
 
     Attributes:
         is_over: Whether there is an answer or a failure.
-        answer: What was found; None if nothing was.
-        failure: Why nothing was; None if something was, or it is not over.
+        answer: The answer; None if there is none.
+        failure: The error that the function raised; None if it did not, or is not over.
 
     Threads: any.
     """
@@ -46,9 +46,9 @@ class Inquiry(Generic[T]):
         self.failure: Exception | None = None
 
     def is_over_by(self, deadline: float) -> bool:
-        """Wait until it is over, or given up, or `deadline` is past; whether it is over.
+        """Wait until it is over or given up, or for `deadline` (monotonic seconds); return whether it is over.
 
-        The first who waits has it asked.
+        The first call starts the function.
         """
         with self._condition:
             is_first, self._has_begun = not self._has_begun, True
@@ -56,12 +56,12 @@ class Inquiry(Generic[T]):
         with self._condition:
             while not (self.is_over or self._is_given_up) and self._host.monotonic() < deadline:
                 self._condition.wait_until(deadline)
-        if thread is not None and self.is_over:  # so it has nothing more to do
+        if thread is not None and self.is_over:  # it ends at once, and need not outlive this call
             thread.join_until(deadline)
         return self.is_over
 
     def give_up(self) -> None:
-        """Let go of those who wait for it, now and later."""
+        """Wake all waiting threads, now and later, without an answer."""
         with self._condition:
             self._is_given_up = True
             self._condition.notify_all()
@@ -70,7 +70,7 @@ class Inquiry(Generic[T]):
         if not self._is_quick:
             try:
                 return self._host.spawn(self._name, self._find_out, daemon=self._daemon)
-            except RuntimeError:  # the system has no threads left; this one has to do
+            except RuntimeError:  # the system has no threads left, so use this one
                 pass
         self._find_out()
         return None
@@ -78,7 +78,7 @@ class Inquiry(Generic[T]):
     def _find_out(self) -> None:
         try:
             self._end(self._ask(), None)
-        except Exception as error:  # noqa: BLE001 (who waits is told)
+        except Exception as error:  # noqa: BLE001 (the waiting threads get it)
             self._end(None, error)
 
     def _end(self, answer: T | None, failure: Exception | None) -> None:

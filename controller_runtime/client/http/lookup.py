@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look-ups of host names that nobody waits for beyond his deadline.
+"""Look-ups of host names with a deadline.
 
-The system's resolver cannot be told how long it may take, so it is asked on a thread of
-its own, once for all who want to know; the thread ends when the resolver gives up, or the process does.
+The system's resolver accepts no deadline. So it is called on a thread of its own, once for all threads that
+wait for the same name. That thread ends with the resolver's call, or with the process.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from controller_runtime.client.http.inquiry import Inquiry
 from controller_runtime.core.host import Host
 
 Address = tuple[int, int, int, str, tuple[Any, ...]]
-"""What `getaddrinfo` gives: family, kind, protocol, canonical name, address."""
+"""A result of `getaddrinfo`: family, kind, protocol, canonical name, address."""
 
 
 class Lookup:
-    """Finds addresses. Threads: any."""
+    """Looks up the addresses of hosts.
+
+    Args:
+        host: For its clock, threads and lock.
+
+    Threads: any.
+    """
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -28,10 +34,10 @@ class Lookup:
         self._inquiries: dict[tuple[str, int], Inquiry[list[Address]]] = {}
 
     def addresses(self, address: tuple[str, int], connection: Connection) -> list[Address]:
-        """The addresses of a host and port, for a connection to be made by its deadline.
+        """Return the addresses of a host and port, by the deadline of the connection to be made.
 
         Raises:
-            OSError: There are none, or none by then, or the connection was shut down.
+            OSError: The name has no addresses, the deadline passed, or the connection was shut down.
         """
         try:
             return _resolved(address, socket.AI_NUMERICHOST)
@@ -39,7 +45,7 @@ class Lookup:
             return self._looked_up(address, connection)
 
     def give_up(self) -> None:
-        """Let go of those who wait: to be called once their connections were shut down."""
+        """Wake all waiting threads. Call it after their connections were shut down, or they would look up again."""
         with self._lock:
             pending, self._inquiries = self._inquiries, {}
         for inquiry in pending.values():
@@ -47,7 +53,7 @@ class Lookup:
 
     def _looked_up(self, address: tuple[str, int], connection: Connection) -> list[Address]:
         inquiry = self._inquiry(address)
-        if connection.is_shut:  # and nobody may be left to give the look-up up
+        if connection.is_shut:  # `give_up` may have been called before our look-up existed
             raise ConnectionAbortedError
         if not inquiry.is_over_by(connection.deadline):
             raise TimeoutError(f"the look-up of {address[0]} timed out")
@@ -55,12 +61,12 @@ class Lookup:
             case None:
                 return inquiry.answer or []
             case UnicodeError():
-                reason = "no name of a host"
+                reason = "it is not a valid host name"
             case OSError(strerror=str(reason)):
                 pass
             case failure:
                 reason = str(failure)
-        raise OSError(f"{address[0]} is not known: {reason}")
+        raise OSError(f"{address[0]} cannot be looked up: {reason}")
 
     def _inquiry(self, address: tuple[str, int]) -> Inquiry[list[Address]]:
         with self._lock:

@@ -1,66 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connections of one transport: those in hand, which can be ended from outside, and those kept for later."""
+"""The connections of one transport: those in use, which can be shut down from outside, and idle ones."""
 
 from __future__ import annotations
 
 from controller_runtime.client.http.connection import Connection, Exchange
 from controller_runtime.core.host import Host
 
-# API servers close connections that were idle for 90 s: ours are gone before, so that nothing is sent into the closing.
+# Seconds. API servers close connections that were idle for 90 s; ours are closed before, so that no request is sent on
+# a connection that is being closed.
 _IDLE_LIMIT = 60.0
-# As many as there are workers that write at once, within reason; what is beyond is closed after its exchange.
-_IDLE_KEPT = 32
+# Most idle connections: as many as a controller may have workers that write at the same time.
+_MOST_IDLE = 32
 
 
 class Pool:
-    """Each connection is in one place: in hand, kept, or its reader's. Threads: any."""
+    """Tracks the connections of one transport. Each is in use, idle, or owned by the reader of a stream.
+
+    Args:
+        host: For its clock and its lock.
+
+    Threads: any.
+    """
 
     def __init__(self, host: Host) -> None:
         self._now = host.monotonic
-        # Guards the two below.
+        # Guards the two fields below.
         self._lock = host.lock("pool")
-        self._in_hand: dict[Connection, None] = {}
-        # Each with when it was put aside; the latest is used first, so that the others can grow old.
+        self._in_use: dict[Connection, None] = {}
+        # Each with the time of its last use. The most recent is used first, so that surplus ones reach the idle limit.
         self._idle: list[tuple[float, Connection]] = []
 
-    def kept(self, made_for: object) -> Connection | None:
-        """A kept connection made for this one that seems alive; others are closed on the way."""
+    def take_idle(self, connection_key: object) -> Connection | None:
+        """Return an idle connection with this key that seems alive, or None; close unusable ones found on the way."""
         while True:
             with self._lock:
                 idle_since, connection = self._idle.pop() if self._idle else (0.0, None)
             if connection is None:
                 return None
             is_young = self._now() - idle_since < _IDLE_LIMIT
-            if is_young and connection.made_for == made_for and connection.is_quiet():
+            if is_young and connection.connection_key == connection_key and connection.is_quiet():
                 return connection
             connection.close()
 
-    def take_in_hand(self, connection: Connection) -> None:
-        """An exchange begins on it."""
+    def check_out(self, connection: Connection) -> None:
+        """Note that an exchange begins on a connection."""
         with self._lock:
-            self._in_hand[connection] = None
+            self._in_use[connection] = None
 
-    def give_back(self, connection: Connection) -> None:
-        """The exchange has ended, and its turn says what becomes of the connection."""
+    def check_in(self, connection: Connection) -> None:
+        """Note that the exchange has ended; keep the connection if it can be used again, else close it."""
         now = self._now()
         with self._lock:
-            del self._in_hand[connection]
-            is_kept = connection.exchange is Exchange.OVER and len(self._idle) < _IDLE_KEPT
+            del self._in_use[connection]
+            is_kept = connection.exchange is Exchange.OVER and len(self._idle) < _MOST_IDLE
             if is_kept:
                 self._idle.append((now, connection))
         if not is_kept and connection.exchange is not Exchange.STREAMED:
             connection.close()
 
-    def close_kept(self) -> None:
-        """Let go of those kept for later."""
+    def close_idle(self) -> None:
+        """Close all idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, connection in idle:
             connection.close()
 
     def shut_down(self) -> None:
-        """End those in hand: whoever waits for one fails."""
+        """Shut down all connections in use: the threads that wait on them fail."""
         with self._lock:
-            in_hand = [*self._in_hand]
-        for connection in in_hand:
+            in_use = [*self._in_use]
+        for connection in in_use:
             connection.shut_down()

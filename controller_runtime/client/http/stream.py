@@ -1,39 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A streamed answer over HTTP: complete lines, an idle bound, and an end that any thread can make."""
+"""A streamed answer over HTTP: it returns complete lines, bounds silence, and can be closed by any thread."""
 
 from __future__ import annotations
 
 from http.client import HTTPResponse
 
-from controller_runtime.api import http as wire
+from controller_runtime.api import http as api
 from controller_runtime.client.http.connection import FAILURES, Connection
 from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
 
 _CHUNK = 64 * 1024
-# Bytes of one line, of which an object takes 3 MiB at most; what never ends would fill the memory before it is silent.
+# Most bytes of one line. An object has 3 MiB at most; without a bound, a line that has no end would fill the memory.
 _LONGEST_LINE = 64 * 1024 * 1024
 
 
 class HTTPStream(Stream):
     """A `transport.Stream` over a connection of its own.
 
-    Threads: one reads, any closes.
+    Args:
+        host: For its lock.
+        connection: The connection, which the stream closes.
+        answer: The answer, of which the head was read.
+        response: The head as a value.
+        what: The request, for messages.
+
+    Threads: `read` from one, `close` from any.
     """
 
     def __init__(
-        self, host: Host, connection: Connection, answer: HTTPResponse, response: wire.HTTPResponse, what: str
+        self, host: Host, connection: Connection, answer: HTTPResponse, response: api.HTTPResponse, what: str
     ) -> None:
         self.response = response
         self._host = host
-        self._wire = connection
+        self._connection = connection
         self._answer = answer
         self._what = what
-        # Of a line that is not complete yet; the reader's own.
+        # The parts of a line that is not complete yet; the reader's own.
         self._rest: list[bytes] = []
         self._rest_size = 0
-        # Guards the two below, which decide who gives the descriptor back: never while somebody reads from it.
+        # Guards the two fields below. They decide which thread closes the descriptor: never `close` during a `read`,
+        # since the system could give its number to another connection, which would then be read.
         self._lock = host.lock("http stream")
         self._reading = False
         self._closed = False
@@ -49,14 +57,14 @@ class HTTPStream(Stream):
         try:
             lines = self._read_lines(deadline)
         except FAILURES as error:
-            if not self._closed:  # otherwise the failure is our own doing, and the end
+            if not self._closed:  # or else `close` has caused the failure, and the stream has ended
                 raise self._lost(error) from error
         finally:
             self._leave(over=lines is None)
         return lines
 
     def _read_lines(self, deadline: float) -> list[bytes] | None:
-        self._wire.deadline, self._wire.linger = deadline, self.linger
+        self._connection.deadline, self._connection.linger = deadline, self.linger
         while data := self._answer.read1(_CHUNK):
             head, newline, tail = data.rpartition(b"\n")
             if not newline:
@@ -78,7 +86,7 @@ class HTTPStream(Stream):
     def _lost(self, error: BaseException) -> ConnectionLost:
         if isinstance(error, TimeoutError):
             return StreamIdle(f"{self._what}: no complete line in time")
-        return ConnectionLost(f"{self._what}: {self._wire.why(error)}")
+        return ConnectionLost(f"{self._what}: {self._connection.why(error)}")
 
     def _leave(self, *, over: bool) -> None:
         with self._lock:
@@ -86,13 +94,13 @@ class HTTPStream(Stream):
             self._closed = self._closed or over
             closed = self._closed
         if closed:
-            self._wire.close()
+            self._connection.close()
 
     def close(self) -> None:
         """See `transport.Stream.close`."""
         with self._lock:
             self._closed = True
             reading = self._reading
-        self._wire.shut_down()
+        self._connection.shut_down()
         if not reading:
-            self._wire.close()
+            self._connection.close()

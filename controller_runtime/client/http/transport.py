@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transport over HTTP/1.1: kept connections for exchanges, a connection of its own for each stream.
+"""The transport over HTTP/1.1: pooled connections for requests, and a connection of its own for each stream.
 
-Both come from one maker, on `http.client`'s parser: a plain connection gives what
-a pool does not, one deadline for a whole exchange, and a `shutdown` that ends a blocked read.
-Nothing is done twice: a kept connection that looks dead is dropped before it is used.
+The connections are our own, on the parser of `http.client`, because the pools of HTTP libraries offer
+neither one deadline for a whole exchange nor a `shutdown` that ends a blocked read. No write is done twice:
+an idle connection that looks dead is closed before it is used.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from http.client import HTTPResponse
 from typing import TYPE_CHECKING
 
-from controller_runtime.api import http as wire
-from controller_runtime.client.http.answer import LONGEST_ANSWER, begun_answer, headers_of, whole_answer
+from controller_runtime.api import http as api
+from controller_runtime.client.http.answer import LONGEST_ANSWER, begin_answer, headers_of, whole_answer
 from controller_runtime.client.http.authorization import Authorization, Identity
 from controller_runtime.client.http.connection import FAILURES, Connection, Exchange
 from controller_runtime.client.http.endpoint import endpoint_of
@@ -26,26 +26,28 @@ from controller_runtime.core.host import Host
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
-_READING = ("GET", "HEAD")
+_READING = ("GET", "HEAD")  # methods that change nothing
 
 
 class HTTPTransport:
     """A `transport.Transport` to the server of an official client `Configuration`.
 
-    TLS, client certificates, proxies and credentials are what the configuration says. Its files
-    are read again for each connection, and connections made with files that were replaced are
-    not used again; its token is asked for at most a second apart. Answers are never compressed,
-    redirects are answers, and nothing is retried, but in two cases in which nothing was done: a
-    request that is answered 401 is sent once more if there are new credentials; and one for which
-    a kept connection was dead is sent once on a new one, if it was not sent whole or only reads.
+    TLS, client certificates, proxies and credentials are those of the configuration. Its files are read
+    again for each connection, connections made with files that were replaced are not used again, and a
+    token that can change is asked for again after a second. Answers are never compressed, and redirects
+    are not followed.
+
+    A request is sent again in two cases only, in neither of which it can have been done: if it was
+    answered 401 and there are new credentials; and if an idle connection turned out to be dead before
+    the request was sent whole. A request that only reads may also have been sent whole.
 
     Args:
-        host: What it runs on.
-        configuration: Where the server is, and who we are.
-        longest_answer: Most bytes of one answer, streams apart; a longer one is given up as `ConnectionLost`.
+        host: For its clock, threads and locks.
+        configuration: The address of the server, and our credentials.
+        longest_answer: Most bytes of one answer, except for streams; a longer one raises `ConnectionLost`.
 
     Raises:
-        UsageError: The configuration cannot be used; the message names the file or address.
+        UsageError: The configuration cannot be used; the message names the file or the address.
         ValueError: `longest_answer` is not positive.
 
     Threads: any.
@@ -64,16 +66,16 @@ class HTTPTransport:
     def __str__(self) -> str:
         return str(self._endpoint)
 
-    def request(self, request: wire.HTTPRequest, deadline: float) -> wire.HTTPResponse:
+    def request(self, request: api.HTTPRequest, deadline: float) -> api.HTTPResponse:
         """See `transport.Transport.request`."""
         self._host.leaving("http request")
         identity = self._authorization.identity(deadline)
-        response = self._exchange(request, identity, deadline)
+        response = self._send(request, identity, deadline)
         if response.status == 401 and (other := self._authorization.renewed(identity, deadline)):
-            return self._exchange(request, other, deadline)
+            return self._send(request, other, deadline)
         return response
 
-    def stream(self, request: wire.HTTPRequest, deadline: float) -> HTTPStream:
+    def stream(self, request: api.HTTPRequest, deadline: float) -> HTTPStream:
         """See `transport.Transport.stream`."""
         self._host.leaving("http stream")
         identity = self._authorization.identity(deadline)
@@ -84,52 +86,52 @@ class HTTPTransport:
 
     def close(self) -> None:
         """See `transport.Transport.close`."""
-        self._pool.close_kept()
+        self._pool.close_idle()
         self._pool.shut_down()
         self._lookup.give_up()
         self._authorization.give_up()
 
-    def _exchange(self, request: wire.HTTPRequest, identity: Identity, deadline: float) -> wire.HTTPResponse:
-        kept = self._pool.kept(identity.of_connection)
-        if kept is not None:
+    def _send(self, request: api.HTTPRequest, identity: Identity, deadline: float) -> api.HTTPResponse:
+        idle = self._pool.take_idle(identity.connection_key)
+        if idle is not None:
             try:
-                return self._ask(kept, request, identity, deadline)
+                return self._exchange(idle, request, identity, deadline)
             except ConnectionLost:
-                if not _was_not_done(request, kept):
+                if not _may_be_sent_again(request, idle):
                     raise
-        return self._ask(Connection(self._host, identity.of_connection), request, identity, deadline)
+        return self._exchange(Connection(self._host, identity.connection_key), request, identity, deadline)
 
-    def _ask(
-        self, connection: Connection, request: wire.HTTPRequest, identity: Identity, deadline: float
-    ) -> wire.HTTPResponse:
-        """One exchange on a connection, which is kept if it can be used again."""
+    def _exchange(
+        self, connection: Connection, request: api.HTTPRequest, identity: Identity, deadline: float
+    ) -> api.HTTPResponse:
+        """Make one exchange on a connection, and return it to the pool."""
         head = self._endpoint.head(request, identity.credential.header)
         connection.begin(deadline)
-        self._pool.take_in_hand(connection)
+        self._pool.check_out(connection)
         try:
             answer = self._answer(connection, head + request.body, request.method, identity)
             return whole_answer(connection, answer, self._longest)
         except FAILURES as error:
             raise self._lost(request, connection, error) from error
         finally:
-            self._pool.give_back(connection)
+            self._pool.check_in(connection)
 
-    def _begin_stream(self, request: wire.HTTPRequest, identity: Identity, deadline: float) -> HTTPStream:
+    def _begin_stream(self, request: api.HTTPRequest, identity: Identity, deadline: float) -> HTTPStream:
         head = self._endpoint.head(request, identity.credential.header)
-        connection = Connection(self._host, identity.of_connection)
+        connection = Connection(self._host, identity.connection_key)
         connection.begin(deadline)
-        self._pool.take_in_hand(connection)
+        self._pool.check_out(connection)
         try:
             answer = self._answer(connection, head + request.body, request.method, identity)
-            goes_on = answer.status == 200
-            response = wire.HTTPResponse(200, headers_of(answer)) if goes_on else whole_answer(connection, answer)
+            is_open = answer.status == 200
+            response = api.HTTPResponse(200, headers_of(answer)) if is_open else whole_answer(connection, answer)
             connection.exchange = Exchange.STREAMED
         except FAILURES as error:
             raise self._lost(request, connection, error) from error
         finally:
-            self._pool.give_back(connection)
+            self._pool.check_in(connection)
         stream = HTTPStream(self._host, connection, answer, response, f"{request.method} {request.path}")
-        if not goes_on:
+        if not is_open:
             stream.close()
         return stream
 
@@ -137,18 +139,18 @@ class HTTPTransport:
         if not connection.is_made:
             self._endpoint.connect(connection, identity.credential.certificate, self._lookup)
         connection.send(data)
-        return begun_answer(connection, method)
+        return begin_answer(connection, method)
 
-    def _lost(self, request: wire.HTTPRequest, connection: Connection, error: BaseException) -> ConnectionLost:
-        self._pool.close_kept()  # what ended this one may have ended all of them without a word
+    def _lost(self, request: api.HTTPRequest, connection: Connection, error: BaseException) -> ConnectionLost:
+        self._pool.close_idle()  # a restart of the server or a proxy may have ended them all, without a sign of it
         reason = connection.why(error)
         return ConnectionLost(f"{request.method} {request.path}: no answer from {self._endpoint}: {reason}")
 
 
-def _was_not_done(request: wire.HTTPRequest, connection: Connection) -> bool:
-    """Whether what failed on a kept connection can be done on another, because it was not done on this one."""
+def _may_be_sent_again(request: api.HTTPRequest, connection: Connection) -> bool:
+    """Return whether a request that failed on an idle connection can be sent on a new one, since it was not done."""
     match connection.exchange:
-        case _ if connection.is_shut:
+        case _ if connection.is_shut:  # we ended it ourselves
             return False
         case Exchange.BEGUN:
             return True

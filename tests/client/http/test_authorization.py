@@ -230,7 +230,7 @@ def test_a_renewal_that_fails_is_logged_and_the_refusal_stands(
     assert scripted.renewed(refused, source._host.monotonic() + 60.0) is None
 
     assert [text_of(record) for record in caplog.records] == [
-        "the server refuses the credentials, and there are no others"
+        "the server refuses the credentials, and new ones could not be had"
     ]
 
 
@@ -269,7 +269,7 @@ def test_files_that_are_replaced_make_another_identity(sim: Simulation, tmp_path
     other = authorization.identity(host.monotonic() + 1.0)
 
     assert first == same
-    assert other.of_connection != first.of_connection
+    assert other.connection_key != first.connection_key
 
 
 def test_a_token_file_is_read_again(sim: Simulation, tmp_path: Path) -> None:

@@ -70,16 +70,18 @@ def test_secrets_are_not_shown() -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        pytest.param("no JSON", "gave no credential: Expecting value", id="text"),
-        pytest.param("[]", "gave no credential", id="a list"),
+        pytest.param("no JSON", "returned no credential: Expecting value", id="text"),
+        pytest.param("[]", "returned no credential", id="a list"),
         pytest.param({**credential(token="t"), "kind": "Pod"}, "it is a .* Pod, not a", id="another kind"),
         pytest.param({**credential(token="t"), "apiVersion": "v9"}, "it is a v9 Exec", id="another version"),
         pytest.param({"kind": "ExecCredential", "apiVersion": V1}, "'status'", id="no status"),
         pytest.param(credential(), "no token", id="nothing in it"),
-        pytest.param(credential(clientCertificateData="C"), "nor both", id="half a certificate"),
+        pytest.param(
+            credential(clientCertificateData="C"), "neither a token nor a certificate", id="half a certificate"
+        ),
         pytest.param(credential(token="t", expirationTimestamp="soon"), "isoformat", id="no time"),
         pytest.param(credential(token="t", expirationTimestamp="2026-11-21T05:00:00"), "no time zone", id="no zone"),
-        pytest.param(credential(token="t\nt"), "the token cannot be sent: it holds a line break", id="two lines"),
+        pytest.param(credential(token="t\nt"), "the token cannot be sent: it contains a line break", id="two lines"),
     ],
 )
 def test_what_is_no_credential_is_told_in_one_line_that_names_the_plugin(

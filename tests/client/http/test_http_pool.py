@@ -24,7 +24,7 @@ def host(sim: Simulation) -> SimulatedHost:
 def pool(host: SimulatedHost) -> Iterator[Pool]:
     made = Pool(host)
     yield made
-    made.close_kept()
+    made.close_idle()
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def used(host: SimulatedHost, pool: Pool) -> Iterator[Make]:
             connection = Connection(host, "me")
             connection.begin(host.monotonic() + 60.0)
             connection.dial(socket.AF_INET, socket.SOCK_STREAM, 0, listener.getsockname())
-            pool.take_in_hand(connection)
+            pool.check_out(connection)
             connection.exchange = Exchange.OVER
             return connection
 
@@ -45,50 +45,50 @@ def used(host: SimulatedHost, pool: Pool) -> Iterator[Make]:
 
 def test_the_latest_is_used_first(pool: Pool, used: Make) -> None:
     first, second = used(), used()
-    pool.give_back(first)
-    pool.give_back(second)
+    pool.check_in(first)
+    pool.check_in(second)
 
-    assert [pool.kept("me"), pool.kept("me"), pool.kept("me")] == [second, first, None]
+    assert [pool.take_idle("me"), pool.take_idle("me"), pool.take_idle("me")] == [second, first, None]
     first.close()
     second.close()
 
 
 def test_what_was_idle_for_a_minute_is_not_used(sim: Simulation, pool: Pool, used: Make) -> None:
     connection = used()
-    pool.give_back(connection)
+    pool.check_in(connection)
     sim.advance(59.0)
-    assert pool.kept("me") is connection
+    assert pool.take_idle("me") is connection
 
-    pool.take_in_hand(connection)
-    pool.give_back(connection)
+    pool.check_out(connection)
+    pool.check_in(connection)
     sim.advance(61.0)
 
-    assert pool.kept("me") is None
+    assert pool.take_idle("me") is None
 
 
 def test_what_was_made_for_another_is_not_used(pool: Pool, used: Make) -> None:
-    pool.give_back(used())
+    pool.check_in(used())
 
-    assert pool.kept("another") is None
+    assert pool.take_idle("another") is None
 
 
-@pytest.mark.parametrize("exchange", [Exchange.BEGUN, Exchange.SENT, Exchange.HEARD, Exchange.OUT_OF_STEP])
+@pytest.mark.parametrize("exchange", [Exchange.BEGUN, Exchange.SENT, Exchange.ANSWERING, Exchange.OUT_OF_STEP])
 def test_what_is_not_over_is_not_kept(pool: Pool, used: Make, exchange: Exchange) -> None:
     connection = used()
     connection.exchange = exchange
 
-    pool.give_back(connection)
+    pool.check_in(connection)
 
-    assert pool.kept("me") is None
+    assert pool.take_idle("me") is None
 
 
 def test_so_many_are_kept_at_most(pool: Pool, used: Make) -> None:
     connections = [used() for _ in range(40)]
 
     for connection in connections:
-        pool.give_back(connection)
+        pool.check_in(connection)
 
-    kept = [found for _ in connections if (found := pool.kept("me")) is not None]
-    assert len(kept) == 32
-    for connection in kept:
+    idle = [found for _ in connections if (found := pool.take_idle("me")) is not None]
+    assert len(idle) == 32
+    for connection in idle:
         connection.close()
