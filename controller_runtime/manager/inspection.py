@@ -11,10 +11,16 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
-from controller_runtime.queue.turns import Place, Turn
+from controller_runtime.queue.turns import Turn, TurnState
 
 MOST_WAITING = 100
 """Requests that are shown of each queue, beside all that are in work."""
+
+_SHOWN_AS = {
+    "running": (TurnState.PROCESSING,),
+    "due": (TurnState.READY, TurnState.BLOCKED),
+    "later": (TurnState.DELAYED,),
+}
 
 
 def describe(manager: Manager) -> dict[str, Any]:
@@ -57,14 +63,14 @@ def _controller(controller: Controller, now: float) -> dict[str, Any]:
         shown |= {"queued": queue.depth, "queued_low": queue.low_depth}
     if channels := controller.channels:
         shown["channels"] = [{"pushed": channel.pushed, "refused": channel.refused} for channel in channels]
-    for name, places in (("running", (Place.HELD,)), ("due", (Place.READY, Place.AGAIN)), ("later", (Place.WAITING,))):
-        shown[name] = [_turn(turn, now) for turn in turns if turn.place in places]
+    for name, states in _SHOWN_AS.items():
+        shown[name] = [_turn(turn, now) for turn in turns if turn.state in states]
     return shown
 
 
 def _turn(turn: Turn[Request], now: float) -> dict[str, Any]:
     age = now - turn.at
-    when = {"in": round(-age, 3)} if turn.place is Place.WAITING else {"since": round(age, 3)}
+    when = {"in": round(-age, 3)} if turn.state is TurnState.DELAYED else {"since": round(age, 3)}
     return {"request": str(turn.item), **when, "causes": list(turn.causes), "low": turn.low}
 
 

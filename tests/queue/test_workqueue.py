@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from controller_runtime.queue.turns import LOW_SHARE, Place
+from controller_runtime.queue.turns import LOW_SHARE, TurnState
 from controller_runtime.queue.workqueue import MAX_CAUSES, WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -68,7 +68,7 @@ def test_nobody_gets_an_item_that_is_held(sim: Simulation, host: SimulatedHost, 
 def test_done_without_get_is_refused(queue: WorkQueue[str]) -> None:
     queue.add("foo")
 
-    with pytest.raises(ValueError, match="foo is not held"):
+    with pytest.raises(ValueError, match="foo is not being processed"):
         queue.done("foo")
 
 
@@ -372,13 +372,13 @@ def test_turns_show_what_is_held_ready_and_waiting_and_since_when(
     queue.add("ready", low=True)
     queue.add_after("waiting", 5.0, cause="later")
 
-    shown = {(turn.item, turn.place): (turn.at - began, turn.low, turn.causes) for turn in queue.turns(limit=9)}
+    shown = {(turn.item, turn.state): (turn.at - began, turn.low, turn.causes) for turn in queue.turns(limit=9)}
 
     assert shown == {
-        ("held", Place.HELD): (0.0, False, ("news",)),
-        ("held", Place.AGAIN): (0.0, False, ()),
-        ("ready", Place.READY): (1.0, True, ()),
-        ("waiting", Place.WAITING): (6.0, False, ("later",)),
+        ("held", TurnState.PROCESSING): (0.0, False, ("news",)),
+        ("held", TurnState.BLOCKED): (0.0, False, ()),
+        ("ready", TurnState.READY): (1.0, True, ()),
+        ("waiting", TurnState.DELAYED): (6.0, False, ("later",)),
     }
 
 

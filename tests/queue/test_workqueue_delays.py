@@ -342,7 +342,7 @@ def test_what_still_waits_survives_the_sweep_of_superseded_times(
         if swept_by == "added in between":
             queue.add("busy")
             take(queue)
-    assert len(queue._waiting) < 200
+    assert len(queue._delayed) < 200
 
     sim.advance(3999.0)
     early = [take(queue) for _ in range(len(queue))]
@@ -369,4 +369,4 @@ def test_superseded_times_do_not_pile_up(queue: WorkQueue[str], plan: Callable[[
         plan(queue, n)
 
     # The one look inside: memory has no other witness.
-    assert len(queue._waiting) < 200
+    assert len(queue._delayed) < 200
