@@ -11,11 +11,18 @@ from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.store import Delta
 
 Predicate = Callable[[Delta], bool]
-"""True when a change is worth a reconcile. The delta of a creation has no `old`, that of a deletion no `new`."""
+"""Returns True if a change is worth a reconcile. It must be pure and quick: it runs on the informer's thread.
+
+The delta of a creation has no `old`, that of a deletion no `new`.
+"""
 
 
 def changed(value_of: Callable[[Cached], Any]) -> Predicate:
-    """Pass every creation and deletion, and the updates that change `value_of(object)`, such as `labels_of`."""
+    """Pass every creation and deletion, and each update that changes the value that `value_of` returns.
+
+    Args:
+        value_of: Returns the value to compare, such as `labels_of`.
+    """
 
     def is_changed(delta: Delta) -> bool:
         if delta.old is None or delta.new is None:

@@ -21,7 +21,7 @@ def reconcile_deadline() -> float | None:
     return _current.get()
 
 
-class until:  # noqa: N801  reads as a word: `with until(deadline):`
+class deadline_scope:  # noqa: N801  used like a function: `with deadline_scope(deadline):`
     """A context in which `reconcile_deadline` is `deadline` (absolute monotonic seconds).
 
     Threads: one for each instance; threads started inside inherit it.
