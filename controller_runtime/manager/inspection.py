@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a manager is doing at this moment, for people who look into it: cached, queued, running, since when and why."""
+"""The state of a manager at this moment as JSON, for people: what is cached, queued and running, since when and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.turns import Turn, TurnState
 
 MOST_WAITING = 100
-"""Requests that are shown of each queue, beside all that are in work."""
+"""How many requests of each queue are shown, in addition to those being reconciled."""
 
 _SHOWN_AS = {
     "running": (TurnState.PROCESSING,),
@@ -24,7 +24,10 @@ _SHOWN_AS = {
 
 
 def describe(manager: Manager) -> dict[str, Any]:
-    """A value that JSON can hold; times are in seconds from now. Each part of it is of one instant, not the whole."""
+    """Return the state as values that JSON can hold; times are seconds from now.
+
+    Each part is a snapshot of one instant, but not all of them of the same instant.
+    """
     now = manager.host.monotonic()
     elector = manager.elector
     election = None
@@ -47,7 +50,7 @@ def describe(manager: Manager) -> dict[str, Any]:
 
 
 def report(manager: Manager) -> str:
-    """The same as text."""
+    """Return the state as JSON text."""
     return json.dumps(describe(manager), indent=2, ensure_ascii=False)
 
 

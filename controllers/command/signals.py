@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from controller_runtime.core.host import Host
-from controller_runtime.core.signals import StopRequests, heard_signals
+from controller_runtime.core.signals import StopRequests, signals_received
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import stacks
 
@@ -53,7 +53,7 @@ def handled_signals(host: Host, stop: Stop) -> Iterator[Signals]:
         if number == ASKING:
             host.spawn("report", write_report)
         else:
-            asked.hear(number)
+            asked.received(number)
 
-    with contextlib.closing(StopRequests(host, stop)) as asked, heard_signals(host, heeded, hear):
+    with contextlib.closing(StopRequests(host, stop)) as asked, signals_received(host, heeded, hear):
         yield signals
