@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end of a reconcile means for the queue, the metrics and the log.
+"""Decides what follows the end of a reconcile: for the queue, the metrics and the log.
 
 This is the only place that decides which requests are retried, requeued or forgotten.
 """
@@ -55,7 +55,7 @@ def settle(
     causes = ", ".join(queue.causes(request))
     match end:
         case Result() if is_late(took, timeout):
-            # What it read may have been old when it wrote, and its client refused requests: it must run again.
+            # From the timeout on its requests were refused, so its result cannot be trusted: it must run again.
             late = ReconcileTimeout(f"the reconcile took {took:.3g} s and may take {timeout:g} s")
             return _settle_failure(queue, request, late, causes, took)
         case Result(requeue_after=None):
