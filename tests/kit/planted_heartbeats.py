@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heartbeats that are wrong on purpose, to see that the weather finds them: stand-ins for parts of the real one."""
+"""Heartbeats with planted bugs, which the simulation must find: replacements for parts of the real one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from controllers.heartbeat.step import FIRST_PAUSE, Answer, Ask, Heartbeat, Part
 
 
 def wall_clock(now: datetime, last: datetime | None) -> datetime:
-    """In place of `next_renew_time`: whatever the clock says."""
+    """Replacement of `next_renew_time`: returns the clock's time, even if it went back."""
     return now
 
 
 def short_memory(lease: Mapping[str, Any], known: datetime | None) -> datetime | None:
-    """In place of `renew_time_of`: what a process before this one wrote does not count."""
+    """Replacement of `renew_time_of`: ignores the times that an earlier process wrote."""
     return known
 
 
 def same_time(base: Cached | None, terms: Terms, renew_time: datetime) -> dict[str, Any]:
-    """In place of `content`: a renewal carries the time that the lease has."""
+    """Replacement of `content`: a renewal writes the time that the lease has already."""
     lease = heartbeat_step.content(base, terms, renew_time)
     if base is not None:
         lease["spec"]["renewTime"] = msgspec.json.decode(base.raw)["spec"]["renewTime"]
@@ -34,20 +34,20 @@ def same_time(base: Cached | None, terms: Terms, renew_time: datetime) -> dict[s
 
 
 def resigned(state: Heartbeat, answer: Answer) -> Step:
-    """In place of `advance`: once the pauses have grown to 3.2 s, the next look comes in an hour."""
+    """Replacement of `advance`: once the pauses have grown to 3.2 s, the next read comes in an hour."""
     step = heartbeat_step.advance(state, answer)
     return attrs.evolve(step, wait=3600.0) if step.wait >= 3.2 else step
 
 
 def stubborn(state: Heartbeat, answer: Answer) -> Step:
-    """In place of `advance`: a conflict is no reason to read the lease again, now or in later passes."""
+    """Replacement of `advance`: does not read the lease again after a conflict, now or later."""
     if state.ask is Ask.RENEW and answer.reply is Reply.CONFLICT:
         return Step(Heartbeat(Ask.RENEW, Part.RENEW_KNOWN, latest=state.base, base=state.base), pass_ends=True)
     return heartbeat_step.advance(state, answer)
 
 
 def hasty(state: Heartbeat, answer: Answer) -> Step:
-    """In place of `advance`: once a request has failed, it beats twice as often for ever."""
+    """Replacement of `advance`: once a request has failed, it renews twice as often forever."""
     step = heartbeat_step.advance(state, answer)
     if state.tries == 0 and state.pause == FIRST_PAUSE:
         return step

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers that are wrong on purpose, to see that the weather finds them: stand-ins for parts of the real ones."""
+"""Controllers with planted bugs, which the simulation must find: replacements for parts of the real ones."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ def _by_its_lease(monitor: Monitor, health: Health | None) -> Health | None:
 
 
 def believes_clocks(monitor: Monitor, node: NodeView) -> Health | None:
-    """In place of `Monitor.health`: a node was last heard when its lease says, by our wall clock."""
+    """Replacement of `Monitor.health`: trusts the time in a node's lease, compared with our wall clock."""
     return _by_its_lease(monitor, _heard(monitor, node))
 
 
 def believes_clocks_again(monitor: Monitor, name: str, renewed: datetime | None) -> Health | None:
-    """In place of `Monitor.renewed`: likewise."""
+    """Replacement of `Monitor.renewed`: does the same."""
     return _by_its_lease(monitor, _renewed(monitor, name, renewed))
 
 
 def no_fresh_grace(node: NodeView, renewed: datetime | None, now: float, age: float) -> Health:
-    """In place of `first_seen`: whom nobody has heard of yet has been silent since it was made."""
+    """Replacement of `first_seen`: a node that never reported counts as silent since its creation."""
     return Health(node.metadata.uid, node.ready, now - age, now - age, renewed)
 
 
 def believes_its_cache(lifecycle: NodeLifecycle, node: NodeView, health: Health) -> Health:
-    """In place of `NodeLifecycle._asked_the_server`: the watch will have told everything."""
+    """Replacement of `NodeLifecycle._asked_the_server`: trusts the cache instead."""
     return health
 
 
 def sees_no_outage(policy: ZonePolicy, zones: Iterable[Zone]) -> bool:
-    """In place of `ZonePolicy.are_all_silent`: it is never the control plane."""
+    """Replacement of `ZonePolicy.are_all_silent`: never suspects the control plane."""
     return False
 
 
 def taints_are_for_ever(node: NodeView, *, all_silent: bool) -> Eviction:
-    """In place of `eviction`: once tainted, tainted."""
+    """Replacement of `eviction`: never removes a taint."""
     if node.ready is None or node.ready.status == "True":
         return Eviction.KEEP
     return Eviction.CLEAR if all_silent else Eviction.ASK
 
 
 def cached_taints(controller: TaintEviction, pod: PodView) -> list[Taint] | None:
-    """In place of `TaintEviction._live_taints`: the watch will have told everything."""
+    """Replacement of `TaintEviction._live_taints`: trusts the cache instead."""
     return controller._cached_taints(pod)
 
 
 def counts_anew(taints: Any, tolerations: Any, before: float | None, now: float) -> float | None:
-    """In place of `leaves_at`: whoever is looked at again begins again."""
+    """Replacement of `leaves_at`: the wait of a pod starts again each time that it is looked at."""
     return now + 10.0 if taints else None

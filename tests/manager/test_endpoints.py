@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a running manager answers, through real sockets."""
+"""The endpoints of a running manager, through real sockets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def get(port: int, path: str, host: str = "127.0.0.1", header: str = "") -> tupl
 
 @attrs.define
 class Holding(Reconciler):
-    """Holds on to a node called `held` until the end; others ask to come back in an hour."""
+    """Keeps reconciling a node called `held` until the end; other nodes are requeued after an hour."""
 
     end: Stop
 
