@@ -217,7 +217,7 @@ class Server:
 
 
 def _end(connection: socket.socket) -> None:
-    """End a connection in both directions. Its task ends by that, because reading and sending fail."""
+    """End a connection in both directions, so that its task ends: its reads and writes fail from then on."""
     with contextlib.suppress(OSError):  # the peer has ended it
         connection.shutdown(socket.SHUT_RDWR)
 
