@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.custom import CLEANUP, custom_kinds, in_order, is_true
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.registry import DEFINITION, KINDS
@@ -21,7 +22,7 @@ from controller_runtime.apiserver.options import DeleteOptions, ListOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.definition import with_condition
 from controller_runtime.apiserver.rules.definition_names import with_names
-from controller_runtime.apiserver.rules.rules import Object, is_same
+from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.storage import Cursor, Storage
 from controller_runtime.apiserver.storage.stored import Stored
@@ -167,7 +168,7 @@ class Definitions:
             name = definition["metadata"]["name"]
             told, kinds = self._made.get(name, ({}, ()))
             says = _of_note(definition)
-            made[name] = (told, kinds) if is_same(told, says) else (says, custom_kinds(definition))
+            made[name] = (told, kinds) if same_json(told, says) else (says, custom_kinds(definition))
             for kind in made[name][1]:
                 self._storage.begin(kind.resource)
         self._made = made

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.definition import Raw
 from controller_runtime.apiserver.rules.formats import FORMATS, normalized
 from controller_runtime.apiserver.rules.patterns import matches
-from controller_runtime.apiserver.rules.rules import is_same
 from controller_runtime.apiserver.rules.validation import duplicate, required
 from controller_runtime.apiserver.status import Cause
 
@@ -45,7 +45,7 @@ def schema_causes(schema: Raw, value: Any, old: Any = NEW, path: str = "") -> It
         old: What stood there before, if anything did.
         path: Where it stands, as messages name it.
     """
-    if is_same(value, old):
+    if same_json(value, old):
         return
     types, name = _types_of(schema), _TYPES[type(value)]
     if types and name not in types and not _is_also(value, types) and not (value is None and schema.get("nullable")):

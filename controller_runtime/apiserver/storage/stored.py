@@ -12,26 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from controller_runtime.apiserver.kinds.metadata import METADATA_ORDER
+
 _VERSION = b'"resourceVersion":"'
-# The members of metadata as a real server orders them. What stands before the version are
-# single words, so the first `"resourceVersion":"` in the bytes is the object's own.
-_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
 
 
 def key_of(namespace: str, name: str) -> str:
@@ -64,7 +47,7 @@ class Draft(NamedTuple):
     def of(cls, obj: Mapping[str, Any]) -> Draft:
         """Encode `obj`, metadata first and in order; a version it has is left out."""
         unordered = {**obj["metadata"], "resourceVersion": ""}
-        whole = {"metadata": {name: unordered[name] for name in _METADATA if name in unordered}}
+        whole = {"metadata": {name: unordered[name] for name in METADATA_ORDER if name in unordered}}
         whole |= {name: part for name, part in obj.items() if name != "metadata"}
         head, quote, tail = _encoder.encode(whole).partition(_VERSION)
         return cls(head + quote, tail)

@@ -13,7 +13,7 @@ from controller_runtime.api.objects import OwnerReference
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import (
     FOREGROUND,
     ORPHAN,
@@ -41,10 +41,10 @@ class GarbageCollector:
     Threads: one.
     """
 
-    def __init__(self, storage: Storage, kinds: Kinds, inside: Inside) -> None:
+    def __init__(self, storage: Storage, kinds: Kinds, client: InternalClient) -> None:
         self._storage = storage
         self._kinds = kinds
-        self._inside = inside
+        self._client = client
         self._dependents = Dependents()
         self.due: dict[Item, None] = {}
 
@@ -88,7 +88,7 @@ class GarbageCollector:
         if meta.deletion_timestamp:
             return True
         first = Standing.LEAVING in standings.values() and self._dependents.of(meta.uid)
-        return self._inside.delete(item, meta, "Foreground" if first else "Background")
+        return self._client.delete(item, meta, "Foreground" if first else "Background")
 
     def _standing(self, reference: OwnerReference, dependent: Item) -> Standing:
         where = owner_item(self._kinds, reference, dependent)
@@ -111,7 +111,7 @@ class GarbageCollector:
                 if self._dependents.blocking(meta.uid):
                     return True
         left = [one for one in meta.finalizers if one != meta.waits_for]
-        return self._inside.patch(owner, meta, {"finalizers": left})
+        return self._client.patch(owner, meta, {"finalizers": left})
 
     def _disown(self, item: Item, uid: str) -> bool:
         found = self._storage.get(item.kind.resource, item.key)
@@ -121,4 +121,4 @@ class GarbageCollector:
         return self._keep_references(item, meta, tuple(one for one in meta.owner_references if one.uid != uid))
 
     def _keep_references(self, item: Item, meta: Meta, references: tuple[OwnerReference, ...]) -> bool:
-        return self._inside.patch(item, meta, {"ownerReferences": references})
+        return self._client.patch(item, meta, {"ownerReferences": references})

@@ -6,7 +6,7 @@ from __future__ import annotations
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item, meta_of
 
 USER_AGENT = "namespace-controller"
@@ -22,10 +22,10 @@ class NamespaceCleaner:
     Threads: one.
     """
 
-    def __init__(self, server: APIServer, inside: Inside) -> None:
+    def __init__(self, server: APIServer, client: InternalClient) -> None:
         self._server = server
         self._storage = server.storage
-        self._inside = inside
+        self._client = client
         self._terminating: set[str] = set()
         self.due: dict[Item, None] = {}
 
@@ -51,7 +51,7 @@ class NamespaceCleaner:
         ]  # those of this moment: none is left out
         filled = [kind for kind in kinds if self._storage.read(kind.resource, f"{item.key}/").items]
         if filled:
-            return all(self._inside.empty(kind, item.key) for kind in filled)
+            return all(self._client.empty(kind, item.key) for kind in filled)
         namespace = found.decode()
         left = [one for one in namespace.get("spec", {}).get("finalizers", ()) if one != _FINALIZER]
-        return self._inside.finalize({**namespace, "spec": {"finalizers": left}}, item.key)
+        return self._client.finalize({**namespace, "spec": {"finalizers": left}}, item.key)

@@ -15,7 +15,7 @@ from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.storage import Cursor
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.upkeep import garbage, namespaces
-from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
@@ -43,8 +43,8 @@ class Upkeep:
         self._host = host
         self._server = server
         self._storage = server.storage
-        self._collecting = Inside(server, garbage.USER_AGENT, token)
-        self._cleaning = Inside(server, namespaces.USER_AGENT, token)
+        self._collecting = InternalClient(server, garbage.USER_AGENT, token)
+        self._cleaning = InternalClient(server, namespaces.USER_AGENT, token)
         # What is kept; kinds that come or go are learned when nothing else is due.
         self._kinds = server.kinds
         self._keepers = self._new_keepers()

@@ -17,7 +17,7 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.shape import Misshapen
 from controller_runtime.apiserver.writes import documents, last_applied
 from controller_runtime.apiserver.writes.body import IGNORE, STRICT, configuration, empty
-from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, text_of, told_order
+from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, message_order, text_of
 from controller_runtime.apiserver.writes.fieldtree import (
     ambiguities,
     fields_of,
@@ -152,7 +152,7 @@ def _given_up(kind: Kind, before: Fields, kept: Fields) -> Fields:
 
 def _refuse_conflicts(others: Sequence[Entry], taken: set[Path]) -> None:
     conflicts = {
-        _title(entry): sorted(fields, key=told_order)
+        _title(entry): sorted(fields, key=message_order)
         for entry in others
         if (fields := decode(entry["fieldsV1"]) & taken)
     }

@@ -16,7 +16,7 @@ from controller_runtime.apiserver.kinds.registry import KINDS
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.upkeep.garbage import GarbageCollector
-from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item
 from controller_runtime.apiserver.upkeep.upkeep import PACE, RETRY_AFTER, Upkeep
 from controller_runtime.core.stop import Stop, spawn
@@ -203,7 +203,7 @@ def test_what_somebody_else_wrote_in_between_is_decided_again(sim: Simulation, a
     top = ask.ok("POST", MAPS, owned("top"))
     ask.ok("POST", MAPS, owned("child", owner(top)))
     ask.ok("DELETE", f"{MAPS}/top")
-    collector = GarbageCollector(ask.server.storage, ask.server.kinds, Inside(Interfering(ask, 2), "test"))
+    collector = GarbageCollector(ask.server.storage, ask.server.kinds, InternalClient(Interfering(ask, 2), "test"))
     assert CONFIG_MAP is not None
     child = Item(CONFIG_MAP, "default/child")
 
@@ -266,7 +266,7 @@ def test_an_object_whose_owners_are_all_there_is_not_written(sim: Simulation, as
     top = ask.ok("POST", MAPS, owned("top"))
     ask.ok("POST", MAPS, owned("child", owner(top)))
     server = Failing(ask, sim.host("upkeep"), 0)
-    collector = GarbageCollector(ask.server.storage, ask.server.kinds, Inside(server, "test"))
+    collector = GarbageCollector(ask.server.storage, ask.server.kinds, InternalClient(server, "test"))
     assert CONFIG_MAP is not None
 
     assert collector.look(Item(CONFIG_MAP, "default/child"))

@@ -17,7 +17,7 @@ _NOT_FOUND, _CONFLICT = 404, 409
 _FIRST_ERROR, _FIRST_FAILURE = 400, 500
 
 
-class Inside:
+class InternalClient:
     """Writes of the server's own helpers.
 
     Every method says whether the matter is settled: done, or refused for good. It is not if
