@@ -51,7 +51,7 @@ def test_an_object_that_does_not_say_its_kind_needs_its_collection() -> None:
     bare = _Bare(NODE["metadata"])
 
     assert reference_to(bare, NODES).kind == "Node"
-    with pytest.raises(ValueError, match="n: the _Bare does not say its apiVersion and kind"):
+    with pytest.raises(ValueError, match="n: the _Bare has no apiVersion and kind"):
         reference_to(bare)
 
 
@@ -100,7 +100,9 @@ def test_a_second_controller_is_refused_and_a_plain_owner_is_not() -> None:
     dependent = body("Pod", "p", "ns", "v1")
     set_controller(dependent, body("Deployment", "d", "ns"))
 
-    with pytest.raises(AlreadyOwned, match=r"^p is managed by Deployment d, so not by Deployment e$"):
+    with pytest.raises(
+        AlreadyOwned, match=r"^p is managed by Deployment d already, so it cannot be managed by Deployment e$"
+    ):
         set_controller(dependent, body("Deployment", "e", "ns"))
     set_owner(dependent, body("Deployment", "e", "ns"))
 
@@ -130,11 +132,11 @@ def test_a_plain_owner_that_becomes_the_controller_is_one_owner_and_stays_it() -
         pytest.param(
             body("Pod", "p", "a"),
             body("Job", "j", "b"),
-            "Job b/j cannot own p, which is of namespace 'a'",
+            "Job b/j cannot own p, which is in namespace 'a'",
             id="another",
         ),
         pytest.param(
-            body("Node", "n"), body("Job", "j", "b"), "Job b/j cannot own n, which is of no namespace", id="none"
+            body("Node", "n"), body("Job", "j", "b"), "Job b/j cannot own n, which is in no namespace", id="none"
         ),
         pytest.param(body("Pod", "p", "a"), {**NODE, "metadata": {"name": "n"}}, "it has no uid yet", id="no uid"),
     ],
