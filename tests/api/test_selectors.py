@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selectors: the API's grammar, its refusals, and what they select."""
+"""Selectors: their grammar, the refusals, and which objects they select."""
 
 from __future__ import annotations
 
