@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage collection: what lost its owners goes, and owners that wait for their dependents are let go.
+"""Garbage collection: deletes objects whose owners are gone, and releases deleted owners that wait for dependents.
 
-It decides on the storage as it is, and writes by the front door with the uid and version
-it decided on, so that somebody else's write is never lost to it.
+Decisions are made on the present state of the storage. Writes are requests to the server with the uid and the version
+on which the decision was made, so that they fail if another client has changed the object since.
 """
 
 from __future__ import annotations
@@ -30,13 +30,18 @@ USER_AGENT = "garbage-collector"
 
 
 class GarbageCollector:
-    """The owners and dependents of one storage.
+    """Deletes and releases objects by their owner references.
 
-    Told of every object as it changes (`see`), it notes which ones to look at (`due`), and
-    looks at one when asked (`look`). A look repeated changes nothing.
+    `see` takes note of each change and adds the objects that it may concern to `due`; `look` acts on one object
+    and may be repeated at any time.
+
+    Args:
+        storage: The objects.
+        kinds: The kinds that are served.
+        client: Makes the writes.
 
     Attributes:
-        due: What to look at.
+        due: The objects to look at.
 
     Threads: one.
     """
@@ -49,7 +54,7 @@ class GarbageCollector:
         self.due: dict[Item, None] = {}
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        """Take note of a change; `old` is None for what is seen for the first time."""
+        """Take note of a change; `old` is None for an object that is new here, `new` for a deleted one."""
         before = self._dependents.references(item)
         if new is None:
             self._dependents.put(item, ())
@@ -64,7 +69,7 @@ class GarbageCollector:
             self._want(item, *self._dependents.of(meta.uid))
 
     def look(self, item: Item) -> bool:
-        """Do what is to be done about one object; False if it has to be looked at again."""
+        """Delete, edit or release one object if its references say so; return False if it must be looked at again."""
         found = self._storage.get(item.kind.resource, item.key)
         if found is None:
             return True
@@ -79,6 +84,7 @@ class GarbageCollector:
         self.due.update(dict.fromkeys(items))
 
     def _judge(self, item: Item, meta: Meta) -> bool:
+        """Delete the object if all its owners are gone, or remove its references to those that are."""
         standings = {one: self._standing(one, item) for one in meta.owner_references}
         holding = lasting(meta.owner_references, standings.__getitem__)
         if len(holding) == len(meta.owner_references):
@@ -87,6 +93,7 @@ class GarbageCollector:
             return self._keep_references(item, meta, holding)
         if meta.deletion_timestamp:
             return True
+        # An owner is being deleted in the foreground: the object's own dependents have to go before it, too.
         first = Standing.LEAVING in standings.values() and self._dependents.of(meta.uid)
         return self._client.delete(item, meta, "Foreground" if first else "Background")
 
@@ -100,7 +107,7 @@ class GarbageCollector:
         return Standing.LEAVING if meta.waits_for == FOREGROUND else Standing.PRESENT
 
     def _let_go(self, owner: Item, meta: Meta) -> bool:
-        """Drop the finalizer of a terminating owner once nothing of its is in the way."""
+        """Remove the finalizer of a terminating owner once its dependents are released or, if blocking, gone."""
         match meta.waits_for:
             case "":
                 return True
@@ -114,6 +121,7 @@ class GarbageCollector:
         return self._client.patch(owner, meta, {"finalizers": left})
 
     def _disown(self, item: Item, uid: str) -> bool:
+        """Remove an object's references to the owner `uid`."""
         found = self._storage.get(item.kind.resource, item.key)
         if found is None:
             return True
