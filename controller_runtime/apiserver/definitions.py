@@ -118,7 +118,7 @@ class Definitions:
                 ) from error
 
     def settle(self) -> None:
-        """Act on the definitions as they are; if another thread is at it, it does this as well, and the call returns."""
+        """Act on the definitions as they are. If another thread is at it already, leave the work to that one."""
         with self._lock:
             self._due = True
         while self._begins():

@@ -60,8 +60,8 @@ def _dry_run_causes(stages: list[str] | None) -> list[Cause]:
     """Return what is wrong with the values of `dryRun`: the only valid one is `All`."""
     if all(stage == "All" for stage in stages or ()):
         return []
-    told = msgspec.json.encode(stages).decode()
-    return [Cause("FieldValueNotSupported", f'Unsupported value: {told}: supported values: "All"', "dryRun")]
+    sent = msgspec.json.encode(stages).decode()
+    return [Cause("FieldValueNotSupported", f'Unsupported value: {sent}: supported values: "All"', "dryRun")]
 
 
 def _forbidden(field: str, text: str) -> Cause:

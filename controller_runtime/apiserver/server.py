@@ -138,8 +138,8 @@ class APIServer:
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
-            if (told := self._description.answer(kinds, path, request)) is not None:
-                return told
+            if (described := self._description.answer(kinds, path, request)) is not None:
+                return described
         if is_served(kinds, path):
             raise no_such_resource()
         return text(404, "404 page not found\n")

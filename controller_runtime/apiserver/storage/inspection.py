@@ -47,7 +47,7 @@ class Summary(NamedTuple):
 
 @attrs.define(kw_only=True)
 class Contents:
-    """What was read from a database.
+    """The content that was read from a database.
 
     Attributes:
         format: The format of the file; 0 if there is no data yet.
