@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract suite's option and its replay."""
+"""The contract suite's option `--kubeconfig`, and the replay of the recordings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def is_embedded(pytestconfig: pytest.Config) -> bool:
-    """Whether our own server is asked."""
+    """True if the recordings are replayed against the embedded server."""
     return pytestconfig.getoption("--kubeconfig", None) is None
 
 
 @pytest.fixture(scope="session")
 def replay(pytestconfig: pytest.Config) -> Replay:
-    """What had to be answered and what was, by exchange; all are made once, in their order."""
+    """The expected and the actual response of each exchange. All are made once, in the recorded order."""
     kubeconfig = pytestconfig.getoption("--kubeconfig", None)
     translation, replayed = Translation(), {}
     with cluster(kubeconfig) if kubeconfig else embedded() as ask:

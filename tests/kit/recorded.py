@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded exchanges with a real API server, and how they read in another run."""
+"""Recorded exchanges with a real API server, and their translation to the versions and names of another run."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _FOLDER = Path(__file__).resolve().parent.parent / "data" / "recordings"
 # Replayed in this order, one after the other.
 RECORDINGS = (_FOLDER / "apiserver-1.36.2.jsonl", _FOLDER / "outcomes-1.36.2.jsonl")
 HEADERS = ("content-type", "warning", "retry-after")
-# A version that no run reaches, for the recorded one that theirs did not.
+# A version that no run reaches, in place of the recorded one that the real server had not reached.
 FUTURE = {"999999999": "9" * 18}
 
 UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 VARIABLE = {"uid": UUID, "resourceVersion": re.compile("[1-9][0-9]*"), "continue": re.compile("[A-Za-z0-9_-]+")}
 AGE = re.compile(r"(\d+[smhdy]){1,2}")
-# The last ones of managedFields and of conditions.
+# Times that the server writes: of the object, of managedFields, and of conditions.
 SERVER_TIMES = ("creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime")
-# Who made the recordings, as managedFields name it.
+# The User-Agent of the recordings, which `managedFields` contain.
 AGENT = {"user-agent": "python-urllib3"}
 IN_TEXTS = re.compile(rf"{UUID.pattern}|\b\d{{5,}}\b")
 
 
 @attrs.frozen
 class Answer:
-    """A status, the headers of note, and a body: decoded JSON, the list of a watch's events, or text."""
+    """A status, the headers that are compared, and a body: decoded JSON, a list of watch events, or text."""
 
     status: int
     headers: dict[str, str]
@@ -46,7 +46,7 @@ class Answer:
 
 
 Replay = dict[str, tuple[Answer, Answer]]
-"""What had to be answered and what was, by the exchange's id."""
+"""The expected and the actual response, by the exchange's id."""
 
 
 @attrs.frozen
@@ -62,7 +62,7 @@ class Exchange:
 
 
 def exchanges() -> Iterator[Exchange]:
-    """All recorded exchanges in their order, each with a name of its own."""
+    """Return all recorded exchanges in their order, each with a name of its own."""
     seen: Counter[str] = Counter()
     for line in (line for path in RECORDINGS for line in path.read_text(encoding="utf-8").splitlines()):
         content = json.loads(line)
@@ -81,7 +81,7 @@ def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> E
     if response["headers"].get("content-type") == "application/yaml":
         recorded = from_yaml(recorded)
     if "watch=1" in request["path"] and response["status"] == 200 and not isinstance(recorded, list):
-        recorded = [] if recorded is None else [recorded]  # a watch that told nothing, or one thing
+        recorded = [] if recorded is None else [recorded]  # a watch without an event, or with one
     return Exchange(
         name,
         request["method"],
@@ -93,18 +93,18 @@ def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> E
 
 
 def from_yaml(text: str) -> Any:
-    """What a YAML text says; all its times are texts."""
+    """Return the content of a YAML text, with times left as texts."""
     return yaml.load(text, yaml.BaseLoader)
 
 
 class Translation:
-    """What a recorded text is in this run: versions, uids, tokens and names, learned by position."""
+    """Translates recorded versions, uids, tokens and names to those of this run, which it learns from responses."""
 
     def __init__(self) -> None:
         self._known = dict(FUTURE)
 
     def request(self, exchange: Exchange) -> HTTPRequest:
-        """The request as it has to be made in this run."""
+        """Return the request to make in this run."""
         parts = urlsplit(exchange.path)
         query = tuple((name, self._known.get(value, value)) for name, value in parse_qsl(parts.query, True))
         body = exchange.body
@@ -113,7 +113,7 @@ class Translation:
         return HTTPRequest(exchange.method, unquote(parts.path), query, exchange.headers, body)
 
     def expected(self, recorded: Answer, actual: Answer) -> Answer:
-        """The recorded answer as it has to read in this run; learns from `actual` what it sees first."""
+        """Return the response that is expected in this run; learn values that are new here from the `actual` one."""
         return attrs.evolve(recorded, body=self._expected(recorded.body, actual.body, ""))
 
     def _expected(self, recorded: Any, actual: Any, name: str) -> Any:
@@ -153,7 +153,7 @@ class Translation:
 
 
 def without(content: Any, *names: str) -> Any:
-    """`content` without the members called `names`, at any depth."""
+    """Return `content` without the fields called `names`, at any depth."""
     match content:
         case dict():
             return {key: without(value, *names) for key, value in content.items() if key not in names}

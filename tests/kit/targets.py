@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the contract suite asks: the embedded server in process, or any API server by its kubeconfig."""
+"""The servers that the contract suite can test: the embedded one in process, or any API server by its kubeconfig."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controller_runtime.testing.simulation import Simulation
 from kit.recorded import HEADERS, Answer, from_yaml
 
 Target = Callable[[HTTPRequest], Answer]
-"""Makes one exchange and gives the whole answer, of a watch when it has ended."""
+"""Makes one request and returns the complete response; that of a watch once it has ended."""
 
 _PATIENCE = 60.0
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -26,7 +26,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {"application/json": json.loads, "ap
 
 @contextmanager
 def embedded() -> Iterator[Target]:
-    """The embedded server, in virtual time: a watch of two seconds costs none."""
+    """Yield the embedded server in virtual time, in which a watch of two seconds takes no time."""
     with Simulation() as sim:
         server = APIServer(sim.host("server"))
 
@@ -42,12 +42,12 @@ def embedded() -> Iterator[Target]:
 
 @contextmanager
 def cluster(kubeconfig: str) -> Iterator[Target]:
-    """A real API server: a fresh one, for the suite leaves its objects behind."""
+    """Yield a real API server. It should be a fresh one, because the suite does not delete its objects."""
     host = SystemHost()
     transport = HTTPTransport(host, from_kubeconfig(kubeconfig))
 
     def wait_for_kind(definition: Mapping[str, Any], deadline: float) -> None:
-        """Ask for a new kind until it is served: a real server takes seconds for it, the embedded one none."""
+        """Wait until a new kind is served: a real server takes seconds, the embedded one serves it at once."""
         spec = definition["spec"]
         version = next(one["name"] for one in spec["versions"] if one["served"])
         path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
