@@ -191,7 +191,7 @@ def cached_from_bytes(raw: bytes) -> Cached:
     """Return the `Cached` of one object's JSON.
 
     Args:
-        raw: The JSON. It is kept, not copied; bytes that are part of a larger buffer would keep that alive, too.
+        raw: The JSON, which the result keeps without a copy.
 
     Raises:
         DecodeError: `raw` is not JSON, or has no `metadata.name`.

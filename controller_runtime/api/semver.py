@@ -50,7 +50,10 @@ def parse(text: str) -> SemVer | None:
 
 
 def parse_tolerant(text: str) -> SemVer | None:
-    """Parse what people write: with spaces around it, a leading `v`, leading zeros, or without the last numbers."""
+    """Parse a version as people write it: with spaces around it, a `v` or zeros before it, or numbers left out at the end.
+
+    Returns None if it is not a version, or if it is unclear which number was left out.
+    """
     parts = text.strip().removeprefix("v").split(".", 2)
     if len(parts) < 3 and re.search("[+-]", parts[-1]):
         return None  # in "1.2-beta" it is unclear which number is missing

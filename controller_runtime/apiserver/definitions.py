@@ -121,7 +121,7 @@ class Definitions:
         """Act on the definitions as they are. If another thread is at it already, leave the work to that one."""
         with self._lock:
             self._due = True
-        while self._begins():
+        while self._claim_work():
             try:
                 self._act()
             except StatusError as error:  # such as a full disk; the next change tries again
@@ -130,7 +130,7 @@ class Definitions:
                 with self._lock:
                     self._busy = False
 
-    def _begins(self) -> bool:
+    def _claim_work(self) -> bool:
         """Return True if there is something to do and no other thread does it; the caller then has to."""
         with self._lock:
             if self._busy or not self._due:
@@ -145,7 +145,7 @@ class Definitions:
         wanted = with_names(stored, KINDS, self._host.now())
         # Serve before writing the status: a client that reads that a kind is established, or gone, must find it so.
         self._serve(wanted)
-        wanted = [self._ended(definition) for definition in wanted]
+        wanted = [self._clean_up(definition) for definition in wanted]
         self._serve(wanted)
         for old, new in zip(stored, wanted, strict=True):
             if new != old:
@@ -185,7 +185,7 @@ class Definitions:
         if custom != [kind for kind in self.kinds if kind.definition is not None]:
             self.kinds = Kinds((*KINDS, *custom))
 
-    def _ended(self, definition: Object) -> Object:
+    def _clean_up(self, definition: Object) -> Object:
         """Delete the objects of a terminating definition; return it, without its finalizer if no objects are left."""
         metadata = definition["metadata"]
         if "deletionTimestamp" not in metadata or CLEANUP not in metadata.get("finalizers", ()):

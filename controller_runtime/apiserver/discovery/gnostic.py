@@ -24,7 +24,7 @@ _VENDOR = "x-"
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """Return the message of an OpenAPI v2 document. Parts for which gnostic has no field are left out."""
+    """Return an OpenAPI v2 document in protobuf. Parts for which gnostic has no field are left out."""
     return _fields("Document", document)
 
 

@@ -97,7 +97,7 @@ def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 class _Place(NamedTuple):
-    """One path, which makes its operations.
+    """One path of a kind, with methods that make its operations.
 
     Attributes:
         kind: The kind of the objects there.
@@ -112,7 +112,7 @@ class _Place(NamedTuple):
     part: str = ""
 
     def item(self, verbs: list[str] | tuple[str, ...]) -> dict[str, Any]:
-        """Return an operation for each verb, and the variables of the path."""
+        """Return the path item: an operation for each verb, and the variables of the path."""
         operations = {_VERBS[verb].method: self._operation(verb, _VERBS[verb]) for verb in verbs}
         variables = [self._variable(name) for name in ("name", "namespace") if f"{{{name}}}" in self.path]
         return {**operations, "parameters": variables} if variables else operations

@@ -90,7 +90,7 @@ def _whole(structure: Raw, group: str, version: str, kind: str) -> dict[str, Any
 
 
 def _ownable(raw: Raw) -> Raw:
-    """Return the schema with any field allowed where unknown ones are preserved, as those are owned one by one, too."""
+    """Return the schema with any field allowed where unknown ones are preserved, so that each can be owned."""
     made = dict(raw)
     if "properties" in raw:
         made["properties"] = {name: _ownable(child) for name, child in raw["properties"].items()}

@@ -160,7 +160,7 @@ class SQLiteJournal:
         return UsageError(f"data directory {self._directory}: cannot be used: {error}: {remedy_for(error)}")
 
     def _reserve(self, connection: sqlite3.Connection, version: int) -> None:
-        """Reserve all versions up to `version`, synced to the disk."""
+        """Record on the disk, synced, that all versions up to `version` may have been handed out."""
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("INSERT OR REPLACE INTO reserved VALUES (1, ?)", (version,))
         connection.execute("PRAGMA synchronous = NORMAL")

@@ -30,7 +30,9 @@ USER_AGENT = "garbage-collector"
 
 
 class GarbageCollector:
-    """Deletes and releases objects by their owner references.
+    """Deletes objects whose owners are gone, and releases deleted owners that wait for their dependents.
+
+    To release an owner is to remove the finalizer with which it waits.
 
     `see` takes note of each change and adds the objects that it may concern to `due`; `look` acts on one object
     and may be repeated at any time.
@@ -59,14 +61,14 @@ class GarbageCollector:
         if new is None:
             self._dependents.put(item, ())
             if old is not None:
-                self._want(*self._dependents.of(meta_of(old).uid))
-            self._want(*self._owners(item, before))
+                self._add_due(*self._dependents.of(meta_of(old).uid))
+            self._add_due(*self._owners(item, before))
             return
         meta = meta_of(new)
         if self._dependents.put(item, meta.owner_references):
-            self._want(item, *self._owners(item, before))
+            self._add_due(item, *self._owners(item, before))
         if meta.waits_for:
-            self._want(item, *self._dependents.of(meta.uid))
+            self._add_due(item, *self._dependents.of(meta.uid))
 
     def look(self, item: Item) -> bool:
         """Delete, edit or release one object if its references say so; return False if it must be looked at again."""
@@ -75,12 +77,12 @@ class GarbageCollector:
             return True
         meta = meta_of(found)
         done = self._judge(item, meta) if meta.owner_references else True
-        return self._let_go(item, meta) and done
+        return self._release(item, meta) and done
 
     def _owners(self, item: Item, references: Iterable[OwnerReference]) -> Iterable[Item]:
         return (owner for one in references if (owner := owner_item(self._kinds, one, item)) is not None)
 
-    def _want(self, *items: Item) -> None:
+    def _add_due(self, *items: Item) -> None:
         self.due.update(dict.fromkeys(items))
 
     def _judge(self, item: Item, meta: Meta) -> bool:
@@ -106,7 +108,7 @@ class GarbageCollector:
             return Standing.ABSENT
         return Standing.LEAVING if meta.waits_for == FOREGROUND else Standing.PRESENT
 
-    def _let_go(self, owner: Item, meta: Meta) -> bool:
+    def _release(self, owner: Item, meta: Meta) -> bool:
         """Remove the finalizer of a terminating owner once its dependents are released or, if blocking, gone."""
         match meta.waits_for:
             case "":
