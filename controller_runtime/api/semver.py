@@ -50,7 +50,7 @@ def parse(text: str) -> SemVer | None:
 
 
 def parse_tolerant(text: str) -> SemVer | None:
-    """Parse a version as people write it: with spaces around it, a `v` or zeros before it, or numbers left out at the end.
+    """Parse a version as people write it: with spaces around it, a leading `v`, leading zeros, or numbers left out.
 
     Returns None if it is not a version, or if it is unclear which number was left out.
     """
