@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 BODY_LIMIT = 3 * 1024 * 1024
 """The largest request body that the embedded server accepts, in bytes; a real server has the same limit."""
@@ -101,3 +101,18 @@ class Handler(Protocol):
             on_ready: Called when a watch may have lines to take, from any thread and with no lock held.
                 Without it, a request for a watch is refused with 400.
         """
+
+
+@runtime_checkable
+class Screen(Protocol):
+    """A handler that can judge a request before it answers it.
+
+    The HTTP server then reads no body from a client without the right credentials, and answers requests that may take
+    long on other threads than its own, so that they do not delay the short ones.
+    """
+
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """Return whether the headers have the right credentials. If not, the response does not depend on the body."""
+
+    def is_heavy(self, request: HTTPRequest) -> bool:
+        """Return whether `handle` may take more than a few milliseconds; the judgement itself takes less."""

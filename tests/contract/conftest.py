@@ -1,33 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract suite's option `--kubeconfig`, and the replay of the recordings."""
+"""The replay of the recordings, against the embedded server or the chosen one."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from kit.recorded import AGENT, Replay, Translation, exchanges
+from kit.real_server import emptied
+from kit.recorded import AGENT, Replay, Translation, exchanges, regardless_of_pace
 from kit.targets import cluster, embedded
 
 from controller_runtime.api.http import HTTPRequest
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kubeconfig", help="replay the recordings against this API server instead of the embedded one")
-
-
 @pytest.fixture(scope="session")
-def is_embedded(pytestconfig: pytest.Config) -> bool:
+def is_embedded(chosen: Path | None) -> bool:
     """True if the recordings are replayed against the embedded server."""
-    return pytestconfig.getoption("--kubeconfig", None) is None
+    return chosen is None
 
 
 @pytest.fixture(scope="session")
-def replay(pytestconfig: pytest.Config) -> Replay:
-    """The expected and the actual response of each exchange. All are made once, in the recorded order."""
-    kubeconfig = pytestconfig.getoption("--kubeconfig", None)
-    translation, replayed = Translation(), {}
-    with cluster(kubeconfig) if kubeconfig else embedded() as ask:
+def replay(chosen: Path | None) -> Replay:
+    """The expected and the actual response of each exchange. All are made once, in the recorded order.
+
+    With a real server, the parts of a response that depend on the pace of the run are left out.
+    """
+    translation, replayed = Translation(others_write=chosen is not None), {}
+    with embedded() if chosen is None else cluster(emptied(chosen)) as ask:
         ask(HTTPRequest("POST", "/api/v1/namespaces", headers=AGENT, body=b'{"metadata": {"name": "rec"}}'))
         for exchange in exchanges():
-            actual = ask(translation.request(exchange))
-            replayed[exchange.id] = (translation.expected(exchange.answer, actual), actual)
+            recorded, actual = exchange.answer, ask(translation.request(exchange))
+            if chosen is not None:
+                recorded, actual = regardless_of_pace(recorded), regardless_of_pace(actual)
+            replayed[exchange.id] = (translation.expected(recorded, actual), actual)
     return replayed
