@@ -47,7 +47,7 @@ class Evicting:
     Attributes:
         asked: The writes and single reads of the controller: method and name.
         before: What the world does before the controller's next request of a method arrives.
-        faults: What befalls its requests, by method.
+        faults: The fault of its requests, by method or, before that, by method and name ("PATCH p").
         watches: What befalls its watches that begin, by their collection.
     """
 
@@ -181,4 +181,4 @@ class Evicting:
         self.asked.append(f"{request.method} {name}")
         if (act := self.before.pop(request.method, None)) is not None:
             act()
-        return self.faults.get(request.method)
+        return self.faults.get(f"{request.method} {name}", self.faults.get(request.method))

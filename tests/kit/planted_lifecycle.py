@@ -15,8 +15,9 @@ from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
 from controllers.node_lifecycle.taints import Eviction
 from controllers.node_lifecycle.views import NodeView
 from controllers.node_lifecycle.zones import Zone, ZonePolicy
-from controllers.taint_eviction.taint_eviction import PodView, TaintEviction
+from controllers.taint_eviction.taint_eviction import TaintEviction
 from controllers.taint_eviction.toleration import Taint
+from controllers.taint_eviction.views import PodView
 
 _heard, _renewed = Monitor.health, Monitor.renewed
 
