@@ -33,7 +33,7 @@ from controller_runtime.manager.manager import Manager
 from controllers.shared.pods_by_node import pods_by_node
 from controllers.taint_eviction.countdown import Countdown, Countdowns
 from controllers.taint_eviction.node_limit import NodeLimit, RetryDelay
-from controllers.taint_eviction.toleration import Taint, have_come_again, leaves_at
+from controllers.taint_eviction.toleration import Taint, leaves_at, were_added_again
 from controllers.taint_eviction.views import NodeView, PodCondition, PodView
 
 log = get_logger(__name__)
@@ -166,7 +166,7 @@ class TaintEviction(Reconciler):
             As `leaves_at`.
         """
         before = self.countdowns.get(key)
-        goes_on = before is not None and not have_come_again(before.taints, taints or ())
+        goes_on = before is not None and not were_added_again(before.taints, taints or ())
         at = leaves_at(taints, pod.tolerations, before.at if before is not None and goes_on else None, now)
         if before is not None and at != before.at:
             self._end(key, before)
