@@ -20,7 +20,7 @@ from controller_runtime.election.decision import Action, Held, Sighting, decide_
 from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind
 from controllers.election import step
 from controllers.election.lease_candidate_election import LeaseCandidateElection
-from controllers.election.step import Lease
+from controllers.election.next_action import Lease
 
 WEATHERS = tuple(PROFILES)
 

@@ -256,14 +256,14 @@ def test_who_answers_late_and_by_its_own_clock_is_elected_then(world: World, clo
 
 def test_what_a_cache_says_that_is_behind_is_no_renewal(sim: Simulation) -> None:
     memory, lease = Memory(sim.host("a")), ObjectKey("lease", "default")
-    assert memory.heard(lease, {"a": ("9", "first")}) == {"a": math.inf}
-    assert memory.heard(lease, {"a": ("12", "second")}) == {"a": 0.0}
+    assert memory.seconds_since_renewals(lease, {"a": ("9", "first")}) == {"a": math.inf}
+    assert memory.seconds_since_renewals(lease, {"a": ("12", "second")}) == {"a": 0.0}
 
     sim.advance(3.0)
 
-    assert memory.heard(lease, {"a": ("9", "first")}) == {"a": pytest.approx(3.0)}
-    assert memory.heard(lease, {"a": ("13", "second")}) == {"a": pytest.approx(3.0)}
-    assert memory.heard(lease, {"a": ("14", "third")}) == {"a": 0.0}
+    assert memory.seconds_since_renewals(lease, {"a": ("9", "first")}) == {"a": pytest.approx(3.0)}
+    assert memory.seconds_since_renewals(lease, {"a": ("13", "second")}) == {"a": pytest.approx(3.0)}
+    assert memory.seconds_since_renewals(lease, {"a": ("14", "third")}) == {"a": 0.0}
 
 
 @pytest.mark.scenario("CE-15")
@@ -473,8 +473,8 @@ def test_leases_that_are_no_elections_are_not_remembered(world: World) -> None:
     world.client.delete(LEASES, ObjectKey("lease", "default"))
     world.sim.settle()
 
-    assert not memory._seen
-    assert not memory._found
+    assert not memory._holders
+    assert not memory._problems
 
 
 def test_a_lease_is_watched_on_though_its_candidates_are_gone(world: World) -> None:
