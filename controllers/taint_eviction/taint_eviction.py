@@ -34,7 +34,7 @@ from controllers.shared.pods_by_node import pods_by_node
 from controllers.taint_eviction.countdown import Countdown, Countdowns
 from controllers.taint_eviction.node_limit import NodeLimit, RetryDelay
 from controllers.taint_eviction.toleration import Taint, leaves_at, were_added_again
-from controllers.taint_eviction.views import NodeView, PodCondition, PodView
+from controllers.taint_eviction.views import PodCondition, TaintedNodeView, ToleratingPodView
 
 log = get_logger(__name__)
 
@@ -64,7 +64,7 @@ class _Due:
         at: Monotonic seconds at which it had to leave; `AT_ONCE` if it does not tolerate a taint at all.
     """
 
-    pod: PodView
+    pod: ToleratingPodView
     at: float
 
 
@@ -84,8 +84,8 @@ class TaintEviction(Reconciler):
     """
 
     host: Host
-    nodes: Lister[NodeView]
-    pods: Lister[PodView]
+    nodes: Lister[TaintedNodeView]
+    pods: Lister[ToleratingPodView]
     client: Client
     recorder: EventRecorder
     countdowns: Countdowns
@@ -143,17 +143,19 @@ class TaintEviction(Reconciler):
             return Result(requeue_after=NEXT_TRY)
         return self._evict(request, due, now)
 
-    def _cached_taints(self, pod: PodView) -> list[Taint] | None:
+    def _cached_taints(self, pod: ToleratingPodView) -> list[Taint] | None:
         node = self.nodes.get(ObjectKey(pod.spec.node_name))
         return None if node is None else node.expelling
 
-    def _live_taints(self, pod: PodView) -> list[Taint] | None:
+    def _live_taints(self, pod: ToleratingPodView) -> list[Taint] | None:
         try:
-            return self.client.get(NODES, ObjectKey(pod.spec.node_name), NodeView).expelling
+            return self.client.get(NODES, ObjectKey(pod.spec.node_name), TaintedNodeView).expelling
         except NotFound:
             return None
 
-    def _count_down(self, key: ObjectKey, pod: PodView, taints: Sequence[Taint] | None, now: float) -> float | None:
+    def _count_down(
+        self, key: ObjectKey, pod: ToleratingPodView, taints: Sequence[Taint] | None, now: float
+    ) -> float | None:
         """Start, continue or end the pod's countdown by these taints, and return when it ends.
 
         Args:
@@ -197,7 +199,7 @@ class TaintEviction(Reconciler):
         self.countdowns.put(key, attrs.evolve(countdown, written=version))
         return Result()
 
-    def _mark(self, key: ObjectKey, pod: PodView) -> str:
+    def _mark(self, key: ObjectKey, pod: ToleratingPodView) -> str:
         """Write into the pod's status why it is deleted, and return the version of the pod that says so."""
         metadata = pod.metadata
         before = next((one for one in pod.status.conditions or () if one.type == EVICTED["type"]), PodCondition())
@@ -226,14 +228,18 @@ def taint_eviction(manager: Manager, *, workers: int = WORKERS) -> Controller:
         manager: Its client, caches and events are used.
         workers: Number of threads; the pods of one node occupy a quarter of them at most, and at least one.
     """
-    node, pod, pods_on = decoder_for(NodeView, NODES), decoder_for(PodView, PODS), pods_by_node(manager)
+    node, pod, pods_on = (
+        decoder_for(TaintedNodeView, NODES),
+        decoder_for(ToleratingPodView, PODS),
+        pods_by_node(manager),
+    )
     # A quarter: three nodes whose writes hang leave workers for the others, and one hanging pod leaves room for
     # the other pods of its node.
     limit = NodeLimit(manager.host, max(1, workers // 4))
     reconciler = TaintEviction(
         host=manager.host,
-        nodes=manager.lister(NODES, NodeView),
-        pods=manager.lister(PODS, PodView),
+        nodes=manager.lister(NODES, TaintedNodeView),
+        pods=manager.lister(PODS, ToleratingPodView),
         client=manager.client,
         recorder=manager.recorder(COMPONENT),
         countdowns=Countdowns(manager.host),

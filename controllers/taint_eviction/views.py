@@ -14,7 +14,7 @@ class _NodeSpec(msgspec.Struct, gc=False):
     taints: list[Taint] | None = None
 
 
-class NodeView(msgspec.Struct, gc=False):
+class TaintedNodeView(msgspec.Struct, gc=False):
     """The NoExecute taints of a node."""
 
     spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
@@ -53,7 +53,7 @@ class _PodStatus(msgspec.Struct, gc=False):
     conditions: list[PodCondition] | None = None
 
 
-class PodView(msgspec.Struct, gc=False):
+class ToleratingPodView(msgspec.Struct, gc=False):
     """The part of a pod that decides whether and when it has to leave."""
 
     metadata: _PodMetadata

@@ -13,11 +13,11 @@ from controllers.node_lifecycle.health import Health
 from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
 from controllers.node_lifecycle.taints import Eviction
-from controllers.node_lifecycle.views import NodeView
+from controllers.node_lifecycle.views import MonitoredNodeView
 from controllers.node_lifecycle.zones import Zone, ZonePolicy
 from controllers.taint_eviction.taint_eviction import TaintEviction
 from controllers.taint_eviction.toleration import Taint
-from controllers.taint_eviction.views import PodView
+from controllers.taint_eviction.views import ToleratingPodView
 
 _heard, _renewed = Monitor.health, Monitor.renewed
 
@@ -27,10 +27,10 @@ def _by_its_lease(monitor: Monitor, health: Health | None) -> Health | None:
         return health
     host = monitor._host
     heard = host.monotonic() - (host.now() - health.renewed).total_seconds()
-    return attrs.evolve(health, since=heard, heard=heard)
+    return attrs.evolve(health, silent_since=heard, last_sign=heard)
 
 
-def believes_clocks(monitor: Monitor, node: NodeView) -> Health | None:
+def believes_clocks(monitor: Monitor, node: MonitoredNodeView) -> Health | None:
     """In place of `Monitor.health`: a node was last heard when its lease says, by our wall clock."""
     return _by_its_lease(monitor, _heard(monitor, node))
 
@@ -40,13 +40,13 @@ def believes_clocks_again(monitor: Monitor, name: str, renewed: datetime | None)
     return _by_its_lease(monitor, _renewed(monitor, name, renewed))
 
 
-def no_fresh_grace(node: NodeView, renewed: datetime | None, now: float, age: float) -> Health:
+def no_fresh_grace(node: MonitoredNodeView, renewed: datetime | None, now: float, age: float) -> Health:
     """In place of `first_seen`: whom nobody has heard of yet has been silent since it was made."""
     return Health(node.metadata.uid, node.ready, now - age, now - age, renewed)
 
 
-def believes_its_cache(lifecycle: NodeLifecycle, node: NodeView, health: Health) -> Health:
-    """In place of `NodeLifecycle._asked_the_server`: the watch will have told everything."""
+def believes_its_cache(lifecycle: NodeLifecycle, node: MonitoredNodeView, health: Health) -> Health:
+    """In place of `NodeLifecycle._health_at_server`: the watch will have told everything."""
     return health
 
 
@@ -55,14 +55,14 @@ def sees_no_outage(policy: ZonePolicy, zones: Iterable[Zone]) -> bool:
     return False
 
 
-def taints_are_for_ever(node: NodeView, *, all_silent: bool) -> Eviction:
+def taints_are_for_ever(node: MonitoredNodeView, *, all_silent: bool) -> Eviction:
     """In place of `eviction`: once tainted, tainted."""
     if node.ready is None or node.ready.status == "True":
         return Eviction.KEEP
     return Eviction.CLEAR if all_silent else Eviction.ASK
 
 
-def cached_taints(controller: TaintEviction, pod: PodView) -> list[Taint] | None:
+def cached_taints(controller: TaintEviction, pod: ToleratingPodView) -> list[Taint] | None:
     """In place of `TaintEviction._live_taints`: the watch will have told everything."""
     return controller._cached_taints(pod)
 

@@ -92,7 +92,7 @@ PLANTED = planted_lifecycle
         ),
         pytest.param([(monitor, "first_seen", PLANTED.no_fresh_grace)], ALIVE, 20, id="no fresh grace"),
         pytest.param(
-            [(NodeLifecycle, "_asked_the_server", PLANTED.believes_its_cache)], ALIVE, 2, id="believes its cache"
+            [(NodeLifecycle, "_health_at_server", PLANTED.believes_its_cache)], ALIVE, 2, id="believes its cache"
         ),
         pytest.param([(ZonePolicy, "are_all_silent", PLANTED.sees_no_outage)], OUTAGE, 1, id="sees no outage"),
         pytest.param([(node_lifecycle, "eviction", PLANTED.taints_are_for_ever)], BACK, 2, id="taints stay"),

@@ -16,7 +16,7 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.client.patches import PatchType
 from controller_runtime.testing.simulation.faults import Fault, Kind, Script
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
-from controllers.node_lifecycle.views import NodeView
+from controllers.node_lifecycle.views import MonitoredNodeView
 
 CALLS = range(16, 26)
 """The controllers' calls among which those are that are about the death: conditions, taints, pods."""
@@ -33,8 +33,12 @@ def script(call: int) -> Script:
 
 
 def unversioned(
-    lifecycle: NodeLifecycle, node: NodeView, metadata: dict[str, Any], patch: dict[str, Any], subresource: str = ""
-) -> NodeView:
+    lifecycle: NodeLifecycle,
+    node: MonitoredNodeView,
+    metadata: dict[str, Any],
+    patch: dict[str, Any],
+    subresource: str = "",
+) -> MonitoredNodeView:
     """In place of `NodeLifecycle._patch`: whatever the node is by now."""
     body = {"metadata": metadata, **patch}
     kind = PatchType.STRATEGIC

@@ -42,10 +42,10 @@ def test_what_is_left_out_is_a_field_of_its_kind(resource: Resource[Any], path: 
     [
         pytest.param(NODES, node_ttl.NodeView, id="node-ttl"),
         pytest.param(NODES, hollow_node.NodeView, id="hollow nodes"),
-        pytest.param(NODES, node_lifecycle_views.NodeView, id="node-lifecycle, nodes"),
-        pytest.param(PODS, node_lifecycle_views.PodView, id="node-lifecycle, pods"),
-        pytest.param(NODES, taint_eviction_views.NodeView, id="taint-eviction, nodes"),
-        pytest.param(PODS, taint_eviction_views.PodView, id="taint-eviction, pods"),
+        pytest.param(NODES, node_lifecycle_views.MonitoredNodeView, id="node-lifecycle, nodes"),
+        pytest.param(PODS, node_lifecycle_views.MonitoredPodView, id="node-lifecycle, pods"),
+        pytest.param(NODES, taint_eviction_views.TaintedNodeView, id="taint-eviction, nodes"),
+        pytest.param(PODS, taint_eviction_views.ToleratingPodView, id="taint-eviction, pods"),
         pytest.param(PODS, hollow_pods.PodView, id="hollow pods"),
     ],
 )
