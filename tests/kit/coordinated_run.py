@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinated election under bad weather: candidates that come, go, are upgraded and freeze, and those who elect.
+"""Coordinated election under random faults: candidates start, stop, are upgraded and freeze, and so do electors.
 
 `python tests/kit/coordinated_run.py --seeds 500` walks over seeds and exits 1 at the
 first in which something does not hold.
@@ -63,14 +63,14 @@ def run(
     die_at_write: int | None = None,
     seconds: float = STORM + CALM,
 ) -> Outcome:
-    """Let the system run through a storm and the calm after it.
+    """Run the system with faults for some time, and then without.
 
     Args:
         seed: Latencies, drifts, the schedule, versions, and without a script the faults.
-        profile: The weather.
+        profile: The kinds and rates of faults.
         script: The faults, in place of drawn ones.
-        die_at_write: The elector is killed as its write of this number begins, which lands or does not.
-        seconds: How long all of it takes.
+        die_at_write: Number of the write at whose beginning the elector is killed; the write may land or not.
+        seconds: Duration of the run.
     """
     names = (*ELECTORS, *CANDIDATES, SERVER)
     faults: Faults = DrawnFaults(seed, PROFILES[profile], names, STORM) if script is None else ScriptedFaults(script)
@@ -78,7 +78,7 @@ def run(
 
 
 class System:
-    """A server, those who elect, candidates, the network between them, and what befalls them."""
+    """A server, electing controllers, candidates, the network between them, and their faults."""
 
     def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault], die_at_write: int | None) -> None:
         self._chance = sim.chance("coordinated")
@@ -101,7 +101,7 @@ class System:
         sim.check(self._look)
 
     def run(self, seconds: float) -> None:
-        """The storm, the calm, and what must have come of it."""
+        """Run with faults, then without, and check the final state."""
         self._course.pass_until(seconds)
         # To a clock that is wrong the stamp of a dead one may look fresh just now, and it is tried for some seconds.
         while (why := self._unsettled()) and self._sim.time < seconds + BOUND:
@@ -110,7 +110,7 @@ class System:
             raise Violated("converges", why)
 
     def _unsettled(self) -> str:
-        """Why this is no end; empty if it is."""
+        """Return why the final state has not been reached; empty if it has."""
         self._expect_a_leader()
         leader = next((r for r in self._candidates if r.leads), None)
         if leader is None:
@@ -138,7 +138,7 @@ class System:
         return replica.host.name.partition("#")[0]
 
     def _look(self) -> None:
-        """At every step: one leader at most."""
+        """Check at each step that at most one replica leads."""
         leaders = [replica.host.name for replica in self._candidates if replica.leads]
         if len(leaders) > 1:
             raise Violated("one leader at most", " and ".join(leaders))
@@ -147,7 +147,7 @@ class System:
         return not replica.host.crashed and not replica.host.paused and replica.elector is not None
 
     def _expect_a_leader(self) -> None:
-        """If nothing has gone wrong for long, somebody leads."""
+        """Check that a replica leads if there were no faults for long."""
         if not any(map(self._lives, self._candidates)) or not any(map(self._lives, self._electors)):
             self._quiet_since = max(self._quiet_since, self._sim.time)
         if any(replica.leads for replica in self._candidates):
@@ -180,7 +180,7 @@ class System:
         if self._writes == self._die_at_write:
             self._quiet_since = self._sim.time
             self._victim = next(r for r in self._electors if r.host is host)
-            self._sim.pause(host, 1e6)  # nothing of it runs any more; whether the write lands is the network's
+            self._sim.pause(host, 1e6)  # none of its threads runs any more; the network decides whether the write lands
 
     def _befall(self, fault: Fault) -> None:
         self._network.note(fault)
@@ -213,7 +213,7 @@ class System:
         self._offsets[name] = offset
 
     def _upgrade(self, name: str) -> None:
-        """What is started anew is perhaps another version."""
+        """Draw the version of a replica that starts again."""
         if name in self._versions:
             self._versions[name] = self._chance.choice(VERSIONS)
 

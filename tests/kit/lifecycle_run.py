@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle and taint eviction in bad weather: a seed in, what did not hold and the script of what happened out.
+"""Runs node lifecycle and taint eviction under faults drawn from a seed; returns violations and a script of the faults.
 
-Six hollow nodes with pods, a server, the controllers and the network between them. The numbers are
-half of upstream's, so that a storm has room for many deaths.
+The system has six hollow nodes with pods, a server, the controllers and the network between them. Grace periods are
+half of upstream's, so that many nodes can die within one run.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ WEATHERS = tuple(PROFILES)
 
 
 def run(seed: int, *, script: Iterable[Fault] | None = None) -> Outcome:
-    """Let nodes, pods and controllers live through a storm and the calm after it."""
+    """Run nodes, pods and controllers with faults for some time, and then without."""
     hosts = (SERVER, CONTROLLERS, CONTROLLERS, KUBELETS, *NAMES)
     profile = PROFILES[WEATHERS[seed % len(WEATHERS)]]
     faults: Faults = DrawnFaults(seed, profile, hosts, STORM) if script is None else ScriptedFaults(script)
@@ -72,7 +72,7 @@ def node_of(pod: str) -> str:
 
 
 class System:
-    """All of them, and what befalls them."""
+    """The parts of the system, and their faults."""
 
     def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
         self._sim = sim
@@ -91,9 +91,9 @@ class System:
         sim.check(self._witness.look)
 
     def run(self) -> None:
-        """The storm, the calm, and what must have come of it."""
+        """Run with faults, then without, and check the final state."""
         self._course.pass_until(STORM)
-        self._befall(Fault(Kind.CRASH, SERVER, STORM, 0.0))  # else a watch that was slow once would always be
+        self._befall(Fault(Kind.CRASH, SERVER, STORM, 0.0))  # otherwise a watch that was slow once would stay slow
         self._pass(CALM)
         self._expect_all_well()
         self._one_dies()
@@ -106,14 +106,14 @@ class System:
                 raise Violated("who is back is well", f"{name} is {ready_of(node)}, {node['spec'].get('taints')}")
 
     def _one_dies(self) -> None:
-        """Its pods are gone within the bound, and no others."""
+        """Check that the pods of a dead node are deleted within the bound, and no others."""
         host = self._programs[KUBELETS].host
         maker = self._pod_maker(host, Manager(host, NetworkTransport(self._network, host)))
-        host.spawn("maker", lambda: maker.run(Stop(host)))  # those that were evicted in the storm
+        host.spawn("maker", lambda: maker.run(Stop(host)))  # evicted while there were faults
         self._pass(10.0)
         dead, began = NAMES[0], self._sim.time
         self._freeze(dead, seconds=1e6)
-        self._pass(1.0)  # its last word may be on its way
+        self._pass(1.0)  # its last renewal may be under way
         heard = self._witness.node(dead).beats[-1]
         self._pass(heard + BOUND - self._sim.time)
         went = {pod for pod, at in self._witness.evicted.items() if at >= began}
@@ -121,7 +121,7 @@ class System:
             raise Violated("pods of the dead go in time", f"{dead} died, and those evicted are {sorted(went)}")
 
     def _all_die(self) -> None:
-        """Nobody else is evicted: the control plane is the likelier culprit."""
+        """Check that no further node is evicted when all die: then the control plane is the more likely culprit."""
         before = len(self._witness.evicted)
         self._freeze(*NAMES, seconds=1e6)
         self._pass(2 * BOUND + COUNT / RATE)
@@ -166,7 +166,7 @@ class System:
         self._tell_kubelets()
 
     def _tell_kubelets(self) -> None:
-        """On a thread of theirs: their process may be frozen, and then is told of all at once."""
+        """Deliver commands on a thread of the kubelets' host: if it is frozen, they arrive together later."""
         hollow, host = self._hollow, self._programs[KUBELETS].host
         if hollow is not None and not host.crashed:
             host.spawn("command", lambda: self._freeze_and_wake(hollow))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinated election through storms: it holds, also when who elects dies at any write, and wrong ones are found.
+"""Coordinated election under random faults, also if the elector dies at any write; planted bugs are found.
 
-More seeds are `tox -e simulation`.
+`tox -e simulation` runs more seeds.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("heard", [pytest.param(step.HEARD, id="seen"), pytest.param(0.0, id="read")])
 def test_candidates_that_answer_by_their_own_clocks_are_seen_to(heard: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of others do: an election that believed their stamps alone would be found."""
+    """Other implementations do that; an election that trusted only their timestamps would be found wrong."""
     write = LeaseCandidate._write
 
     def by_its_own(self: LeaseCandidate, renewed: datetime) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written of a node names the version it was decided on: else a late write would strike one that is back.
+"""A write about a node names the version that it was decided on; otherwise a late write would hit a node that is back.
 
-Storms hardly find that: the one request must be late, and the node return while it is on its way. A script does.
+Random faults rarely show this: one request must be late, and the node return while it is under way. A script shows it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def script(call: int) -> Script:
-    """A node is silent for 30 s, of which 25 are too long, and one call is on its way when it is back."""
+    """Return a script: a node is silent for 30 s, the grace period is 25 s, a request is late until it is back."""
     return Fault(Kind.PAUSE, NAMES[1], 20.0, 30.0), Fault(Kind.SLOW_REQUEST, CONTROLLERS, call, 10.0)
 
 
@@ -39,7 +39,7 @@ def unversioned(
     patch: dict[str, Any],
     subresource: str = "",
 ) -> MonitoredNodeView:
-    """In place of `NodeLifecycle._patch`: whatever the node is by now."""
+    """In place of `NodeLifecycle._patch`: write without the version that was judged."""
     body = {"metadata": metadata, **patch}
     kind = PatchType.STRATEGIC
     written = lifecycle.client.patch(NODES, ObjectKey(node.name), body, type=kind, subresource=subresource)

@@ -179,7 +179,7 @@ ROWS = [
 def test_one_step(
     lease: Lease | None, candidates: list[Candidate], act: Action, what: dict[str, Any] | set[str], again: float | None
 ) -> None:
-    """What is done, to whom or with which fields, and when the next step is due; in any order of candidates."""
+    """The action, its candidates or fields, and the time of the next step do not depend on the order of candidates."""
     decision = decide(lease, candidates, NOON)
 
     assert (decision.action, decision.again) == (act, again)
@@ -312,7 +312,7 @@ def test_a_step_repeated_changes_nothing(lease: Lease | None, found: list[Candid
 
 
 def after(decision: Decision, lease: Lease | None, found: list[Candidate]) -> tuple[Lease | None, list[Candidate]]:
-    """How things stand once a decision has been carried out, in the same instant."""
+    """Return the lease and the candidates after a decision was carried out, in the same instant."""
     asked = [attrs.evolve(c, pinged=NOON) if c.name in decision.names else c for c in found]
     spec = decision.spec
     if not spec:

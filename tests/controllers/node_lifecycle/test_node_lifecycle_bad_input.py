@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle: objects that are odd, broken or gone, and what it tells of its zones."""
+"""Node lifecycle with objects that are odd, cannot be decoded or are gone, and its metrics of zones."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_pod_that_goes_between_read_and_write_is_no_failure(cluster: Lifecycle
 
 
 def spoiled(field: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Spoils a part of the objects whose name begins with `odd`."""
+    """Return a function that puts a value into a field of objects whose name begins with `odd`."""
 
     def spoil(obj: dict[str, Any]) -> None:
         if obj["metadata"]["name"].startswith("odd"):
