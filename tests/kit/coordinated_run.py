@@ -43,13 +43,13 @@ CALM = 300.0
 SILENCE = 150.0
 """Seconds after which a watch that has fallen silent is noticed."""
 LATENESS = 60.0
-"""A watch that was opened in the storm stays late, by up to 20 s; so is the end of a lease, a ping and its answer."""
+"""Three times 20 s: a watch opened under faults stays late, at the end of a lease, at a ping and at its answer."""
 FARTHEST = 720.0
 """Seconds by which wall clocks are wrong, at most."""
 BOUND = 70.0
-"""Seconds without trouble after which somebody leads, if there is a live candidate and a live elector.
+"""Seconds without faults after which a replica leads, if there is a live candidate and a live elector.
 
-17 until another elector leads, the lease's 15 by its own watch, a step of 5, an answer's 5, another step, 5 for
+17 until another elector leads, the lease's 15 as it observes it, a step of 5, an answer's 5, another step, 5 for
 the elected, and what remains of it from an elected that fell silent again: see docs/coordinated-leader-election.md.
 """
 OWN_LEASE = LeaderElectionConfig(name="leader-election-controller", namespace="kube-system")

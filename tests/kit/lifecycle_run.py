@@ -41,12 +41,12 @@ CONFIG = LifecycleConfig(Graces(GRACE, 30.0), ZonePolicy(rate=RATE), monitor_per
 STORM = 200.0
 """Virtual seconds after which no fault begins."""
 CALM = 200.0
-"""Seconds until everybody has heard of everything: a watch that hangs is noticed after 150."""
+"""Seconds until every cache is up to date: a watch that hangs is noticed after 150 s."""
 BOUND = GRACE + TOLERATED + 2.0
-"""Seconds from a node's last word until its pods are deleted, in a zone that is well and has nobody in line."""
+"""Seconds from a node's last sign of life until its pods are deleted, in a normal zone with an empty queue."""
 
 LONGEST = 90.0
-"""Seconds of the longest silence in a storm."""
+"""Seconds of the longest silence of a host while there are faults."""
 
 PROFILES = {
     "broad": Profile({Kind.CUT: 2, Kind.PAUSE: 4, Kind.JUMP: 2, Kind.CRASH: 2}, most=20, longest=LONGEST),
@@ -55,7 +55,7 @@ PROFILES = {
     "restarts": Profile({Kind.CRASH: 3, Kind.PAUSE: 2}, most=20, rates=(0.0, 0.1), longest=60.0),
     "clocks": Profile({Kind.JUMP: 2, Kind.PAUSE: 1}, most=20, rates=(0.0, 0.1), longest=60.0),
 }
-"""What befalls a node's name befalls its kubelet alone: it is frozen."""
+"""Faults by profile. A pause of a host with a node's name freezes only that node's kubelet."""
 WEATHERS = tuple(PROFILES)
 
 

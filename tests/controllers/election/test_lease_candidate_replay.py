@@ -33,7 +33,7 @@ ON_PREFERRED = {"e2f-new": "ignore", "e6e-x": "ignore", "e2c-new": "stop"}
 LATE = 8.0
 """Seconds between their election and ours at most: both look at each lease every five seconds, not at the same ones."""
 
-# What ours does where the real server died of a lease without a holder: it elects.
+# The real server crashed on a lease without a holder; ours elects one.
 DIED_OF = {"default/e5a": ["holder e5a-y"], "default/e5c": ["holder e5c-x"]}
 PINGED_AFTER_DEATH = {"e5a-y", "e5b-x"}
 

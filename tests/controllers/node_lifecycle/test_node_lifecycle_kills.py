@@ -17,12 +17,12 @@ from controller_runtime.testing.simulation import Simulation
 
 WRITES = (
     *["PATCH nodes/a", "PATCH nodes/b", "PATCH nodes/c"],  # the taint of each new node
-    *["PATCH nodes/a/status", "PATCH nodes/a"],  # it is silent
+    *["PATCH nodes/a/status", "PATCH nodes/a"],  # the node is silent
     *["PATCH pods/leaves/status", "PATCH pods/stays/status", "PATCH pods/waits/status"],
     *["PATCH pods/leaves/status", "DELETE pods/leaves"],
-    "PATCH nodes/a",  # it is back
+    "PATCH nodes/a",  # the node is back
 )
-"""What it takes without a kill."""
+"""The writes of a run without a kill."""
 
 
 def tolerates(seconds: int | None) -> list[dict[str, Any]]:

@@ -22,10 +22,10 @@ NODES = {"a-1": "a", "a-2": "a", "a-3": "a", "b-1": "b", "b-2": "b", "b-3": "b"}
 GRACE = 50.0
 TOLERATED = 5
 BOUND = 2 * GRACE + 10.0 * len(NODES) + TOLERATED + 5.0
-"""Seconds in which the pods of a dead node are deleted in a zone that is well: a grace, anew if the controller was
-restarted or all were silent; a turn of 10 s for each node that may be in front of it; and what its pods tolerate."""
-DEAF_AFTER = len(NODES) + 1
-"""Lines of a streamed list of the leases: what follows is news."""
+"""Seconds within which the pods of a dead node are deleted in a normal zone: a grace period, which starts again if the
+controller was restarted or all nodes were silent; 10 s for each node that may be before it; and the toleration."""
+SILENT_AFTER = len(NODES) + 1
+"""Lines of a streamed list of all leases; later lines are changes."""
 EVICTED = {"effect": "NoExecute"}
 OURS = {f"{PREFIX}not-ready", f"{PREFIX}unreachable"}
 
@@ -107,7 +107,7 @@ class Weather(LifecycleCluster):
                 self.start()
             case "restart, deaf":  # its watches of leases are silent, and it does not notice
                 self.kill()
-                self.weather = lambda request: SilentStream(DEAF_AFTER) if self._is_lease_watch(request) else None
+                self.weather = lambda request: SilentStream(SILENT_AFTER) if self._is_lease_watch(request) else None
                 self.start()
             case "cut":
                 self.weather = lambda request: Refused()
