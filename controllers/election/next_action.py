@@ -56,8 +56,8 @@ class Lease:
         """Return whether the holder's leadership is over.
 
         The holder measures the duration from before it wrote the lease, and we measure it from when we saw that
-        write, which is later. So this is right however wrong the holder's wall clock is. Without watching we only
-        take a lease for expired that is older than any plausible error of a clock.
+        write, which is later. So this is right however wrong the holder's wall clock is. A lease that we have not
+        watched for its duration counts as expired only if it is older than any plausible error of a clock, `VALID`.
         """
         if self.renewed is None or self.duration is None:
             return True

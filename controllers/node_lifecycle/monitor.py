@@ -238,7 +238,10 @@ class Monitor:
         return woken
 
     def _see_status(self, known: _Node, node: MonitoredNodeView, now: float) -> None:
-        """Take the node's status into account, unless a newer one was: a reconcile may read it before we follow it."""
+        """Take the node's status into account, unless it is older than the one seen last.
+
+        A reconcile may read a node before its change is followed here; the older versions in between come later.
+        """
         if compare_versions(node.metadata.resource_version, known.version) >= 0:
             known.health = status_seen(known.health, node, self._renewed.get(node.name), now)
             known.version = node.metadata.resource_version

@@ -200,19 +200,19 @@ class NodeLifecycle(Reconciler):
         patience = self.config.monitor_period
         if node.ready is None or node.ready.status != "Unknown":
             return self.monitor.turn(node.name, patience)
-        left = self._left_to_answer(health)
+        left = self._protected_for(health)
         if left < 0:
             wait = self.monitor.turn(node.name, patience)
             if wait != 0.0:
                 return wait
-            left = self._left_to_answer(self._health_at_server(node, health))
+            left = self._protected_for(self._health_at_server(node, health))
             if left < 0:
                 return wait
         self.monitor.give_back_turn(node.name)
         return left + _JUST_AFTER
 
-    def _left_to_answer(self, health: Health) -> float:
-        """Return the seconds for which the node's last sign of life protects it; negative if it does not any more."""
+    def _protected_for(self, health: Health) -> float:
+        """Return the seconds for which the node's last sign of life keeps it from being evicted; negative if it does not."""
         return health.last_sign + self.config.graces.monitor - self.host.monotonic()
 
     def _mark_pods(self, node: MonitoredNodeView) -> float | None:

@@ -104,7 +104,7 @@ def new_taints(node: MonitoredNodeView, no_execute: Eviction, now: str) -> list[
 
 
 def missing_labels(node: MonitoredNodeView) -> dict[str, str]:
-    """Return the deprecated `beta.kubernetes.io` labels whose values differ from those of their successors."""
+    """Return the deprecated `beta.kubernetes.io` labels to set, with the values of their successors."""
     stable = {beta: node.labels[label] for label, beta in _BETA_LABELS.items() if label in node.labels}
     return {beta: value for beta, value in stable.items() if node.labels.get(beta) != value}
 

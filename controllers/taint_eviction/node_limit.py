@@ -36,7 +36,9 @@ class NodeLimit:
         self._nodes: dict[ObjectKey, str] = {}  # the node in whose queue the pod is
 
     def enter(self, pod: ObjectKey, node: str) -> bool:
-        """Return whether the pod may be evicted now. If not, `leave` returns it once it may.
+        """Put the pod at the end of its node's queue, unless it is in one, and return whether it may be evicted now.
+
+        If not, the `leave` of another pod returns it once it may.
 
         The pod stays in the queue until it leaves, also if another pod of its name has appeared on another node
         meanwhile: a place in the wrong queue only delays it.
