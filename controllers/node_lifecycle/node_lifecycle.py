@@ -212,7 +212,7 @@ class NodeLifecycle(Reconciler):
         return left + _JUST_AFTER
 
     def _protected_for(self, health: Health) -> float:
-        """Return the seconds for which the node's last sign of life keeps it from being evicted; negative if it does not."""
+        """Return the seconds for which the last sign of life prevents an eviction; negative if it does not."""
         return health.last_sign + self.config.graces.monitor - self.host.monotonic()
 
     def _mark_pods(self, node: MonitoredNodeView) -> float | None:
