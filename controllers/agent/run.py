@@ -33,9 +33,9 @@ from controllers.agent.settings import (
     parse_reserved,
     parse_taints,
 )
-from controllers.command.signals import handled_signals
 from controllers.heartbeat.node_lease import DURATION
 from controllers.shared.session import GRACE, await_server
+from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 
