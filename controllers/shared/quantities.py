@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amounts of resources as the API writes them: 2, 500m, 8Gi. Compared by their value, written in one form."""
+"""Amounts of resources as the API writes them, such as 2, 500m or 8Gi: parsed to their value, written in one form."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 
 
 def parse_quantity(text: str) -> Decimal:
-    """The value of a quantity.
+    """Return the value of a quantity.
 
     Raises:
-        ValueError: `text` is none.
+        ValueError: `text` is not a quantity.
     """
     match = _QUANTITY.fullmatch(text)
     if match is None:
@@ -27,8 +27,8 @@ def parse_quantity(text: str) -> Decimal:
     return number.scaleb(_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
 
 
-def in_bytes(amount: int) -> str:
-    """A number of bytes, with the largest binary suffix that keeps it exact."""
+def format_bytes(amount: int) -> str:
+    """Return a number of bytes as a quantity, with the largest binary suffix that keeps it exact."""
     suffix = ""
     for larger in _BINARY:
         if amount == 0 or amount % 1024:
@@ -37,7 +37,7 @@ def in_bytes(amount: int) -> str:
     return f"{amount}{suffix}"
 
 
-def in_units(amount: Decimal) -> str:
-    """A number of things such as cores, in thousandths where it is not whole; less than one is rounded up."""
+def format_count(amount: Decimal) -> str:
+    """Return a number, such as of cores, as a quantity: in thousandths, rounded up, unless it is whole."""
     thousandths = math.ceil(amount.scaleb(3))
     return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)

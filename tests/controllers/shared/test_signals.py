@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals, as a process gets them."""
+"""A process that gets signals stops, ends at once, or reports on its threads."""
 
 from __future__ import annotations
 
