@@ -214,7 +214,7 @@ class LeaseHeartbeat(Reconciler):
             return Answer(Reply.FAILED, why=str(error))
 
     def _write(self, write: Callable[..., Cached], base: Cached | None, if_failed: Reply | None) -> Answer:
-        """Write the lease. If the post-process fails, return `if_failed` instead; if that is None, write all the same."""
+        """Write the lease; if the post-process fails, return `if_failed` instead, unless that is None."""
         now = self._host.now()
         at = next_renew_time(now, self._renewed_to)
         self._note_clock(behind=(at - now).total_seconds())

@@ -109,7 +109,7 @@ class Weather:
         self._check_beats(int(STEADY / INTERVAL), int(STEADY / RENEW_INTERVAL) + 1, STEADY)
 
     def _check_beats(self, least: int, most: int, seconds: float) -> None:
-        """Raise `Violated` unless each lease is renewed `least` to `most` times in the next `seconds`, plus one jitter."""
+        """Raise `Violated` unless each lease is renewed `least` to `most` times in `seconds`, plus one jitter."""
         before = dict(self._renewals.renewals)
         self._advance_to(self._sim.time + seconds + INTERVAL - RENEW_INTERVAL)
         if len(self._renewals.renewals) != NODES:

@@ -202,7 +202,7 @@ def test_a_node_that_is_deleted_under_it_comes_back_with_the_next_start(cluster:
     with running(command(cluster.option, *often)) as process:
         read_until(process, "node is registered")
         cluster.client.delete(NODES, ObjectKey(NAME))
-        read_until(process, "WARNING .*status cannot be posted.*not found")
+        read_until(process, "WARNING .*cannot post the status.*not found")
         end(process)
     assert cluster.client.list(NODES, view=dict) == []
 
@@ -251,9 +251,9 @@ def test_a_server_that_goes_and_comes_back_is_served_again(tmp_path: Path) -> No
             read_until(process, "node is registered")
 
             first.close()
-            read_until(process, "WARNING .*status cannot be posted")
+            read_until(process, "WARNING .*cannot post the status")
             with APIServerProcess(SystemHost(), *kept):
-                read_until(process, "node is heard again")
+                read_until(process, "requests for the node succeed again")
                 end(process)
 
 
@@ -271,7 +271,8 @@ def test_a_kubelets_node_is_not_fought_over_unless_that_is_asked_for(cluster: Cl
         end(process)
 
     assert refused.returncode == 2
-    assert re.fullmatch(r"controllers: node this-machine is kept by a kubelet \(v1\.36\.2\): .*\n", refused.stderr)
+    says = r"controllers: a kubelet \(v1\.36\.2\) posts the status of node this-machine: .*\n"
+    assert re.fullmatch(says, refused.stderr)
 
 
 @pytest.mark.parametrize(
