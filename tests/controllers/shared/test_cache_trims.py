@@ -45,12 +45,12 @@ def test_what_is_left_out_is_a_field_of_its_kind(resource: Resource[Any], path: 
     ("resource", "view"),
     [
         pytest.param(NODES, PartialObjectMetadata, id="node-ttl"),
-        pytest.param(NODES, hollow_node.NodeView, id="hollow nodes"),
+        pytest.param(NODES, hollow_node.NodeConditions, id="hollow nodes"),
         pytest.param(NODES, node_lifecycle_views.NodeView, id="node-lifecycle, nodes"),
         pytest.param(PODS, node_lifecycle_views.PodView, id="node-lifecycle, pods"),
         pytest.param(NODES, taint_eviction.NodeView, id="taint-eviction, nodes"),
         pytest.param(PODS, taint_eviction.PodView, id="taint-eviction, pods"),
-        pytest.param(PODS, hollow_pods.PodView, id="hollow pods"),
+        pytest.param(PODS, hollow_pods.HollowPod, id="hollow pods"),
     ],
 )
 def test_no_controller_reads_what_is_left_out(resource: Resource[Any], view: type) -> None:
