@@ -43,7 +43,7 @@ def controlled(path: Path | None) -> Iterator[HollowControl]:
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a runtime folder of the user's own."""
-    with tempfile.TemporaryDirectory() as folder:  # not `tmp_path`: the path of a socket has at most about a hundred characters
+    with tempfile.TemporaryDirectory() as folder:  # `tmp_path` is longer than the path of a socket may be
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         yield Path(folder)
 
