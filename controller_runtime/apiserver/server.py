@@ -8,7 +8,7 @@ in-process transport, a simulation) brings the thread.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
@@ -22,6 +22,7 @@ from controller_runtime.apiserver.routes import find_route
 from controller_runtime.apiserver.status import (
     StatusError,
     bad_request,
+    impersonation_refused,
     internal,
     no_such_resource,
     too_large,
@@ -128,11 +129,12 @@ class APIServer:
     def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         path = request.path.rstrip("/")
         self._authenticate(request.headers.get("authorization"), path)
+        _refuse_impersonation(request.headers)
         if len(request.body) > BODY_LIMIT:
             raise too_large(f"limit is {BODY_LIMIT}")
         kinds = self._definitions.kinds
         if (found := find_route(kinds, path)) is not None:
-            return self._verbs.answer(found, readable(request), on_ready)
+            return self._verbs.answer(found, readable(request, found.kind), on_ready)
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
@@ -151,3 +153,9 @@ class APIServer:
                 raise unauthorized()
         elif not hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials):
             raise unauthorized()
+
+
+def _refuse_impersonation(headers: Mapping[str, str]) -> None:
+    """Refuse to answer as the bearer of the token what was asked in the name of another user."""
+    if any(name.startswith("impersonate-") and value for name, value in headers.items()):
+        raise impersonation_refused(headers.get("impersonate-user", ""))

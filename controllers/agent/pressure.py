@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import attrs
 
+from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.core.errors import UsageError
 from controllers.agent.machine import Machine
-from controllers.shared.quantities import parse_quantity
 
 HOLD = 300.0
 """Seconds for which a shortage counts after it was last measured, so that a condition does not flap."""

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
+from controller_runtime.api.quantities import parse_quantity
 from controllers.agent.machine import Machine
 from controllers.agent.pressure import Signal
 from controllers.agent.settings import Settings
-from controllers.shared.quantities import format_bytes, format_count, parse_quantity
+from controllers.shared.quantities import format_bytes, format_count
 
 HUGE_PAGES = "hugepages-"
 """Prefix of the resources of huge pages; the size of a page follows."""

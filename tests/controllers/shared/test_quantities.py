@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.shared.quantities import format_bytes, format_count, parse_quantity
+from controller_runtime.api.quantities import parse_quantity
+from controllers.shared.quantities import format_bytes, format_count
 
 
 @pytest.mark.parametrize(
