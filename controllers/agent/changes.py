@@ -34,7 +34,7 @@ def status_differs(before: Mapping[str, Any] | None, after: Mapping[str, Any] | 
 
 
 def _comparable(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a status in a form in which two that mean the same are equal."""
+    """Return a status in a normal form, so that two statuses that mean the same compare equal."""
     found = {name: value for name, value in status.items() if value not in (None, [], {})}
     conditions = [{**condition, _HEARTBEAT: None} for condition in status.get("conditions") or ()]
     found["conditions"] = sorted(conditions, key=lambda condition: str(condition.get("type")))

@@ -93,7 +93,7 @@ def is_ready(conditions: Iterable[Condition]) -> bool:
 
 
 def transitions(before: Iterable[Condition], after: Iterable[Condition]) -> list[str]:
-    """Return the reasons of the events for conditions whose status differs; for Ready only if it existed before."""
+    """Return the reasons of events for conditions that became True or False; for Ready only if it existed before."""
     was = {condition["type"]: condition.get("status") for condition in before}
     found = []
     for condition in after:

@@ -98,6 +98,6 @@ def pod_cidrs_of(node: Mapping[str, Any]) -> str:
 
 
 def version_of_kubelet(node: Mapping[str, Any]) -> str:
-    """Return the version of the kubelet that posted the status of `node`; empty if an agent did, or nothing did."""
+    """Return the version of the kubelet that posted the status of `node`; empty if no kubelet posted it."""
     version: str = ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion", "")
     return "" if version.endswith(AGENT_SUFFIX) else version

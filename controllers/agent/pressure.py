@@ -54,7 +54,7 @@ class Threshold:
 
 
 def parse_thresholds(text: str) -> tuple[Threshold, ...]:
-    """Return the thresholds in a kubelet's notation, such as `memory.available<100Mi,nodefs.available<10%`.
+    """Parse thresholds in a kubelet's notation, such as `memory.available<100Mi,nodefs.available<10%`.
 
     An empty text has no thresholds.
 

@@ -83,7 +83,7 @@ def node_name(asked: str | None, hostname: str) -> str:
 
 
 def parse_labels(text: str) -> dict[str, str]:
-    """Return the labels in `key=value,key=value`.
+    """Parse labels in the form `key=value,key=value`.
 
     Raises:
         UsageError: The text has another form, or a pair cannot be a label.
@@ -96,7 +96,7 @@ def parse_labels(text: str) -> dict[str, str]:
 
 
 def parse_taints(text: str) -> tuple[dict[str, str], ...]:
-    """Return the taints in `key=value:Effect,key:Effect`.
+    """Parse taints in the form `key=value:Effect,key:Effect`.
 
     Raises:
         UsageError: The text has another form, or a part cannot be a taint.
@@ -119,7 +119,7 @@ def parse_taints(text: str) -> tuple[dict[str, str], ...]:
 
 
 def parse_reserved(option: str, text: str) -> dict[str, Decimal]:
-    """Return the amounts in `cpu=500m,memory=1Gi`, by resource.
+    """Parse amounts in the form `cpu=500m,memory=1Gi`, and return them by resource.
 
     Raises:
         UsageError: The text has another form, a resource cannot be reserved, or an amount is negative.
@@ -138,7 +138,7 @@ def parse_reserved(option: str, text: str) -> dict[str, Decimal]:
 
 
 def parse_node_ips(text: str) -> tuple[IPAddress, ...]:
-    """Return one address, or one of each family, as in `192.0.2.7,2001:db8::7`; none for an empty text.
+    """Parse one address, or one of each family, in the form `192.0.2.7,2001:db8::7`; an empty text has none.
 
     Raises:
         UsageError: The text has another form, or other machines cannot reach an address.
@@ -168,7 +168,7 @@ def unreachable(address: IPAddress) -> str:
 
 
 def _pairs(option: str, text: str) -> dict[str, str]:
-    """Return the pairs in `key=value,key=value`.
+    """Parse pairs in the form `key=value,key=value`.
 
     Raises:
         UsageError: A part is not a pair, or a key is given twice.

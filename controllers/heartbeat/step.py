@@ -44,13 +44,13 @@ class Reply(enum.Enum):
 
     DONE = enum.auto()
     MISSING = enum.auto()
-    """Of a READ: the lease does not exist."""
+    """The answer to a READ if the lease does not exist."""
     CONFLICT = enum.auto()
     """Another client wrote the lease since we read it; AlreadyExists counts as FAILED."""
     WITHHELD = enum.auto()
-    """Of a CREATE: the post-process failed, so nothing was sent."""
+    """The answer to a CREATE if the post-process failed, so that nothing was sent."""
     FAILED = enum.auto()
-    """Any other error. Of a RENEW also: the post-process failed, so nothing was sent."""
+    """Any other error; for a RENEW also a post-process that failed, so that nothing was sent."""
 
 
 @attrs.frozen
@@ -70,11 +70,14 @@ class Answer:
 
 
 class Part(enum.Enum):
-    """The parts of a pass, in their order: see the module."""
+    """The parts of a pass, in their order."""
 
     RENEW_KNOWN = enum.auto()
+    """Renew the lease with which the last pass ended."""
     ENSURE = enum.auto()
+    """Read the lease, and create it if it does not exist."""
     RENEW_FOUND = enum.auto()
+    """Renew the lease that was read."""
 
 
 @attrs.frozen

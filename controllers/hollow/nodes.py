@@ -238,9 +238,9 @@ class HollowNodes(Reconciler):
         return self._next_report(changed=not found.is_healthy())
 
     def _next_report(self, *, changed: bool) -> Result:
-        """Return when the next post is due: one interval later, or after a change 0.5 to 1.5 intervals later.
+        """Return when to post again: after one interval, or, if the status has changed, after 0.5 to 1.5 intervals.
 
-        As in a kubelet, this keeps nodes that changed together from posting together from then on.
+        The spread is a kubelet's: without it, nodes that changed together would post together from then on.
         """
         return Result(requeue_after=STATUS_INTERVAL * (0.5 + self._host.random.random() if changed else 1.0))
 

@@ -129,7 +129,7 @@ class HollowPods(Reconciler):
             self._queue.add(delta.key)
 
     def _on_node(self, delta: Delta) -> None:
-        """Add the pods of a node that changed to the queue.
+        """Add to the queue the pods of a node that changed.
 
         A revived kubelet posts the status of its node, and this change brings its pods back into the queue.
         """
@@ -138,7 +138,7 @@ class HollowPods(Reconciler):
                 self._queue.add(pod)
 
     def reconcile(self, request: Request) -> Result:
-        """Do what the kubelet of the pod's node would do now."""
+        """Post that the pod runs, or remove it if it is marked for deletion; nothing if its kubelet does not run."""
         pod = self._pods.get(request)
         if pod is None or not self._is_running(pod.spec.node_name):
             return Result()

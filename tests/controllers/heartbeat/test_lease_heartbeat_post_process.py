@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The post-process of a lease heartbeat: what its failure prevents, by the rule of either Kubernetes version."""
+"""The post-process of a lease heartbeat, and the writes that its failure prevents, by either rule of Kubernetes."""
 
 from __future__ import annotations
 
