@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,13 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
 )
 def test_the_bounds_that_the_guide_names_are_those_of_the_code(said: str) -> None:
     assert said in " ".join(OPERATIONS.split())
+
+
+def test_an_example_is_stopped_by_signals_as_the_guide_says() -> None:
+    (block,) = (block for block in re.findall(r"```python\n(.*?)```", OPERATIONS, re.DOTALL) if "signals" in block)
+    example = Path(__file__).parents[1] / "examples" / "tour.py"
+
+    assert textwrap.indent(block, " " * 8) in example.read_text()
 
 
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals: the first one that asks to stop asks, the second insists; SIGUSR1 asks what is going on.
-
-Python runs a signal's handler on the main thread, between any two instructions, even
-inside a section that holds a lock; so the handler does nothing, and a thread reads the
-signals' numbers from a pipe instead.
-"""
+"""Signals: the first one that asks to stop asks, the second insists; SIGUSR1 asks what is going on."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -17,16 +11,12 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
+from controller_runtime.core.signals import StopRequests, heard_signals
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import stacks
 
-log = get_logger(__name__)
-
-INSISTING = (signal.SIGINT, signal.SIGTERM)
-STOPPING = (*INSISTING, signal.SIGHUP)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ASKING = signal.SIGUSR1
-_END = b"\0"  # no signal has the number zero
 
 
 @attrs.define
@@ -35,7 +25,7 @@ class Signals:
 
     Attributes:
         report: What SIGUSR1 writes to standard error, below the stacks of all threads; called on
-            the thread that reads the signals.
+            a thread of its own, so that it may wait for a lock.
     """
 
     report: Callable[[], str]
@@ -50,39 +40,20 @@ def handled_signals(host: Host, stop: Stop) -> Iterator[Signals]:
 
     Threads: the main thread only, once at a time.
     """
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    heeded = [*INSISTING, ASKING]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        heeded.append(signal.SIGHUP)
-    previous = {number: signal.signal(number, lambda *_: None) for number in heeded}
-    previous_fd = signal.set_wakeup_fd(writer)
+    heeded = [*STOPPING, ASKING]
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        heeded.remove(signal.SIGHUP)
     signals = Signals(lambda: "nothing has been started yet")
 
-    def read() -> None:
-        asked = False
-        while (byte := os.read(reader, 1)) != _END:
-            if byte[0] == ASKING:
-                sys.stderr.write(f"{stacks()}\n{signals.report()}\n")
-                sys.stderr.flush()
-            if byte[0] not in STOPPING:
-                continue
-            if asked and byte[0] in INSISTING:
-                sys.stderr.write("asked to stop twice: ending at once\n")
-                sys.stderr.flush()
-                os._exit(1)
-            asked = True
-            log.info("stopping", signal=signal.Signals(byte[0]).name)
-            stop.set()
+    def write_report() -> None:
+        sys.stderr.write(f"{stacks()}\n{signals.report()}\n")
+        sys.stderr.flush()
 
-    thread = host.spawn("signals", read)
-    try:
+    def hear(number: int) -> None:
+        if number == ASKING:
+            host.spawn("report", write_report)
+        else:
+            asked.hear(number)
+
+    with contextlib.closing(StopRequests(host, stop)) as asked, heard_signals(host, heeded, hear):
         yield signals
-    finally:
-        signal.set_wakeup_fd(previous_fd)
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-        os.write(writer, _END)
-        thread.join_until(None)
-        os.close(reader)
-        os.close(writer)
