@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from controller_runtime.cache.transforms import edited, without
     from controller_runtime.client.client import Client
     from controller_runtime.client.create_or_patch import Change, create_or_patch
+    from controller_runtime.client.paging import ListBounds
     from controller_runtime.client.patches import PatchType
     from controller_runtime.client.retry import ConflictRetry, retry_on_conflict
     from controller_runtime.client.writing import FieldValidation
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from controller_runtime.core.host import Clock, Host
+    from controller_runtime.core.signals import stop_on_signals
     from controller_runtime.core.stop import Stop
     from controller_runtime.core.system import SystemHost
     from controller_runtime.core.version import __version__
@@ -118,6 +120,7 @@ __all__ = [
     "ItemFastSlow",
     "LeaderElectionConfig",
     "LeadershipLost",
+    "ListBounds",
     "Lister",
     "Manager",
     "MaxOf",
@@ -167,6 +170,7 @@ __all__ = [
     "retry_on_conflict",
     "set_controller",
     "set_owner",
+    "stop_on_signals",
     "with_condition",
     "without",
 ]
@@ -186,6 +190,7 @@ _HOMES = {
     **dict.fromkeys(("edited", "without"), "cache.transforms"),
     "Client": "client.client",
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
+    "ListBounds": "client.paging",
     "PatchType": "client.patches",
     **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "client.retry"),
     "FieldValidation": "client.writing",
@@ -198,6 +203,7 @@ _HOMES = {
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host"), "core.host"),
+    "stop_on_signals": "core.signals",
     "Stop": "core.stop",
     "SystemHost": "core.system",
     "__version__": "core.version",

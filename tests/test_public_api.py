@@ -14,7 +14,8 @@ from controller_runtime.core import errors
 
 PUBLIC = {
     # run
-    "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "__version__",
+    "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "stop_on_signals",
+    "__version__",
     # write a controller
     "Controller", "Reconciler", "Request", "Result", "TerminalError", "Channel", "reconcile_deadline",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
@@ -23,7 +24,7 @@ PUBLIC = {
     # filter them
     "changed", "all_of", "any_of", "not_", "matches",
     # read and write
-    "FieldValidation", "Lister", "OwnWrites", "Patience", "Backoff", "edited", "without",
+    "FieldValidation", "Lister", "ListBounds", "OwnWrites", "Patience", "Backoff", "edited", "without",
     "Client",
     "PatchType", "Resource", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",

@@ -84,3 +84,12 @@ def test_durations_are_halved_while_the_run_still_fails() -> None:
     small = shrunk(script, lambda candidate: any(f.kind is Kind.PAUSE and f.seconds >= 6.0 for f in candidate))
 
     assert small == (Fault(Kind.PAUSE, "r0", 5.0, 7.5),)
+
+
+def test_a_fault_that_can_be_spared_once_another_is_shorter_is_left_out() -> None:
+    long, other = Fault(Kind.PAUSE, "r0", 5.0, 30.0), Fault(Kind.CUT, "r1", 6.0, 0.1)
+
+    def still_fails(candidate: Script) -> bool:
+        return any(f.host == "r0" and (f.seconds < 20.0 or other in candidate) for f in candidate)
+
+    assert [fault.host for fault in shrunk((long, other), still_fails)] == ["r0"]
