@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import attrs
 import msgspec
 
+from controller_runtime.apiserver.bounds import has_too_many_values
 from controller_runtime.apiserver.status import (
     DELETE_OPTIONS,
     LIST_OPTIONS,
@@ -17,7 +19,8 @@ from controller_runtime.apiserver.status import (
     Cause,
     Options,
     bad_request,
-    invalid,
+    check,
+    too_many_values,
 )
 from controller_runtime.core.errors import UNREADABLE
 
@@ -59,11 +62,6 @@ def _forbidden(field: str, text: str) -> Cause:
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
 
-def _refuse(options: Options, causes: list[Cause]) -> None:
-    if causes:
-        raise invalid(options, "", causes)
-
-
 @attrs.frozen
 class WriteOptions:
     """How a create, update or patch is done.
@@ -98,7 +96,7 @@ class WriteOptions:
             causes.append(_unsupported("dryRun", dry_run, ("All",)))
         if validation not in ("", "Ignore", "Warn", "Strict"):
             causes.append(_unsupported("fieldValidation", validation, ("", "Ignore", "Warn", "Strict")))
-        _refuse(kind, causes)
+        check(kind, "", causes)
         return cls(dry_run == "All", validation, manager, _is_true(query.get("force")))
 
 
@@ -154,12 +152,14 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         if policy is not None and options.orphan_dependents is not None:
             text = "orphanDependents and propagationPolicy cannot both be set"
             causes.append(Cause("FieldValueInvalid", f'Invalid value: "{policy}": {text}', "propagationPolicy"))
-        causes += [_unsupported("dryRun", one, ("All",)) for one in options.dry_run or () if one != "All"]
-        _refuse(DELETE_OPTIONS, causes)
+        odd = (_unsupported("dryRun", one, ("All",)) for one in options.dry_run or () if one != "All")
+        check(DELETE_OPTIONS, "", itertools.chain(causes, odd))
         return options
 
     @classmethod
     def _from_body(cls, body: bytes) -> DeleteOptions:
+        if has_too_many_values(body):
+            raise too_many_values()
         try:
             # Null is the same as absent, everywhere in the API.
             content: Any = msgspec.json.decode(body, type=dict[str, Any])
@@ -223,7 +223,7 @@ class ListOptions:
             bookmarks=_is_true(query.get("allowWatchBookmarks")),
             timeout=timeout if timeout and timeout > 0 else None,
         )
-        _refuse(LIST_OPTIONS, options._watch_causes() if is_watch(query) else options._list_causes())
+        check(LIST_OPTIONS, "", options._watch_causes() if is_watch(query) else options._list_causes())
         return options
 
     def _list_causes(self) -> list[Cause]:

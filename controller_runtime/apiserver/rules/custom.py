@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from controller_runtime.api.names import qualified_name_problems
@@ -53,20 +54,22 @@ class CustomRules(Rules):
         metadata = made["metadata"]
         return {**made, "metadata": {**metadata, "generation": metadata.get("generation", 0) + 1}}
 
-    def causes_of_new(self, obj: Object) -> list[Cause]:
-        return [*schema_causes(self._definition.structure, self._whole(obj)), *self._scale_causes(obj)]
+    def causes_of_new(self, obj: Object) -> Iterator[Cause]:
+        yield from schema_causes(self._definition.structure, self._whole(obj))
+        yield from self._scale_causes(obj)
 
-    def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+    def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterator[Cause]:
         structure = self._definition.structure
         if subresource != "status":
-            found = schema_causes(structure, self._whole(new), self._whole(self.shown_form(old)))
-            return [*found, *self._scale_causes(new)]
+            yield from schema_causes(structure, self._whole(new), self._whole(self.shown_form(old)))
+            yield from self._scale_causes(new)
+            return
         schema = structure.get("properties", {}).get("status")
         if schema is None or "status" not in new:
-            return []
+            return
         # Told with paths that begin in the status, under fields that do not: so a real server does it.
-        found = schema_causes(schema, new["status"], old.get("status", NEW))
-        return [cause._replace(field=f"status.{cause.field}".rstrip(".")) for cause in found]
+        for cause in schema_causes(schema, new["status"], old.get("status", NEW)):
+            yield cause._replace(field=f"status.{cause.field}".rstrip("."))
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         known = (old or {}).get("metadata", {}).get("finalizers", ())

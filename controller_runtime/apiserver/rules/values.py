@@ -23,7 +23,7 @@ _SECONDS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)"
 _TIME = re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}", re.ASCII)
 _MICRO_TIME = re.compile(rf"{_SECONDS}\.\d{{6}}{_ZONE}", re.ASCII)
-_QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?", re.ASCII)
+_QUANTITY = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?", re.ASCII)
 _JSON_NAMES = {
     str: "a string",
     bool: "a boolean",

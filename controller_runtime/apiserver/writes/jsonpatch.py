@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON patch, RFC 6902: a list of operations, each on the result of the one before.
 
-Every container on the way to a change is copied and no other, so the object patched is
-never modified and what stays is shared with it.
+Every container that a patch changes is copied once, before its first change, so the object
+patched is never modified and what stays is shared with it. Later operations change the copy in
+place: an operation costs as much as its path is long, however large the object is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.bounds import MOST_VALUES, values_in
+from controller_runtime.apiserver.writes.documents import check_weight
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 1024 * 1024  # bytes of JSON that `copy` may add in all: a few of them could double an object each
 
 _MISSING: Any = object()
-Edit = Callable[[Any, str], Any]
-"""Takes a container and the last step of a path; answers the container as it will be, never modifying it."""
 
 
 class _Refused(Exception):
@@ -37,7 +37,7 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
     """`document` with the operations of `patch` applied.
 
     Raises:
-        StatusError: 400 for what is no list of operations, 413 for too many, 422 for one that
+        StatusError: 400 for what is no list of operations, 413 for too many of them, or of values, 422 for one that
             does not fit the document, or leaves something that is no object.
     """
     try:
@@ -48,43 +48,121 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
         raise status.too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    result: Any = document
-    copied = 0
+    patched = _Patched(document)
     try:
         for operation in operations:
-            if operation.op == "copy":
-                copied += len(msgspec.json.encode(_get(result, _source_of(operation))))
-                if copied > MAX_COPIED:
-                    raise _Refused("the copies of this patch are too large")
-            result = _applied(result, operation)
-        if type(result) is not dict:
+            patched.apply(operation)
+        check_weight(patched.root, patched.copied)  # few bytes of a patch can copy many, deep into each other
+        if type(patched.root) is not dict:
             raise _Refused("the patch leaves no object")
     except _Refused as error:
         raise status.rejected() from error
-    return result
+    return patched.root
 
 
-def _applied(document: Any, operation: _Operation) -> Any:
-    match operation.op:
-        case "add":
-            return _edit(document, operation.path, _adding(_value_of(operation)))
-        case "replace":
-            return _edit(document, operation.path, _replacing(_value_of(operation)))
-        case "remove":
-            return _edit(document, operation.path, _removed)
-        case "copy":
-            return _edit(document, operation.path, _adding(_get(document, _source_of(operation))))
-        case "move":
-            source = _source_of(operation)
-            if operation.path.startswith(f"{source}/"):
-                raise _Refused("nothing can be moved into itself")
-            value = _get(document, source)
-            return _edit(_edit(document, source, _removed), operation.path, _adding(value))
-        case "test":
-            if not same(_get(document, operation.path), _value_of(operation)):
-                raise _Refused("the test failed")
-            return document
-    raise _Refused(f"unknown operation {operation.op!r}")
+class _Patched:
+    """A document that operations change one after the other. Threads: one.
+
+    Attributes:
+        root: The document as it is by now.
+        copied: Bytes of JSON that were copied.
+    """
+
+    def __init__(self, document: Any) -> None:
+        self.root = document
+        # Copies made here, by identity; kept, so that no other object gets the identity of one that is gone.
+        # Each stands at one place of the document, so a change of it is seen nowhere else.
+        self._own: dict[int, Any] = {}
+        self.copied = 0
+        self._values = 0  # that were copied
+
+    def apply(self, operation: _Operation) -> None:
+        """Do one operation."""
+        match operation.op:
+            case "add":
+                self._add(operation.path, _value_of(operation))
+            case "replace":
+                self._replace(operation.path, _value_of(operation))
+            case "remove":
+                self._remove(operation.path)
+            case "copy":
+                self._add(operation.path, self._copy_of(_get(self.root, _source_of(operation))))
+            case "move":
+                self._move(_source_of(operation), operation.path)
+            case "test":
+                if not same(_get(self.root, operation.path), _value_of(operation)):
+                    raise _Refused("the test failed")
+            case _:
+                raise _Refused(f"unknown operation {operation.op!r}")
+
+    def _copy_of(self, value: Any) -> Any:
+        """`value` without anything in common with it: the next operation may change either."""
+        text = msgspec.json.encode(value)
+        self.copied += len(text)
+        if self.copied > MAX_COPIED:
+            raise _Refused("the copies of this patch are too large")
+        self._values += values_in(text)
+        if self._values > MOST_VALUES:
+            raise _Refused("the copies of this patch hold too many values")
+        return msgspec.json.decode(text)
+
+    def _move(self, source: str, target: str) -> None:
+        if target.startswith(f"{source}/"):
+            raise _Refused("nothing can be moved into itself")
+        value = _get(self.root, source)
+        self._remove(source)
+        self._add(target, value)
+
+    def _add(self, pointer: str, value: Any) -> None:
+        if not pointer:
+            self.root = value
+            return
+        container, step = self._container(pointer)
+        if type(container) is dict:
+            container[step] = value
+        elif type(container) is list:
+            container.insert(len(container) if step == "-" else _index(step, len(container) + 1), value)
+        else:
+            raise _Refused(f"{step!r} cannot be added to what is no container")
+
+    def _replace(self, pointer: str, value: Any) -> None:
+        if not pointer:
+            self.root = value
+            return
+        container, step = self._container(pointer)
+        _child(container, step)
+        _put(container, step, value)
+
+    def _remove(self, pointer: str) -> None:
+        if not pointer:
+            self.root = None
+            return
+        container, step = self._container(pointer)
+        _child(container, step)
+        del container[step if type(container) is dict else int(step)]
+
+    def _container(self, pointer: str) -> tuple[Any, str]:
+        """What holds the value that `pointer` names, as a copy that may be changed, and the last step to the value."""
+        *steps, last = _steps(pointer)
+        container = self.root = self._owned(self.root)
+        for step in steps:
+            child = _child(container, step)
+            own = self._owned(child)
+            if own is not child:
+                _put(container, step, own)
+            container = own
+        return container, last
+
+    def _owned(self, value: Any) -> Any:
+        if id(value) in self._own or type(value) not in (dict, list):
+            return value
+        own = value.copy()
+        self._own[id(own)] = own
+        return own
+
+
+def _put(container: Any, step: str, value: Any) -> None:
+    container[step if type(container) is dict else int(step)] = value
 
 
 def _value_of(operation: _Operation) -> Any:
@@ -128,54 +206,6 @@ def _index(step: str, length: int) -> int:
     if index >= length:
         raise _Refused(f"index {index} is beyond the end")
     return index
-
-
-def _edit(document: Any, pointer: str, edit: Edit) -> Any:
-    steps = _steps(pointer)
-    if not steps:  # the whole document, as the only child of nothing
-        return edit({"": document}, "").get("")
-    containers = [document]
-    for step in steps[:-1]:
-        containers.append(_child(containers[-1], step))
-    new = edit(containers.pop(), steps[-1])
-    for container, step in zip(reversed(containers), reversed(steps[:-1]), strict=True):
-        new = _with(container, step, new)
-    return new
-
-
-def _with(container: Any, step: str, value: Any) -> Any:
-    if type(container) is dict:
-        return {**container, step: value}
-    index = _index(step, len(container))
-    return [*container[:index], value, *container[index + 1 :]]
-
-
-def _adding(value: Any) -> Edit:
-    def added(container: Any, step: str) -> Any:
-        if type(container) is dict:
-            return {**container, step: value}
-        if type(container) is not list:
-            raise _Refused(f"{step!r} cannot be added to what is no container")
-        index = len(container) if step == "-" else _index(step, len(container) + 1)
-        return [*container[:index], value, *container[index:]]
-
-    return added
-
-
-def _replacing(value: Any) -> Edit:
-    def replaced(container: Any, step: str) -> Any:
-        _child(container, step)
-        return _with(container, step, value)
-
-    return replaced
-
-
-def _removed(container: Any, step: str) -> Any:
-    _child(container, step)
-    if type(container) is dict:
-        return {name: item for name, item in container.items() if name != step}
-    index = _index(step, len(container))
-    return [*container[:index], *container[index + 1 :]]
 
 
 def same(left: Any, right: Any) -> bool:

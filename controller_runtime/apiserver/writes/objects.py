@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller_runtime.apiserver.bounds import MOST_STORED, MOST_VALUES, values_in
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import NAMESPACE, Kind
+from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
 from controller_runtime.apiserver.options import Query, WriteOptions, version_number
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object, is_same
@@ -31,12 +32,15 @@ from controller_runtime.apiserver.status import (
     namespace_terminating,
     not_found,
     too_large_version,
+    too_many_values,
     uid_conflict,
+    untyped,
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
 from controller_runtime.apiserver.writes import apply
 from controller_runtime.apiserver.writes.body import admit, decode
+from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.managed import (
     APPLY,
     Entry,
@@ -54,6 +58,7 @@ from controller_runtime.core.host import Host
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words; no 0, 1, 3, which look like letters
 _SUFFIX_LENGTH = 5
 _GENERATED_NAMES_TRIED = 8
+_NOTED = 16 << 10  # bytes, and far more than values, of the status of a definition
 _SERVER = Writer("kube-apiserver")
 
 
@@ -120,7 +125,7 @@ class Objects:
             else:
                 old = current.decode()
                 new = self._updated(route, old, obj, writer)
-                raw = self._write(kind, current, old, new, options.dry_run)
+                raw = self._write(route, current, old, new, options.dry_run)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
@@ -136,8 +141,9 @@ class Objects:
             old = current.decode()
             shown = scale_of(kind, old) if route.sent is SCALE else rules_of(kind).shown_form(old)
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
+            check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
-            raw = self._write(kind, current, old, self._updated(route, old, obj, writer), options.dry_run)
+            raw = self._write(route, current, old, self._updated(route, old, obj, writer), options.dry_run)
             if raw is not None:
                 return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
@@ -156,10 +162,11 @@ class Objects:
             else:
                 old = current.decode()
                 shown = rules_of(kind).shown_form(old)
-                applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now)
+                size = len(current.raw) + len(content.body)
+                applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
                 obj, _ = admit(kind, applied, options.field_validation, old=shown)
                 new = settled(old, prepare_update(kind, old, obj, subresource=route.subresource), entries)
-                raw = self._write(kind, current, old, new, options.dry_run)
+                raw = self._write(route, current, old, new, options.dry_run)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(config, old)])
@@ -198,7 +205,7 @@ class Objects:
         if entries is None:
             entries = created(kind, as_said(kind, made, obj), writer, now)
         name: str = made["metadata"]["name"]
-        key, draft = key_of(namespace, name), Draft.of(with_entries(made, entries))
+        key, draft = key_of(namespace, name), _draft(with_entries(made, entries), is_definition=kind is DEFINITION)
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
             return name, None if taken else draft.unversioned()
@@ -229,11 +236,12 @@ class Objects:
         _, raw = self._try_add(kind, route.namespace, _unversioned(obj), writer, dry_run)
         return raw
 
-    def _write(self, kind: Kind, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
+    def _write(self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
         """The object's bytes once it is `new`; None if somebody else was faster."""
+        kind = route.kind
         if is_same(new, old):
             return current.raw
-        draft = Draft.of(new)
+        draft = _draft(new, is_definition=kind is DEFINITION and not route.subresource)
         if dry_run:
             return draft.at(current.version)
         if is_finished(kind, new):
@@ -264,6 +272,20 @@ class Objects:
     def _is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
         found = self._storage.get(kind.resource, key_of(namespace, name))
         return found is not None and "deletionTimestamp" in found.decode()["metadata"]
+
+
+def _draft(obj: Object, *, is_definition: bool = False) -> Draft:
+    """What is to be stored; refused if a client that reads it could not send it back.
+
+    A definition leaves room for what the server will note in its status.
+    """
+    draft, room = Draft.of(obj), _NOTED if is_definition else 0
+    size = len(draft.head) + len(draft.tail)
+    if size > MOST_STORED - room:
+        raise untyped("etcdserver: request is too large")  # so a real server says it
+    if size > MOST_VALUES - room and values_in(draft.unversioned()) > MOST_VALUES - room:
+        raise too_many_values()
+    return draft
 
 
 def _unversioned(obj: Object) -> Object:
