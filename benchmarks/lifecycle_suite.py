@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.harness import Figures, PeerFailed, Row, budgeted, cpu_seconds_of, peak_mib_of
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.host import Host
@@ -126,7 +126,7 @@ def _death(host: Host, manager: Manager, control: Path) -> dict[str, float]:
     def observe(delta: Delta) -> None:
         node = read(delta.object.raw)
         if node.ready is not None and node.ready.is_ours and node.name not in lags:
-            lease, posted = leases.get(Request(node.name, NAMESPACE)), node.ready.last_heartbeat_time
+            lease, posted = leases.get(ObjectKey(node.name, NAMESPACE)), node.ready.last_heartbeat_time
             assert lease is not None, "it has lived"
             assert lease.renew_time is not None, "it has renewed"
             assert posted is not None, "it has posted"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.core.host import Host
@@ -55,7 +55,7 @@ def change(host: Host, client: Client, count: int, rounds: int) -> None:
 
     def one(index: int) -> None:
         patch = {"metadata": {"annotations": {"example.com/change": str(index)}}}
-        client.patch(NODES, Request(node_name(index % count)), patch)
+        client.patch(NODES, ObjectKey(node_name(index % count)), patch)
 
     _fill(host, count * rounds, one)
 

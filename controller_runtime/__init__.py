@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from controller_runtime.api.conditions import condition_of, conditions_of, with_condition
-    from controller_runtime.api.objects import Cached, Request, annotations_of, labels_of, meta, microtime
+    from controller_runtime.api.objects import Cached, ObjectKey, annotations_of, labels_of, meta, microtime
     from controller_runtime.api.references import controller_of, set_controller, set_owner
     from controller_runtime.api.resources import (
         EVENTS,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from controller_runtime.controller.controller import Controller
     from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
     from controller_runtime.controller.handlers import enqueue_mapped, enqueue_object, enqueue_owner
-    from controller_runtime.controller.predicates import all_of, any_of, changed, matches, negate
-    from controller_runtime.controller.reconciler import Reconciler, Result
+    from controller_runtime.controller.predicates import all_of, any_of, changed, matches, not_
+    from controller_runtime.controller.reconciler import Reconciler, Request, Result
     from controller_runtime.core.backoff import Backoff
     from controller_runtime.core.deadline import reconcile_deadline
     from controller_runtime.core.errors import (
@@ -123,6 +123,7 @@ __all__ = [
     "MaxOf",
     "MaxWait",
     "NotFound",
+    "ObjectKey",
     "OwnWrites",
     "PatchType",
     "Patience",
@@ -160,7 +161,7 @@ __all__ = [
     "matches",
     "meta",
     "microtime",
-    "negate",
+    "not_",
     "reconcile_deadline",
     "remove_finalizers",
     "retry_on_conflict",
@@ -173,7 +174,7 @@ __all__ = [
 # Where each public name lives; those of `core.errors` are the rest.
 _HOMES = {
     **dict.fromkeys(("condition_of", "conditions_of", "with_condition"), "api.conditions"),
-    **dict.fromkeys(("Cached", "Request", "annotations_of", "labels_of", "meta", "microtime"), "api.objects"),
+    **dict.fromkeys(("Cached", "ObjectKey", "annotations_of", "labels_of", "meta", "microtime"), "api.objects"),
     **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),
     **dict.fromkeys(
         ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"
@@ -192,8 +193,8 @@ _HOMES = {
     "Controller": "controller.controller",
     **dict.fromkeys(("Finalizers", "add_finalizers", "remove_finalizers"), "controller.finalizers"),
     **dict.fromkeys(("enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"),
-    **dict.fromkeys(("all_of", "any_of", "changed", "matches", "negate"), "controller.predicates"),
-    **dict.fromkeys(("Reconciler", "Result"), "controller.reconciler"),
+    **dict.fromkeys(("all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
+    **dict.fromkeys(("Reconciler", "Request", "Result"), "controller.reconciler"),
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host"), "core.host"),

@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.manager.manager import Manager
@@ -110,7 +109,7 @@ class ClusterSize:
             self._nodes += change
             self._step = advance(before, self._nodes)
             nodes, step = self._nodes, self._step
-        concerned = [delta.request] if delta.new is not None else []
+        concerned = [delta.key] if delta.new is not None else []
         if step == before:
             return concerned
         log.info("cluster crossed a size boundary", nodes=nodes, ttl=STEPS[step].ttl, was=STEPS[before].ttl)
@@ -157,7 +156,7 @@ def node_ttl(manager: Manager, *, workers: int = WORKERS, lazy: bool = False) ->
         lazy: Upstream's mode: after a change of step a node keeps its old advice until
             its own next change. Otherwise every node is brought up to date at once.
     """
-    size = ClusterSize(manager.host, manager.lister(NODES, NodeView).requests, lazy=lazy)
+    size = ClusterSize(manager.host, manager.lister(NODES, NodeView).keys, lazy=lazy)
     reconciler = NodeTTL(manager.lister(NODES, NodeView), manager.client, size)
     # Upstream's limits for retries: each node 5 ms to 1000 s, all of them 10 a second after a burst of 100.
     limiter = MaxOf(ItemExponential(), Bucket())

@@ -19,12 +19,12 @@ from typing import Any
 
 import attrs
 
-from controller_runtime import LEASE_CANDIDATES, LEASES, Client, Host, NotFound, Request, Stop, SystemHost
-from controller_runtime.client.configuration import from_kubeconfig
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime import LEASE_CANDIDATES, LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.testing import APIServerProcess
 
-LEASE = Request("controllers", "kube-system")
+LEASE = ObjectKey("controllers", "kube-system")
 SERVER = ("controllers", "apiserver")
 PATIENCE = 300.0
 """Ends a hang; what it waits for takes seconds."""
@@ -101,7 +101,7 @@ def _holder(client: Client) -> tuple[str, str]:
         holder = spec.get("holderIdentity") or ""
         if not holder or spec["leaseDurationSeconds"] == 5:  # elected, and not begun
             return holder, ""
-        candidate = client.get(LEASE_CANDIDATES, Request(holder, LEASE.namespace), dict[str, Any])
+        candidate = client.get(LEASE_CANDIDATES, ObjectKey(holder, LEASE.namespace), dict[str, Any])
     except NotFound:
         return "", ""
     return holder, candidate["spec"]["emulationVersion"]

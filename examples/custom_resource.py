@@ -22,6 +22,7 @@ from controller_runtime import (
     Invalid,
     Lister,
     Manager,
+    ObjectKey,
     Reconciler,
     Request,
     Resource,
@@ -107,7 +108,7 @@ class Racks(Reconciler):
         nodes = self.nodes.list(selector=f"{RACK}={request.name}")
         for node in nodes:
             if node["spec"].get("unschedulable", False) != rack.spec.closed:
-                self.client.patch(NODES, Request(meta(node).name), {"spec": {"unschedulable": rack.spec.closed}})
+                self.client.patch(NODES, ObjectKey(meta(node).name), {"spec": {"unschedulable": rack.spec.closed}})
         if rack.status != Status(len(nodes)):
             self.client.patch(RACKS, request, {"status": {"nodes": len(nodes)}}, subresource="status")
         return Result()
@@ -116,7 +117,7 @@ class Racks(Reconciler):
 def racks_of(delta: Delta) -> list[Request]:
     """The racks in which a node stands, and stood before."""
     names = [labels_of(node).get(RACK) for node in (delta.old, delta.new) if node is not None]
-    return [Request(name) for name in names if name]
+    return [ObjectKey(name) for name in names if name]
 
 
 def racks(manager: Manager) -> Controller:
@@ -133,7 +134,7 @@ def show(cluster: EmbeddedCluster) -> None:
         rack = msgspec.json.decode(delta.object.raw)
         print(f"rack {rack['metadata']['name']}: spec {rack['spec']}, status {rack.get('status')}")
         if rack.get("status") == {"nodes": 2} and not rack["spec"]["closed"]:
-            client.patch(RACKS, delta.request, {"spec": {"closed": True}})
+            client.patch(RACKS, delta.key, {"spec": {"closed": True}})
 
     def node_seen(delta: Delta) -> None:
         if all(node["spec"].get("unschedulable") for node in client.list(NODES, view=dict)):

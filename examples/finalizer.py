@@ -85,15 +85,15 @@ def show(cluster: EmbeddedCluster, pool: Pool) -> None:
 
     def seen(delta: Delta) -> None:
         if delta.new is None:
-            print(f"{delta.request} is gone; addresses taken: {pool.taken}")
-            left.discard(delta.request.name)
+            print(f"{delta.key} is gone; addresses taken: {pool.taken}")
+            left.discard(delta.key.name)
             if not left:
                 gone.set()
             return
         node = meta(delta.new)
         print(f"{node.name}: finalizers {node.finalizers}, annotations {node.annotations}")
         if ADDRESS in (node.annotations or {}) and node.deletion_timestamp is None:
-            cluster.client.delete(NODES, delta.request)
+            cluster.client.delete(NODES, delta.key)
 
     cluster.manager.informer(NODES).subscribe(seen, name="show")
     cluster.start()

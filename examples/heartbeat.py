@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller_runtime import LEASES, Client, Host, NotFound, Request, Stop, SystemHost
+from controller_runtime import LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.stop import spawn
 from controller_runtime.testing import InProcessTransport
 from controllers.heartbeat import LeaseHeartbeat
 
-LEASE = Request("worker-7", "default")
+LEASE = ObjectKey("worker-7", "default")
 
 
 def tell(client: Client, when: str) -> None:

@@ -16,24 +16,24 @@ import pytest
 from prometheus_client.metrics_core import Metric
 
 import controller_runtime.testing
-from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
+from controller_runtime.apiserver import __main__ as apiserver
 from controller_runtime.cache.patience import Patience
-from controller_runtime.client import exec_plugin
 from controller_runtime.client.client import Client
-from controller_runtime.client.faults import Refused, scripted
+from controller_runtime.client.http import exec_plugin
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager import health, serving
 from controller_runtime.manager.endpoints import Endpoints
+from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
-from controller_runtime.manager.program import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
+from controller_runtime.testing.faults import Refused, scripted
 from controllers.command import cli, run, signals
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -75,6 +75,15 @@ def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> Non
     assert guide.count("def test_") == tests
 
 
+def test_the_code_of_the_leader_election_guide_makes_a_manager_that_elects(monkeypatch: pytest.MonkeyPatch) -> None:
+    namespace: dict[str, Any] = {}
+
+    exec(code_of((DOCS / "leader-election.md").read_text(encoding="utf-8")), namespace)
+    monkeypatch.setattr(Manager, "from_kubeconfig", staticmethod(lambda **options: options))
+
+    assert namespace["manager"]()["leader_election"].name == "my-operator"
+
+
 def test_the_code_of_the_client_guide_runs(tmp_path: Path) -> None:
     (tmp_path / "guide.py").write_text(code_of(CLIENT), encoding="utf-8")
 
@@ -102,7 +111,7 @@ def test_the_code_that_a_guide_only_shows_names_what_there_is(guide: str) -> Non
 
 def test_the_client_guide_names_the_verbs_there_are() -> None:
     named = set(re.findall(r"`(\w+)(?:\(|`)", "".join(call for call, _ in rows_of(CLIENT, "Verbs"))))
-    settings = {"resource", "within", "limited", "writing"}
+    settings = {"resource", "within", "until", "limited", "writing"}
 
     assert named | settings == {name for name in dir(Client) if not name.startswith("_")}
 
@@ -201,7 +210,7 @@ def test_the_bounds_that_the_guide_names_are_those_of_the_code(said: str) -> Non
 
 
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
-    options = {name for parameter in cli.run_command.params for name in parameter.opts}
+    options = {name for parameter in (*cli.run_command.params, *apiserver.command.params) for name in parameter.opts}
     handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.ASKING)}
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options

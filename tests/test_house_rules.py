@@ -38,7 +38,7 @@ MAY_TOUCH_THE_SYSTEM = (
     "controller_runtime/testing/tcp_proxy.py",
     "controller_runtime/apiserver/shell/*.py",
     "controller_runtime/apiserver/__main__.py",
-    "controller_runtime/client/http*.py",
+    "controller_runtime/client/http/*.py",
     "controller_runtime/manager/serving.py",
     "controllers/__main__.py",
     "controllers/command/cli*.py",
@@ -49,7 +49,7 @@ Tree = tuple[str, ast.Module]
 
 
 def sources(*roots: str) -> Iterator[tuple[str, str]]:
-    """Name (`package/room/file.py`) and text of every Python file below `roots` that exists."""
+    """Name (package, room, file) and text of every Python file below `roots` that exists."""
     for root in roots:
         for path in sorted(ROOTS[root].rglob("*.py")):
             yield f"{root}/{path.relative_to(ROOTS[root]).as_posix()}", path.read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ PUBLIC = {
     # map events
     "Delta", "enqueue_object", "enqueue_owner", "enqueue_mapped",
     # filter them
-    "changed", "all_of", "any_of", "negate", "matches",
+    "changed", "all_of", "any_of", "not_", "matches",
     # read and write
     "FieldValidation", "Lister", "OwnWrites", "Patience", "Backoff", "edited", "without",
     "Client",
@@ -30,7 +30,7 @@ PUBLIC = {
     # tell people
     "EventRecorder", "EventAPI",
     # look at objects
-    "Cached", "meta", "labels_of", "annotations_of", "microtime",
+    "Cached", "ObjectKey", "meta", "labels_of", "annotations_of", "microtime",
     "condition_of", "conditions_of", "with_condition", "controller_of",
     # à la carte
     "WorkQueue", "ShutDown", "ItemExponential", "ItemFastSlow", "Bucket", "MaxOf", "MaxWait",

@@ -60,7 +60,7 @@ def main() -> None:
     objects = {}
     for number in range(count):
         cached = cached_of(decoding, lines[number % 100].replace(b'"name":"', b'"name":"%06d-' % (number // 100), 1))
-        objects[cached.key] = cached
+        objects[cached.plain_key] = cached
     delivery.replace(objects, "1000000")
     weight = (own_memory() - before) / count
     json_bytes = sum(len(cached.raw) for cached in objects.values()) / count

@@ -44,8 +44,8 @@ def ours(kubeconfig: str, meter: Meter) -> None:
     """Our informer and a handler."""
     from controller_runtime.api.resources import NODES
     from controller_runtime.cache.informers import Informers
-    from controller_runtime.client.configuration import from_kubeconfig
-    from controller_runtime.client.http import HTTPTransport
+    from controller_runtime.client.http.configuration import from_kubeconfig
+    from controller_runtime.client.http.transport import HTTPTransport
     from controller_runtime.core.stop import Stop
     from controller_runtime.core.system import SystemHost
 

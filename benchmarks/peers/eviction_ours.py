@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from benchmarks.harness import metered, report
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.node import ZONES, node_name
-from controllers.lean import keep_little
+from controllers.shared.cache_trims import trim_caches
 from controllers.taint_eviction.taint_eviction import TaintEviction, taint_eviction
 
 LOOK = 0.05
@@ -23,7 +23,7 @@ TAINT = {"key": "benchmark", "effect": "NoExecute"}
 def main() -> None:
     """Let it see all pods; then taint the nodes of a zone, wait for their pods, and print the figures."""
     manager, nodes, pods = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
-    keep_little(manager)
+    trim_caches(manager)
     controller, stop = taint_eviction(manager), Stop(manager.host)
     reconciler = controller.reconciler
     assert isinstance(reconciler, TaintEviction)
@@ -37,7 +37,7 @@ def main() -> None:
             stop.wait(LOOK)
     with metered(death):
         for index in dying:
-            manager.client.patch(NODES, Request(node_name(index)), {"spec": {"taints": [TAINT]}})
+            manager.client.patch(NODES, ObjectKey(node_name(index)), {"spec": {"taints": [TAINT]}})
         while reconciler.countdowns.deletions().count < doomed:
             stop.wait(LOOK)
     stop.set()

@@ -12,13 +12,13 @@ from collections.abc import Callable
 import attrs
 
 from benchmarks.harness import report
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
-from controller_runtime.client.configuration import from_kubeconfig
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import NotFound
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
@@ -44,7 +44,7 @@ def replicate(kubeconfig: str, name: str) -> None:
     host = SystemHost(name)
     election = LeaderElectionConfig(name="failover", namespace="default", identity=name)
     manager = Manager(host, HTTPTransport(host, from_kubeconfig(kubeconfig)), leader_election=election)
-    manager.add(Controller("creator", Creator(manager.client)).every(3600.0, lambda: [Request(name)]))
+    manager.add(Controller("creator", Creator(manager.client)).every(3600.0, lambda: [ObjectKey(name)]))
     stop = Stop(host)
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     manager.run(stop)
@@ -61,7 +61,7 @@ def measure(kubeconfig: str, number: signal.Signals) -> float:
 
     def wrote(name: str) -> bool:
         try:
-            client.get(NODES, Request(name), dict)
+            client.get(NODES, ObjectKey(name), dict)
         except NotFound:
             return False
         return True

@@ -14,7 +14,7 @@ from functools import partial
 from uuid import UUID
 
 from benchmarks.nodes import big_node, big_pod
-from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.apiserver.__main__ import serve
 from controller_runtime.apiserver.server import APIServer
@@ -43,9 +43,9 @@ def _filled(host: Host, server: APIServer, token: str, *, nodes: int, pods: int)
     yield
 
 
-def _running_pod(host: Host, client: Client, nodes: int) -> Request:
+def _running_pod(host: Host, client: Client, nodes: int) -> ObjectKey:
     """Make one pod that runs, as its kubelet says."""
-    pod = client.create(PODS, big_pod(0, nodes)).request
+    pod = client.create(PODS, big_pod(0, nodes)).key
     now = timestamp(host.now())
     conditions = [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in CONDITIONS]
     patch = {"status": {"phase": "Running", "startTime": now, "conditions": conditions}}
@@ -53,7 +53,7 @@ def _running_pod(host: Host, client: Client, nodes: int) -> Request:
     return pod
 
 
-def _copy(server: APIServer, first: Request, pods: int, nodes: int) -> None:
+def _copy(server: APIServer, first: ObjectKey, pods: int, nodes: int) -> None:
     """Put copies of the first pod beside it, each with its own name, uid and node."""
     stored = server.storage.get(PODS.plural, key_of(first.namespace, first.name))
     assert stored is not None, "it was made just now"

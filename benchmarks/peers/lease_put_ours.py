@@ -26,7 +26,7 @@ def main() -> None:
 
     def renew() -> None:
         lease["spec"]["renewTime"] = microtime(host.now())
-        lease["metadata"]["resourceVersion"] = client.replace(LEASES, lease).resource_version
+        lease["metadata"]["resourceVersion"] = client.update(LEASES, lease).resource_version
 
     for _ in range(50):
         renew()

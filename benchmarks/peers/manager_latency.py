@@ -9,10 +9,10 @@ import time
 import attrs
 
 from benchmarks.harness import report
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
@@ -45,7 +45,7 @@ def measure(host: Host, events: int) -> list[float]:
         for number in range(events):
             never.wait(PAUSE)
             seen = len(began)
-            cluster.user.patch(NODES, Request("a"), {"metadata": {"annotations": {"n": str(number)}}})
+            cluster.user.patch(NODES, ObjectKey("a"), {"metadata": {"annotations": {"n": str(number)}}})
             written = time.perf_counter()
             while len(began) == seen:
                 never.wait(PAUSE)

@@ -9,16 +9,16 @@ import time
 import attrs
 
 from benchmarks.harness import report
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import EmbeddedCluster
 
 DONE = Result()
-LAST = Request("last")
+LAST = ObjectKey("last")
 
 
 @attrs.frozen
@@ -39,7 +39,7 @@ def main() -> None:
     host = SystemHost()
     ended, channel = Stop(host), Channel(host, capacity=count + 1)
     for number in range(count):
-        channel.push(Request(f"object-{number}"))
+        channel.push(ObjectKey(f"object-{number}"))
     with EmbeddedCluster(host) as cluster:
         cluster.manager.add(Controller("noop", NoOp(ended), workers=workers).receive(channel))
         wall, cpu = time.perf_counter(), time.process_time()

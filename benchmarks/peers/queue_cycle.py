@@ -7,7 +7,8 @@ import sys
 import time
 
 from benchmarks.harness import report
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.system import SystemHost
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
@@ -19,8 +20,8 @@ def main() -> None:
     host = SystemHost()
     queue = WorkQueue[Request](host, name="bench", limiter=ItemExponential())
     for index in range(depth):
-        queue.add_after(Request(f"waiting-{index}", "default"), 3600.0)
-    requests = [Request(f"node-{index}") for index in range(cycles)]
+        queue.add_after(ObjectKey(f"waiting-{index}", "default"), 3600.0)
+    requests = [ObjectKey(f"node-{index}") for index in range(cycles)]
     rounds = []
     for _ in range(5):
         started = time.process_time()

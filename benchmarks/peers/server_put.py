@@ -9,7 +9,7 @@ import sys
 import time
 
 from benchmarks.harness import report
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.system import SystemHost
 

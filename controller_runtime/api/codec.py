@@ -89,7 +89,7 @@ def _naming(decode: Decoder[T]) -> Decoder[T]:
         try:
             return decode(raw)
         except UNREADABLE as error:
-            raise DecodeError(f"{cached_from_bytes(raw).request}: {error}") from error
+            raise DecodeError(f"{cached_from_bytes(raw).key}: {error}") from error
 
     return decode_or_name
 

@@ -37,7 +37,7 @@ def conditions_of(obj: AnyObject) -> list[Condition]:
         try:
             status = _decoder.decode(obj.raw).status
         except UNREADABLE as error:
-            raise DecodeError(f"{obj.request}: {error}") from error
+            raise DecodeError(f"{obj.key}: {error}") from error
         return (status.conditions if status else None) or []
     status = _part(obj, "status")
     return [_plain(condition) for condition in _part(status, "conditions") or ()]

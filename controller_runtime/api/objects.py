@@ -20,11 +20,11 @@ from controller_runtime.core.errors import UNREADABLE, DecodeError
 T = TypeVar("T")
 
 
-class Request(NamedTuple):
-    """Which object to reconcile: its name, and nothing else.
+class ObjectKey(NamedTuple):
+    """The name of an object within its kind. Cluster-scoped objects have an empty namespace.
 
-    It holds no object, no event and no cause: a reconciler reads the present, not the
-    news. Cluster-scoped objects have no namespace.
+    A queue, a cache and a client all take and give keys, and nothing that a change brought
+    with it: a reconciler reads the object's present state under its key.
     """
 
     name: str
@@ -34,9 +34,10 @@ class Request(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-Key = tuple[str, str]
-"""What a `Request` equals and is found by, as a plain tuple: those of text the garbage collector leaves alone, while a
-hundred thousand requests would cost each full collection about ten milliseconds."""
+PlainKey = tuple[str, str]
+"""An `ObjectKey` as a plain tuple, which equals it and finds it in a dict. Stores are keyed by these, because the
+garbage collector does not track plain tuples of text; 100,000 instances of `ObjectKey` would cost each full collection
+10 ms."""
 
 
 class OwnerReference(msgspec.Struct, gc=False, frozen=True, rename="camel"):
@@ -117,13 +118,13 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
     resource_version: str
 
     @property
-    def request(self) -> Request:
-        """The object's own name, as a request."""
-        return Request(self.name, self.namespace)
+    def key(self) -> ObjectKey:
+        """The object's name and namespace."""
+        return ObjectKey(self.name, self.namespace)
 
     @property
-    def key(self) -> Key:
-        """What `request` equals, for dicts that hold many."""
+    def plain_key(self) -> PlainKey:
+        """The same as a plain tuple, for dicts that hold many objects."""
         return self.name, self.namespace
 
     @property
@@ -136,14 +137,14 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
         return _decode(_meta, self).metadata
 
     def __repr__(self) -> str:
-        return f"<Cached {self.request} at {self.resource_version or '?'}, {len(self.raw)} bytes>"
+        return f"<Cached {self.key} at {self.resource_version or '?'}, {len(self.raw)} bytes>"
 
 
 def _decode(decoder: msgspec.json.Decoder[T], cached: Cached) -> T:
     try:
         return decoder.decode(cached.raw)
     except UNREADABLE as error:
-        raise DecodeError(f"{cached.request}: {error}") from error
+        raise DecodeError(f"{cached.key}: {error}") from error
 
 
 def cached_from_bytes(raw: bytes) -> Cached:

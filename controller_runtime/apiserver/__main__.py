@@ -12,7 +12,7 @@ from socket import gethostname
 
 import click
 
-from controller_runtime.api.wire import Handler
+from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
@@ -37,6 +37,12 @@ from controller_runtime.core.system import SystemHost
     help="Keep the objects in this folder, and who the server is; by default they are gone at the end.",
 )
 @click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="If the data directory is damaged, set its files aside in it and serve the objects that can be read; "
+    "by default the server refuses to start and changes nothing.",
+)
+@click.option(
     "--audit-log-path",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Append a line of JSON to this file for each request; by default there is no record of them.",
@@ -46,11 +52,12 @@ def command(
     port: int,
     kubeconfig_out: Path | None,
     data_dir: Path | None,
+    accept_loss: bool,
     audit_log_path: Path | None,
     exit_with_parent: bool,
 ) -> None:
     """Serve until stopped; see the command's help."""
-    serve(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent)
+    serve(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent, accept_loss=accept_loss)
 
 
 Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
@@ -64,13 +71,14 @@ def serve(
     audit_log_path: Path | None,
     exit_with_parent: bool,
     beside: Beside | None = None,
+    accept_loss: bool = False,
 ) -> None:
     """Serve until stopped, as the command is asked to; with what is to be done `beside`."""
     configure(level=logging.WARNING)
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
-    server = APIServer(host, token=identity.token, data_dir=data_dir)
+    server = APIServer(host, token=identity.token, data_dir=data_dir, accept_loss=accept_loss)
     lease = IdentityLease(host, server, gethostname(), token=identity.token)
     with ExitStack() as stack:
         stack.callback(server.close)

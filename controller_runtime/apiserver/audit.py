@@ -6,16 +6,18 @@ The fields are those of `audit.k8s.io/v1` at the level `Metadata`, as far as the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 from urllib.parse import quote, urlencode
 
 import msgspec
 
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch, storable
 from controller_runtime.api.objects import microtime
-from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.storage.private import open_private, warn_if_shared
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Clock
 from controller_runtime.core.log import get_logger
@@ -26,15 +28,17 @@ _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DE
 
 
 class AuditedHandler:
-    """A `wire.Handler` that is the one inside, and writes down what it was asked.
+    """A `wire.Handler` that passes requests on to another one and writes down what was asked.
 
-    Nothing is kept in memory, and bodies are not looked at. A line that cannot be written is
-    logged and left out: the server goes on.
+    Nothing is kept in memory, and bodies are not looked at. What a line says of the request is
+    encoded before the request is carried out, so no request can be done without a line because of
+    what it says. A line that cannot be written, as on a full disk, is logged and left out: the
+    request has been carried out, and the server goes on, as a real one does.
 
     Args:
-        clock: Says when.
+        clock: Gives the time of requests and answers.
         inner: Answers.
-        path: The file; what it has is kept.
+        path: The file, created with mode 0600; lines are appended to an existing one.
 
     Raises:
         UsageError: The file cannot be opened.
@@ -46,20 +50,25 @@ class AuditedHandler:
         self._clock = clock
         self._inner = inner
         try:
-            self._file = path.open("ab", buffering=0)
+            # True while the file ends in a part of a line, which then has to be ended before the next one.
+            self._is_torn = _ends_within_a_line(path)
+            self._descriptor = open_private(path, os.O_APPEND | os.O_WRONLY)
         except OSError as error:
             raise UsageError(f"audit log {path} cannot be written ({error.strerror}): choose another file") from error
+        warn_if_shared([path])
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
         """See `wire.Handler.handle`."""
-        received = microtime(self._clock.now())
+        line = _Line.begin(request, microtime(self._clock.now()))
         answer = self._inner.handle(request, on_ready)
-        self._note(request, answer, received)
+        self._write(line.end(answer, microtime(self._clock.now())), request.path)
         return answer
 
     def close(self) -> None:
-        """Write no more."""
-        self._file.close()
+        """Write no more. Idempotent."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def __enter__(self) -> Self:
         return self
@@ -69,22 +78,50 @@ class AuditedHandler:
     ) -> None:
         self.close()
 
-    def _note(self, request: HTTPRequest, answer: HTTPResponse | Watch, received: str) -> None:
-        query = f"?{urlencode(request.query)}" if request.query else ""
-        is_whole = isinstance(answer, HTTPResponse)
+    def _write(self, line: bytes, path: str) -> None:
+        whole = b"\n" + line if self._is_torn else line
+        try:
+            written = os.write(self._descriptor, whole)
+        except OSError as error:
+            log.error("request not audited", path=path, error=error)
+            return
+        self._is_torn = written < len(whole)
+        if self._is_torn:
+            log.error("request not audited", path=path, error="the disk is full")
+
+
+class _Line(NamedTuple):
+    """A line that lacks what only the answer tells; all that a client has written is encoded already."""
+
+    head: bytes
+    verb: bytes
+
+    @classmethod
+    def begin(cls, request: HTTPRequest, received: str) -> _Line:
+        pairs = [(storable(name), storable(value)) for name, value in request.query]
         event = {
             "kind": "Event",
             "apiVersion": "audit.k8s.io/v1",
             "level": "Metadata",
-            "stage": "ResponseComplete" if is_whole else "ResponseStarted",
-            "requestURI": quote(request.path) + query,
-            "verb": _VERBS.get(request.method, request.method.lower()) if is_whole else "watch",
-            "userAgent": request.headers.get("user-agent", ""),
-            "responseStatus": {"code": answer.status if isinstance(answer, HTTPResponse) else 200},
+            "requestURI": quote(storable(request.path)) + (f"?{urlencode(pairs)}" if pairs else ""),
+            "userAgent": storable(request.headers.get("user-agent", "")),
             "requestReceivedTimestamp": received,
-            "stageTimestamp": microtime(self._clock.now()),
         }
-        try:
-            self._file.write(msgspec.json.encode(event) + b"\n")
-        except OSError as error:
-            log.error("request not audited", path=request.path, error=error)
+        verb = _VERBS.get(request.method, request.method.lower())
+        return cls(msgspec.json.encode(event)[:-1], msgspec.json.encode(storable(verb)))
+
+    def end(self, answer: HTTPResponse | Watch, now: str) -> bytes:
+        if isinstance(answer, HTTPResponse):
+            verb, stage, code = self.verb, b"ResponseComplete", answer.status
+        else:
+            verb, stage, code = b'"watch"', b"ResponseStarted", 200
+        rest = b',"verb":%b,"stage":"%b","responseStatus":{"code":%d},"stageTimestamp":"%b"}\n'
+        return self.head + rest % (verb, stage, code, now.encode())
+
+
+def _ends_within_a_line(path: Path) -> bool:
+    if not path.is_file() or not (size := path.stat().st_size):
+        return False
+    with path.open("rb") as file:
+        file.seek(size - 1)
+        return file.read(1) != b"\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much one request may hold and one refusal may say, so that none holds up the others for long.
 
-A body of `api.wire.BODY_LIMIT` bytes could hold a million values, and each costs far more than its
+A body of `api.http.BODY_LIMIT` bytes could hold a million values, and each costs far more than its
 bytes. The numbers keep one request within a second of CPU and 64 MiB; `tests/attack/bounds.py` holds
 them to that. Objects that a real server can store stay far below them.
 """
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from controller_runtime.api.wire import BODY_LIMIT
+from controller_runtime.api.http import BODY_LIMIT
 
 MOST_VALUES = 80_000
 """Values in a body, and in a stored object: fields of objects and elements of lists, at any depth."""

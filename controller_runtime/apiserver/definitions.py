@@ -27,6 +27,7 @@ from controller_runtime.apiserver.storage.storage import Cursor, Storage
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.writes.deletion import Deletion
 from controller_runtime.apiserver.writes.objects import Content, Objects
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 
@@ -38,6 +39,35 @@ _BATCH = 256
 _IN_PROGRESS = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
 
 
+class _Metadata(msgspec.Struct):
+    name: str
+    uid: str
+
+
+class _Names(msgspec.Struct):
+    kind: str
+    plural: str
+
+
+class _Spec(msgspec.Struct):
+    group: str
+    names: _Names
+    scope: str
+    versions: list[dict[str, Any]]
+
+
+class _Status(msgspec.Struct):
+    acceptedNames: dict[str, Any]  # noqa: N815 (a name on the wire)
+
+
+class _Readable(msgspec.Struct):
+    """The parts of a definition that are taken for granted once it is stored."""
+
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status
+
+
 class Definitions:
     """Keeps the set of kinds in step with the definitions in a storage; its one owner.
 
@@ -46,6 +76,9 @@ class Definitions:
 
     Attributes:
         kinds: What is served now. Replaced whole: take it once for each request.
+
+    Raises:
+        UsageError: A stored definition lacks what each one has.
 
     Threads: any.
     """
@@ -64,7 +97,19 @@ class Definitions:
         self._cursors: dict[str, Cursor] = {}
         self._decoded: dict[Stored, Object] = {}
         self._made: dict[str, tuple[Object, tuple[Kind, ...]]] = {}
+        self._check()
         self.settle()
+
+    def _check(self) -> None:
+        """Raise a UsageError if the storage has a definition that no server has stored, such as one edited by hand."""
+        for item in self._storage.read(DEFINITION.resource).items:
+            try:
+                msgspec.json.decode(item.raw, type=_Readable)
+            except ValueError as error:
+                raise UsageError(
+                    f"the stored custom resource definition {item.key} cannot be read ({error}): "
+                    "restore a backup of the data directory, or use another one"
+                ) from error
 
     def settle(self) -> None:
         """Do all that follows from the definitions as they are; at once, unless somebody is at it."""

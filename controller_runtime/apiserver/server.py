@@ -8,13 +8,13 @@ in-process transport, a simulation) brings the thread.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, text
 from controller_runtime.apiserver.definitions import Definitions
-from controller_runtime.apiserver.discovery.description import self_description
+from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
@@ -22,6 +22,7 @@ from controller_runtime.apiserver.routes import find_route
 from controller_runtime.apiserver.status import (
     StatusError,
     bad_request,
+    impersonation_refused,
     internal,
     no_such_resource,
     too_large,
@@ -32,6 +33,7 @@ from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.writes.protobuf import readable
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 
@@ -49,6 +51,7 @@ class APIServer:
         host: Its clock, chance and locks.
         history: How much of the past it keeps for watches and exact lists.
         data_dir: Where what it acknowledges is kept; None keeps everything in memory.
+        accept_loss: Serve what can be read of a damaged data directory; otherwise damage is an error.
         token: The bearer token that may do everything; None lets everybody in. Without
             it one may still ask for health and version.
         journal: In place of `data_dir`, a keeper of one's own, such as one that simulates a disk.
@@ -57,7 +60,7 @@ class APIServer:
         storage: What it keeps, for whoever acts on objects from inside.
 
     Raises:
-        UsageError: The data directory cannot be used.
+        UsageError: The data directory cannot be used, or is damaged.
 
     Threads: any, for every method.
     """
@@ -68,14 +71,22 @@ class APIServer:
         *,
         history: History | None = None,
         data_dir: Path | None = None,
+        accept_loss: bool = False,
         token: str | None = None,
         journal: Journal | None = None,
     ) -> None:
         self._host = host
         self._credentials = None if token is None else f"Bearer {token}".encode()
-        self.storage = Storage(host, history, SQLiteJournal(data_dir) if data_dir else journal)
+        if data_dir is not None:
+            journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
+        self.storage = Storage(host, history, journal)
         self._verbs = Verbs(host, self.storage)
-        self._definitions = Definitions(host, self.storage)
+        try:
+            self._definitions = Definitions(host, self.storage)
+        except UsageError:
+            self.storage.close()
+            raise
+        self._description = SelfDescription(host)
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
@@ -118,15 +129,16 @@ class APIServer:
     def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         path = request.path.rstrip("/")
         self._authenticate(request.headers.get("authorization"), path)
+        _refuse_impersonation(request.headers)
         if len(request.body) > BODY_LIMIT:
             raise too_large(f"limit is {BODY_LIMIT}")
         kinds = self._definitions.kinds
         if (found := find_route(kinds, path)) is not None:
-            return self._verbs.answer(found, readable(request), on_ready)
+            return self._verbs.answer(found, readable(request, found.kind), on_ready)
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
-            if (told := self_description(kinds, path, request.headers)) is not None:
+            if (told := self._description.answer(kinds, path, request)) is not None:
                 return told
         if is_served(kinds, path):
             raise no_such_resource()
@@ -141,3 +153,9 @@ class APIServer:
                 raise unauthorized()
         elif not hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials):
             raise unauthorized()
+
+
+def _refuse_impersonation(headers: Mapping[str, str]) -> None:
+    """Refuse to answer as the bearer of the token what was asked in the name of another user."""
+    if any(name.startswith("impersonate-") and value for name, value in headers.items()):
+        raise impersonation_refused(headers.get("impersonate-user", ""))

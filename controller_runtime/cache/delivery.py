@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.objects import Cached, Key
+from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.store import Delta, IndexFunction, Store
 from controller_runtime.client.decoding import WatchEvent
@@ -53,7 +53,7 @@ class Delivery:
             if delta is not None:
                 self._tell(delta)
 
-    def replace(self, objects: dict[Key, Cached], version: str) -> None:
+    def replace(self, objects: dict[PlainKey, Cached], version: str) -> None:
         """Take in a whole list and tell of what differs."""
         with self._lock:
             initial = not self._store.filled

@@ -12,8 +12,8 @@ from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Delta, IndexFunction, Store
 from controller_runtime.cache.subscription import Subscription
 from controller_runtime.cache.transforms import Transform
-from controller_runtime.client.contact import Contact
 from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop
 
@@ -67,7 +67,7 @@ class Informer:
         streaming: bool = True,
         patience: Patience | None = None,
         transform: Transform | None = None,
-        contact: Contact | None = None,
+        contact: ServerReachable | None = None,
     ) -> None:
         self.resource = listwatch.resource
         self.store = Store(host, f"store of {listwatch}")

@@ -14,8 +14,8 @@ from controller_runtime.api.selectors import FieldSelector, LabelSelector
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
-from controller_runtime.client.contact import Contact
 from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.client.transport import Transport
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
 from controller_runtime.core.host import Host, Thread
@@ -79,7 +79,7 @@ class Informers:
         streaming: bool = True,
         patience: Patience | None = None,
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
-        contact: Contact | None = None,
+        contact: ServerReachable | None = None,
     ) -> None:
         self._host = host
         self._transport = transport

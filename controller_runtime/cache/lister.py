@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import AnyObject, Cached, Request, labels_of, meta
+from controller_runtime.api.objects import AnyObject, Cached, ObjectKey, labels_of, meta
 from controller_runtime.api.resources import Resource
 from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.store import Store
@@ -60,18 +60,18 @@ class Lister(Generic[T]):
     def __len__(self) -> int:
         return len(self._store)
 
-    def get(self, request: Request) -> T | None:
+    def get(self, key: ObjectKey) -> T | None:
         """The object of that name; None if the store has none.
 
         Raises:
             DecodeError: It cannot be read as this class.
         """
-        cached = self._store.get(request)
+        cached = self._store.get(key)
         return None if cached is None else self._decode(cached.raw)
 
-    def requests(self) -> list[Request]:
+    def keys(self) -> list[ObjectKey]:
         """The names of all objects; nothing is decoded."""
-        return [cached.request for cached in self._store.list()]
+        return [cached.key for cached in self._store.list()]
 
     def by_index(self, name: str, value: str) -> list[T]:
         """The objects that have `value` in the index `name`, read like those of `list`.

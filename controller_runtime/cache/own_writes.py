@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.lister import Lister
 from controller_runtime.core.errors import StaleCache
@@ -43,12 +43,12 @@ class OwnWrites:
     def __init__(self, host: Host) -> None:
         # Guards the records; of each write the newest is kept.
         self._lock = host.lock("own writes")
-        self._records: dict[Request, _Record] = {}
+        self._records: dict[ObjectKey, _Record] = {}
 
     def __len__(self) -> int:
         return len(self._records)
 
-    def wrote(self, owner: Request, uid: str, lister: Lister[Any], version: str) -> None:
+    def wrote(self, owner: ObjectKey, uid: str, lister: Lister[Any], version: str) -> None:
         """A write for `owner` was answered with `version`, which `lister` is to reach.
 
         Args:
@@ -67,7 +67,7 @@ class OwnWrites:
             if before is None or compare_versions(before.version, version) < 0 or before.resets != lister.resets:
                 record.writes[lister] = _Write(version, lister.resets)
 
-    def check(self, owner: Request) -> None:
+    def check(self, owner: ObjectKey) -> None:
         """Return if the caches show all that was written for `owner`; then it is forgotten.
 
         Raises:
@@ -85,7 +85,7 @@ class OwnWrites:
             if record is not None and self._records.get(owner) is record and list(record.writes.items()) == writes:
                 del self._records[owner]
 
-    def forget(self, owner: Request, uid: str = "") -> None:
+    def forget(self, owner: ObjectKey, uid: str = "") -> None:
         """Drop what is remembered for `owner`, such as when it was deleted; with `uid`, only if it is of that one."""
         with self._lock:
             record = self._records.get(owner)

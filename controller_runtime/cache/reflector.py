@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from controller_runtime.api.objects import Cached, Key
+from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.recovery import Failure, State, classify, is_lost, recovery
 from controller_runtime.cache.transforms import Transform, transformed
-from controller_runtime.client.contact import Contact
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
+from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.backoff import Retrying
 from controller_runtime.core.errors import APIError, ControllerRuntimeError, DecodeError, Expired, StreamIdle
 from controller_runtime.core.host import Host
@@ -40,7 +40,7 @@ class Sink(Protocol):
     def kept(self, cached: Cached) -> Cached:
         """The object already there in place of an equal one."""
 
-    def replace(self, objects: dict[Key, Cached], version: str) -> object:
+    def replace(self, objects: dict[PlainKey, Cached], version: str) -> object:
         """This is the whole collection now."""
 
     def apply(self, event: WatchEvent) -> object:
@@ -87,7 +87,7 @@ class Reflector:
         streaming: bool = True,
         patience: Patience | None = None,
         transform: Transform | None = None,
-        contact: Contact | None = None,
+        contact: ServerReachable | None = None,
     ) -> None:
         self._host = host
         self._source = source
@@ -96,13 +96,13 @@ class Reflector:
         self._transform = transform
         self.patience = patience or Patience()
         self._retrying = Retrying(self.patience.backoff, host.random)
-        self._contact = contact or Contact(host)
+        self._contact = contact or ServerReachable(host)
         self._was_called = False  # the last wait was cut short
         self._version = ""  # that of the last event, whatever it was: the server's order counts
         self._most_recent = False  # until a list succeeds
         self._listed_at = -float("inf")  # when the last list was begun
         self._fruitless = 0
-        self._initial: dict[Key, Cached] = {}  # a streamed list, as far as it has come
+        self._initial: dict[PlainKey, Cached] = {}  # a streamed list, as far as it has come
         self._watching_since: float | None = None
         self._is_doubtful = False  # the watch was taken up, and nothing good came of it
         self.state = self._relist
@@ -131,7 +131,7 @@ class Reflector:
     def _list(self, stop: Stop) -> None:
         self.lists += 1
         self._listed_at = self._host.monotonic()
-        objects: dict[Key, Cached] = {}
+        objects: dict[PlainKey, Cached] = {}
         version = ""
         for page in self._source.pages(self._wanted()):
             if stop.is_set():
@@ -141,7 +141,7 @@ class Reflector:
                 if isinstance(found, Undecodable):
                     self._skip(found)
                 else:
-                    objects[found.key] = self._sink.kept(found)
+                    objects[found.plain_key] = self._sink.kept(found)
         self._complete(objects, version)
 
     def _watch(self, stop: Stop) -> None:
@@ -211,14 +211,14 @@ class Reflector:
         """Take in one event of a streamed list, which tells of changes too."""
         match event:
             case WatchEvent(type=EventType.DELETED, cached=Cached() as cached):
-                self._initial.pop(cached.key, None)
+                self._initial.pop(cached.plain_key, None)
             case WatchEvent(cached=Cached() as cached):
-                self._initial[cached.key] = self._sink.kept(cached)
+                self._initial[cached.plain_key] = self._sink.kept(cached)
             case WatchEvent(initial_events_end=True):
                 objects, self._initial = self._initial, {}
                 self._complete(objects, event.version)
 
-    def _complete(self, objects: dict[Key, Cached], version: str) -> None:
+    def _complete(self, objects: dict[PlainKey, Cached], version: str) -> None:
         self._version = version
         self._heard()
         if self.state is State.STREAMING:  # the stream goes on as a watch

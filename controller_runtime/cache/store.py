@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from controller_runtime.api.objects import Cached, Key, ObjectMeta, Request
+from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions, newest
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.core.host import Host
@@ -40,9 +40,9 @@ class Delta(NamedTuple):
         return found
 
     @property
-    def request(self) -> Request:
-        """The object's own name."""
-        return self.object.request
+    def key(self) -> ObjectKey:
+        """The object's name and namespace."""
+        return self.object.key
 
 
 IndexFunction = Callable[[Cached], Iterable[str]]
@@ -55,13 +55,13 @@ class Index:
     def __init__(self, values_of: IndexFunction) -> None:
         self._values_of = values_of
         # A value is here only if some object has it; dicts for sets, because they keep an order.
-        self.keys: dict[str, dict[Key, None]] = {}
+        self.keys: dict[str, dict[PlainKey, None]] = {}
 
     def values(self, cached: Cached | None) -> tuple[str, ...]:
         """What the function says of an object; calls code that is not ours, so never under the lock."""
         return () if cached is None else tuple(self._values_of(cached))
 
-    def move(self, key: Key, old: tuple[str, ...], new: tuple[str, ...]) -> None:
+    def move(self, key: PlainKey, old: tuple[str, ...], new: tuple[str, ...]) -> None:
         """Take the object from its old values to its new ones."""
         for value in old:
             holders = self.keys.get(value, {})
@@ -71,7 +71,7 @@ class Index:
         for value in new:
             self.keys.setdefault(value, {})[key] = None
 
-    def over(self, objects: Mapping[Key, Cached]) -> Index:
+    def over(self, objects: Mapping[PlainKey, Cached]) -> Index:
         """A new index by the same function over `objects`."""
         fresh = Index(self._values_of)
         for key, cached in objects.items():
@@ -99,7 +99,7 @@ class Store:
         self._host = host
         # Guards everything below; whoever waits for a version waits on it.
         self._condition = host.condition(label)
-        self._objects: dict[Key, Cached] = {}
+        self._objects: dict[PlainKey, Cached] = {}
         self._indices: dict[str, Index] = {}
         self._version = ""
         self._filled = False
@@ -123,10 +123,10 @@ class Store:
     def __len__(self) -> int:
         return len(self._objects)
 
-    def get(self, request: Request) -> Cached | None:
+    def get(self, key: ObjectKey) -> Cached | None:
         """The object of that name, if there is one."""
         with self._condition:
-            return self._objects.get(request)
+            return self._objects.get(key)
 
     def by_index(self, name: str, value: str) -> tuple[Cached, ...]:
         """The objects that have `value` in the index `name`.
@@ -157,7 +157,7 @@ class Store:
         It does once the object is gone, or another has taken its name, or a finalizer or a
         grace period holds it and it says that it is to go.
         """
-        request = Request(obj.name, obj.namespace)
+        request = ObjectKey(obj.name, obj.namespace)
 
         def shows_it() -> bool:
             held = self._objects.get(request)
@@ -181,7 +181,7 @@ class Store:
 
     def kept(self, cached: Cached) -> Cached:
         """The object the store holds in place of an equal one, so that a relist need not double the memory."""
-        held = self._objects.get(cached.key)  # without the lock: nobody else writes
+        held = self._objects.get(cached.plain_key)  # without the lock: nobody else writes
         return held if held is not None and held.raw == cached.raw else cached
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
@@ -205,7 +205,7 @@ class Store:
         if event.cached is None:
             self._commit(event.version)
             return None
-        key = event.cached.key
+        key = event.cached.plain_key
         old = self._objects.get(key)
         new = None if event.type is EventType.DELETED else event.cached
         if old is not None and compare_versions(event.version, old.resource_version) < 0:
@@ -227,7 +227,7 @@ class Store:
             return None
         return Delta(old, new)
 
-    def replace(self, objects: dict[Key, Cached], version: str) -> list[Delta]:
+    def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
         """Take in a whole list; returns exactly what differs, deletions first.
 
         The dict becomes the store's own.

@@ -90,7 +90,7 @@ def transformed(cached: Cached, transform: Transform | None) -> Cached:
     try:
         raw = transform(cached.raw)
     except DecodeError as error:
-        raise DecodeError(f"{cached.request}: {error}") from error
+        raise DecodeError(f"{cached.key}: {error}") from error
     return Cached(raw, cached.name, cached.namespace, cached.uid, cached.resource_version)
 
 

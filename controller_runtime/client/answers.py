@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.wire import HTTPResponse
+from controller_runtime.api.http import HTTPResponse
 from controller_runtime.core.errors import UNREADABLE, APIError, DecodeError, error_from_status
 
 _SHOWN = 200  # characters of a plain text answer that go into a message

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from controller_runtime.api.objects import Cached, Request, cached_from_bytes
+from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import document_of
 from controller_runtime.client.bodies import Body
@@ -67,7 +67,7 @@ class Client(Reader):
             raise ValueError(f"{resource}: the object is of namespace {own!r}, not {namespace!r}")
         return self._write("POST", resource.path(own or namespace), body)
 
-    def replace(self, resource: Resource[Any], obj: Body, *, subresource: str = "") -> Cached:
+    def update(self, resource: Resource[Any], obj: Body, *, subresource: str = "") -> Cached:
         """Write a whole object over the present one; with its resourceVersion only if that is still the present one.
 
         Fields that `obj` does not carry are removed: an official model drops those it does
@@ -89,7 +89,7 @@ class Client(Reader):
     def patch(
         self,
         resource: Resource[Any],
-        request: Request,
+        key: ObjectKey,
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         type: PatchType = PatchType.MERGE,  # noqa: A002 (the field's word, and read at the call only)
@@ -99,7 +99,7 @@ class Client(Reader):
 
         Args:
             resource: Its collection.
-            request: Its name.
+            key: Its name.
             patch: What changes: a mapping, or a list of operations for `PatchType.JSON`.
                 Name `metadata.resourceVersion` in it where the decision depended on what was read.
             type: How `patch` says so.
@@ -109,7 +109,7 @@ class Client(Reader):
             Conflict: The resourceVersion in `patch` is not the present one.
             NotFound: There is none of that name.
         """
-        return self._write("PATCH", resource.path(request.namespace, request.name, subresource), patch, type.value)
+        return self._write("PATCH", resource.path(key.namespace, key.name, subresource), patch, type.value)
 
     def apply(
         self,
@@ -144,13 +144,13 @@ class Client(Reader):
         return self._write("PATCH", resource.path(namespace, name, subresource), body, _APPLY, **more)  # JSON is YAML
 
     def create_subresource(
-        self, resource: Resource[Any], request: Request, subresource: str, obj: Body | None = None
+        self, resource: Resource[Any], key: ObjectKey, subresource: str, obj: Body | None = None
     ) -> dict[str, Any]:
         """Create on a part of an object: an `eviction` or `binding` of a pod, a `token` of a service account.
 
         Args:
             resource: The object's collection.
-            request: Its name.
+            key: Its name.
             subresource: Which part.
             obj: What is created there; its kind and names may be left out.
 
@@ -161,14 +161,14 @@ class Client(Reader):
             NotFound: There is no object of that name, or no such part of it.
             TooManyRequests: An eviction that a disruption budget does not allow now.
         """
-        body = addressed(typed(resource, obj or {}, subresource), request)
-        path = resource.path(request.namespace, request.name, subresource)
+        body = addressed(typed(resource, obj or {}, subresource), key)
+        path = resource.path(key.namespace, key.name, subresource)
         return document_of(self._call("POST", path, body, query=self._options.query()))
 
     def delete(
         self,
         resource: Resource[Any],
-        request: Request,
+        key: ObjectKey,
         *,
         uid: str | None = None,
         resource_version: str | None = None,
@@ -179,7 +179,7 @@ class Client(Reader):
 
         Args:
             resource: Its collection.
-            request: Its name.
+            key: Its name.
             uid: Only the object of this uid, not one that has taken its name since.
             resource_version: Only if it has not changed since this version.
             grace_period_seconds: For pods; None is the object's own.
@@ -191,7 +191,7 @@ class Client(Reader):
         """
         only = {"uid": uid, "resourceVersion": resource_version}
         options = self._options.deletion(grace_period_seconds, propagation_policy, only)
-        self._call("DELETE", resource.path(request.namespace, request.name), options)
+        self._call("DELETE", resource.path(key.namespace, key.name), options)
 
     def delete_collection(
         self,

@@ -7,9 +7,9 @@ from collections import Counter
 
 import attrs
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.client.contact import Contact
-from controller_runtime.client.transport import Stream, Transport
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.reachable import ServerReachable
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 from controller_runtime.core.counters import Histogram
 from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.core.host import Host
@@ -33,7 +33,7 @@ class RequestCounters:
     durations: dict[str, Histogram]
 
 
-class CountingTransport:
+class CountingTransport(TransportWrapper):
     """A `transport.Transport` that is the one inside, and counts. Threads: any.
 
     Args:
@@ -46,21 +46,17 @@ class CountingTransport:
 
     def __init__(self, host: Host, inner: Transport) -> None:
         self._now = host.monotonic
-        self._inner = inner
-        self.contact = Contact(host)
+        super().__init__(inner)
+        self.contact = ServerReachable(host)
         # Guards the two below.
         self._lock = host.lock("counting transport")
         self._answers: Counter[tuple[str, str]] = Counter()
         self._durations: dict[str, Histogram] = {}
 
-    def __str__(self) -> str:
-        return str(self._inner)
-
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """See `transport.Transport.request`."""
         began = self._now()
         try:
-            response = self._inner.request(request, deadline)
+            response = self.inner.request(request, deadline)
         except ConnectionLost:
             self._count(request.method, NO_ANSWER, began)
             raise
@@ -68,19 +64,14 @@ class CountingTransport:
         return response
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
-        """See `transport.Transport.stream`."""
         began = self._now()
         try:
-            stream = self._inner.stream(request, deadline)
+            stream = self.inner.stream(request, deadline)
         except ConnectionLost:
             self._count(request.method, NO_ANSWER, began)
             raise
         self._answered(request.method, stream.response.status, began)
         return stream
-
-    def close(self) -> None:
-        """See `transport.Transport.close`."""
-        self._inner.close()
 
     def counters(self) -> RequestCounters:
         """What has been counted so far."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import NotFound
@@ -37,7 +37,7 @@ class Made(NamedTuple):
     object: dict[str, Any]
 
 
-def create_or_patch(client: Client, resource: Resource[Any], request: Request, mutate: Mutate) -> Made:
+def create_or_patch(client: Client, resource: Resource[Any], key: ObjectKey, mutate: Mutate) -> Made:
     """Have `mutate` say what an object should be, and write what differs from what it is.
 
     The object is read from the server, not from a cache. What differs goes as a merge patch
@@ -48,7 +48,7 @@ def create_or_patch(client: Client, resource: Resource[Any], request: Request, m
     Args:
         client: Reads and writes.
         resource: The object's collection.
-        request: Its name.
+        key: Its name.
         mutate: Edits the object in place: what is on the server, or, where nothing is, a dict
             with kind and name alone.
 
@@ -59,16 +59,16 @@ def create_or_patch(client: Client, resource: Resource[Any], request: Request, m
         Exception: What `mutate` raises; then nothing is written.
     """
     try:
-        before = client.get(resource, request, dict)
+        before = client.get(resource, key, dict)
     except NotFound:
-        return _create(client, resource, request, mutate)
-    wanted = _mutated(before, request, mutate)
+        return _create(client, resource, key, mutate)
+    wanted = _mutated(before, key, mutate)
     main, status = _differences(before, wanted)
     made = before
     if main:
-        made = _patched(client, resource, request, main, before)
+        made = _patched(client, resource, key, main, before)
     if status:
-        made = _patched(client, resource, request, status, made, "status")
+        made = _patched(client, resource, key, status, made, "status")
     match bool(main), bool(status):
         case False, False:
             return Made(Change.UNCHANGED, made)
@@ -80,24 +80,24 @@ def create_or_patch(client: Client, resource: Resource[Any], request: Request, m
             return Made(Change.UPDATED_STATUS, made)
 
 
-def _create(client: Client, resource: Resource[Any], request: Request, mutate: Mutate) -> Made:
-    metadata = {"name": request.name, **({"namespace": request.namespace} if request.namespace else {})}
+def _create(client: Client, resource: Resource[Any], key: ObjectKey, mutate: Mutate) -> Made:
+    metadata = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
     bare = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
-    wanted = _mutated(bare, request, mutate)
+    wanted = _mutated(bare, key, mutate)
     made = _decoded(client.create(resource, wanted))
     status, has = wanted.get("status") or {}, made.get("status") or {}
     if merge_patch({name: has.get(name) for name in status}, status):  # a subresource, which creating leaves out
-        made = _patched(client, resource, request, {"status": status}, made, "status")
+        made = _patched(client, resource, key, {"status": status}, made, "status")
     return Made(Change.CREATED, made)
 
 
-def _mutated(before: dict[str, Any], request: Request, mutate: Mutate) -> dict[str, Any]:
+def _mutated(before: dict[str, Any], key: ObjectKey, mutate: Mutate) -> dict[str, Any]:
     wanted = copy.deepcopy(before)
     mutate(wanted)
     metadata = wanted.get("metadata") or {}
-    named = Request(metadata.get("name") or "", metadata.get("namespace") or "")
-    if named != request:
-        raise ValueError(f"{request} was to be edited, but not to become {named}")
+    named = ObjectKey(metadata.get("name") or "", metadata.get("namespace") or "")
+    if named != key:
+        raise ValueError(f"{key} was to be edited, but not to become {named}")
     return wanted
 
 
@@ -111,14 +111,14 @@ def _differences(before: dict[str, Any], wanted: dict[str, Any]) -> tuple[dict[s
 def _patched(
     client: Client,
     resource: Resource[Any],
-    request: Request,
+    key: ObjectKey,
     patch: dict[str, Any],
     of: dict[str, Any],
     subresource: str = "",
 ) -> dict[str, Any]:
     """Patch the object as long as it is still what it was in `of`."""
     metadata = {**patch.get("metadata", {}), "resourceVersion": of["metadata"]["resourceVersion"]}
-    return _decoded(client.patch(resource, request, {**patch, "metadata": metadata}, subresource=subresource))
+    return _decoded(client.patch(resource, key, {**patch, "metadata": metadata}, subresource=subresource))
 
 
 def _decoded(cached: Cached) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import attrs
 
+from controller_runtime.api.http import HTTPResponse
 from controller_runtime.api.resources import Resource
-from controller_runtime.api.wire import HTTPResponse
 from controller_runtime.client.answers import document_of
 from controller_runtime.core.errors import APIError, DecodeError, NotFound
 from controller_runtime.core.host import Host

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import Resource
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.answers import check
 from controller_runtime.client.decoding import PARTIAL, Decoding, Page, Undecodable, WatchEvent
 from controller_runtime.client.transport import Stream, Transport

@@ -8,11 +8,12 @@ import copy
 from typing import Any, Self, TypeVar, overload
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import Resource
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.answers import check
 from controller_runtime.client.bodies import encoded
+from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.discovery import Discovery
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.throttle import ThrottledTransport
@@ -20,7 +21,7 @@ from controller_runtime.client.transport import Transport
 from controller_runtime.client.user_agent import user_agent as default_user_agent
 from controller_runtime.client.warnings import Warnings
 from controller_runtime.client.writing import Query, kind_of
-from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.errors import ConnectionLost, DecodeError
 from controller_runtime.core.host import Host
 
 T = TypeVar("T")
@@ -65,6 +66,21 @@ class Reader:
         quick._timeout = min(seconds, self._timeout)
         return quick
 
+    def until(self, deadline: float) -> Self:
+        """The same client for requests that must be over by `deadline`, in absolute monotonic seconds of its host.
+
+        Once it has passed, each request raises `ConnectionLost` and nothing is sent.
+        """
+
+        def limit(request: HTTPRequest) -> float:
+            if deadline <= self._host.monotonic():
+                raise ConnectionLost(f"{request.method} {request.path} was not sent: its deadline has passed")
+            return deadline
+
+        bounded = copy.copy(self)
+        bounded.transport = DeadlineTransport(self.transport, limit)
+        return bounded
+
     def limited(self, qps: float, burst: int = 10) -> Self:
         """The same client, held to `burst` requests at once and then `qps` a second, as client-go's are.
 
@@ -96,28 +112,28 @@ class Reader:
         return self._discovery.resource(name, api_version)
 
     @overload
-    def get(self, resource: Resource[T], request: Request) -> T: ...
+    def get(self, resource: Resource[T], key: ObjectKey) -> T: ...
 
     @overload
-    def get(self, resource: Resource[T], request: Request, view: type[V]) -> V: ...
+    def get(self, resource: Resource[T], key: ObjectKey, view: type[V]) -> V: ...
 
-    def get(self, resource: Resource[Any], request: Request, view: type[Any] | None = None) -> Any:
+    def get(self, resource: Resource[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
         """One object as it is now, as the resource's model or as `view`.
 
         Raises:
             NotFound: There is none of that name.
         """
         decode = decoder_for(view, resource)
-        return decode(self._call("GET", resource.path(request.namespace, request.name)).body)
+        return decode(self._call("GET", resource.path(key.namespace, key.name)).body)
 
     @overload
-    def get_subresource(self, resource: Resource[Any], request: Request, subresource: str) -> dict[str, Any]: ...
+    def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str) -> dict[str, Any]: ...
 
     @overload
-    def get_subresource(self, resource: Resource[Any], request: Request, subresource: str, view: type[V]) -> V: ...
+    def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[V]) -> V: ...
 
     def get_subresource(
-        self, resource: Resource[Any], request: Request, subresource: str, view: type[Any] | None = None
+        self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
     ) -> Any:
         """A part of an object as it is now, such as its `scale`, as a dict or as `view`.
 
@@ -125,7 +141,7 @@ class Reader:
             NotFound: There is no object of that name, or no such part of it.
         """
         decode = decoder_for(view or dict, kind_of(resource, subresource))
-        return decode(self._call("GET", resource.path(request.namespace, request.name, subresource)).body)
+        return decode(self._call("GET", resource.path(key.namespace, key.name, subresource)).body)
 
     @overload
     def list(

@@ -7,8 +7,8 @@ programs that must be gentle with a server that does not.
 
 from __future__ import annotations
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.client.transport import Stream, Transport
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -19,7 +19,7 @@ _WORTH_A_WARNING = 1.0
 """Seconds of waiting, of which client-go tells people too."""
 
 
-class ThrottledTransport:
+class ThrottledTransport(TransportWrapper):
     """A `transport.Transport` that begins `burst` requests at once and then `qps` a second, in the order they come.
 
     A request that would have to wait beyond its deadline fails at once, and takes nobody's place.
@@ -39,8 +39,8 @@ class ThrottledTransport:
     def __init__(self, host: Host, inner: Transport, qps: float, burst: int) -> None:
         if qps <= 0 or burst < 1:
             raise ValueError(f"qps ({qps}) must be positive and burst ({burst}) at least 1")
+        super().__init__(inner)
         self._host = host
-        self._inner = inner
         self._qps = qps
         self._burst = burst
         # Guards the four below; those who wait do so on it.
@@ -50,33 +50,20 @@ class ThrottledTransport:
         self._closings = 0
         self._warned_at = -float("inf")
 
-    def __str__(self) -> str:
-        return str(self._inner)
-
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """See `transport.Transport.request`.
-
-        Raises:
-            ConnectionLost: Also where its turn would not come by `deadline`; nothing was sent.
-        """
         self._wait(request, deadline)
-        return self._inner.request(request, deadline)
+        return self.inner.request(request, deadline)
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
-        """See `transport.Transport.stream`.
-
-        Raises:
-            ConnectionLost: Also where its turn would not come by `deadline`; nothing was sent.
-        """
         self._wait(request, deadline)
-        return self._inner.stream(request, deadline)
+        return self.inner.stream(request, deadline)
 
     def close(self) -> None:
-        """See `transport.Transport.close`; who waits for a turn gives up."""
+        """Close the inner transport; requests that wait for their turn end with `ConnectionLost`."""
         with self._condition:
             self._closings += 1
             self._condition.notify_all()
-        self._inner.close()
+        self.inner.close()
 
     def _wait(self, request: HTTPRequest, deadline: float) -> None:
         with self._condition:

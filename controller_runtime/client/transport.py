@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol, Self
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 
 
 class Stream(Protocol):
@@ -70,3 +70,34 @@ class Transport(Protocol):
         Requests, and streams whose headers are not here yet, end with `ConnectionLost` at
         once; streams in progress are their readers' to close. Later calls connect anew.
         """
+
+
+class TransportWrapper:
+    """A `Transport` around another one: all of it by default, for subclasses that change one part.
+
+    Args:
+        inner: Carries the requests.
+
+    Attributes:
+        inner: As given.
+
+    Threads: any, for every method.
+    """
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner = inner
+
+    def __str__(self) -> str:
+        return str(self.inner)
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        """Pass the request on; see `Transport.request`."""
+        return self.inner.request(request, deadline)
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        """Pass the request on; see `Transport.stream`."""
+        return self.inner.stream(request, deadline)
+
+    def close(self) -> None:
+        """Close the inner transport; see `Transport.close`."""
+        self.inner.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from controller_runtime.api.wire import HTTPResponse
+from controller_runtime.api.http import HTTPResponse
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 

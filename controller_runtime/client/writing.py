@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.bodies import Body, mapping_of
 
@@ -86,16 +86,16 @@ def typed(resource: Resource[Any], obj: Body, subresource: str = "") -> dict[str
     return body
 
 
-def addressed(body: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    """A typed body with the name and namespace of `request`, where it says none itself."""
-    own = {"name": request.name, **({"namespace": request.namespace} if request.namespace else {})}
+def addressed(body: Mapping[str, Any], key: ObjectKey) -> dict[str, Any]:
+    """A typed body with the name and namespace of `key`, where it says none itself."""
+    own = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
     return {**body, "metadata": {**own, **(body.get("metadata") or {})}}
 
 
-def named(body: Mapping[str, Any]) -> Request:
+def named(body: Mapping[str, Any]) -> ObjectKey:
     """The name and namespace that a typed body says; empty where it says none."""
     metadata = body.get("metadata") or {}
-    return Request(str(metadata.get("name") or ""), str(metadata.get("namespace") or ""))
+    return ObjectKey(str(metadata.get("name") or ""), str(metadata.get("namespace") or ""))
 
 
 def present(**fields: Any) -> dict[str, Any]:

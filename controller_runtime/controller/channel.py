@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.objects import Request
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.sources import Intake, Synced, at_once
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host

@@ -14,14 +14,13 @@ from typing import Any, Self
 
 import attrs
 
-from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.handlers import Handler, enqueue_object
 from controller_runtime.controller.predicates import Predicate
-from controller_runtime.controller.reconciler import Reconciler
+from controller_runtime.controller.reconciler import Reconciler, Request
 from controller_runtime.controller.sources import Collection, Every, Follow, Intake, Source, Synced, Watch
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
@@ -155,7 +154,7 @@ class Controller:
 
         Args:
             seconds: The period.
-            requests: What to request: `lister.requests` for all there is, or a function that
+            requests: What to request: `lister.keys` for all there is, or a function that
                 returns one name that stands for the whole. It runs on a thread of its own;
                 what it raises stops the program.
             jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from controller_runtime.api.names import qualified_name_problems
-from controller_runtime.api.objects import AnyObject, Cached, Request, meta
+from controller_runtime.api.objects import AnyObject, Cached, meta
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import ControllerRuntimeError, NotFound
 
 T = TypeVar("T", bound=AnyObject)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from controller_runtime.api.objects import Cached, OwnerReference, Request
+from controller_runtime.api.objects import Cached, OwnerReference
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.store import Delta
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import DecodeError
 from controller_runtime.core.log import get_logger
 
@@ -24,7 +25,7 @@ Handler = Callable[[Delta], Iterable[Request]]
 
 def enqueue_object(delta: Delta) -> Iterable[Request]:
     """The object itself."""
-    return (delta.request,)
+    return (delta.key,)
 
 
 def enqueue_owner(owner: Resource[Any], *, only_controller: bool = True) -> Handler:

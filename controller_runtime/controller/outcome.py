@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import random
 
-from controller_runtime.api.objects import Request
 from controller_runtime.controller.counters import Outcome
-from controller_runtime.controller.reconciler import Result
+from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.core.errors import APIError, Cancelled, ControllerRuntimeError, TerminalError
 from controller_runtime.core.log import get_logger
 from controller_runtime.queue.workqueue import WorkQueue

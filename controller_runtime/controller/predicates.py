@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which changes matter: pure questions about an object before and after.
-
-A creation has no `old`, a deletion no `new`; whatever asks about a *change* lets both pass.
-"""
+"""Predicates: pure functions that decide whether a change of an object is worth a reconcile."""
 
 from __future__ import annotations
 
@@ -11,42 +8,43 @@ from typing import Any
 
 from controller_runtime.api.objects import Cached, labels_of
 from controller_runtime.api.selectors import LabelSelector
+from controller_runtime.cache.store import Delta
 
-Predicate = Callable[[Cached | None, Cached | None], bool]
-"""True when the change from the first to the second is worth a reconcile."""
+Predicate = Callable[[Delta], bool]
+"""True when a change is worth a reconcile. The delta of a creation has no `old`, that of a deletion no `new`."""
 
 
 def changed(value_of: Callable[[Cached], Any]) -> Predicate:
-    """Updates that change what `value_of` says of the object, such as `labels_of`; every creation and deletion."""
+    """Pass every creation and deletion, and the updates that change `value_of(object)`, such as `labels_of`."""
 
-    def is_changed(old: Cached | None, new: Cached | None) -> bool:
-        if old is None or new is None:
-            return old is not new
-        return bool(value_of(old) != value_of(new))
+    def is_changed(delta: Delta) -> bool:
+        if delta.old is None or delta.new is None:
+            return delta.old is not delta.new
+        return bool(value_of(delta.old) != value_of(delta.new))
 
     return is_changed
 
 
 def all_of(*predicates: Predicate) -> Predicate:
-    """Changes that every one of `predicates` lets pass; all changes, if there are none."""
-    return lambda old, new: all(predicate(old, new) for predicate in predicates)
+    """Pass a change if every one of `predicates` passes it; without predicates, every change."""
+    return lambda delta: all(predicate(delta) for predicate in predicates)
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """Changes that at least one of `predicates` lets pass; no change, if there are none."""
-    return lambda old, new: any(predicate(old, new) for predicate in predicates)
+    """Pass a change if at least one of `predicates` passes it; without predicates, no change."""
+    return lambda delta: any(predicate(delta) for predicate in predicates)
 
 
-def negate(predicate: Predicate) -> Predicate:
-    """Changes that `predicate` does not let pass."""
-    return lambda old, new: not predicate(old, new)
+def not_(predicate: Predicate) -> Predicate:
+    """Pass a change if `predicate` does not."""
+    return lambda delta: not predicate(delta)
 
 
 def matches(selector: str) -> Predicate:
-    """Changes of objects that a label selector matches, before or after: leaving the selection is news as well.
+    """Pass a change if the label selector matches the object before or after it, so that leaving the selection passes.
 
     Raises:
         ValueError: The selector is malformed.
     """
     labels = LabelSelector.parse(selector)
-    return lambda old, new: any(obj is not None and labels.matches(labels_of(obj)) for obj in (old, new))
+    return lambda delta: any(obj is not None and labels.matches(labels_of(obj)) for obj in (delta.old, delta.new))

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 
 if TYPE_CHECKING:  # a program that exposes nothing need not import it
     from prometheus_client.metrics_core import Metric
+
+
+Request = ObjectKey
+"""What a reconcile is asked for: the key of an object, under the name that controllers use for it."""
 
 
 @attrs.frozen

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 import attrs
 
-from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.handlers import Handler
 from controller_runtime.controller.predicates import Predicate
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import DecodeError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import get_logger
@@ -111,7 +111,7 @@ class Watch:
 
     def _matters(self, delta: Delta) -> bool:
         try:
-            return self.when is None or self.when(delta.old, delta.new)
+            return self.when is None or self.when(delta)
         except DecodeError:  # perhaps just the old side, which is mended now: the reconciler will see
             return True
 

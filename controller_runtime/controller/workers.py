@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.objects import Request
 from controller_runtime.controller.counters import ReconcileCounters, Tally
 from controller_runtime.controller.outcome import settle
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.deadline import until
 from controller_runtime.core.errors import ReconcileTimeout, ShutDown
 from controller_runtime.core.host import Host, Thread

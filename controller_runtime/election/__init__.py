@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One leader among replicas: a lease on the API server, and leadership as a deadline."""
+"""Leader election: one leader among replicas, by a lease on the API server; leadership is a deadline."""

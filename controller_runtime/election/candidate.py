@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands for an election that somebody else holds: a LeaseCandidate that says that we live.
+"""Our candidate in a coordinated election: a LeaseCandidate object, renewed to show that we are alive.
 
-Whoever elects asks by a `pingTime`, and takes a later `renewTime` for the answer. Its clock
-may differ from ours, so answers are given by its clock.
+The coordinator asks by setting `pingTime`, and accepts a later `renewTime` as the answer. Its clock
+may differ from ours, so answers are stamped with its clock.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, Request, microtime
+from controller_runtime.api.objects import Cached, ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
@@ -28,14 +28,14 @@ from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 log = get_logger(__name__)
 
 RENEWED_EVERY = 300.0
-"""Seconds between two renewals that nobody asked for."""
+"""Seconds between two renewals without a ping; the coordinator collects candidates after 30 minutes."""
 REQUEST_TIMEOUT = 5.0
-"""Seconds for one request: an answer that takes longer comes too late."""
+"""Seconds for one request. The coordinator waits 5 s for an answer to its ping."""
 WITHDRAWAL_TIMEOUT = 2.0
-"""Seconds for the deletion at the end; after that the candidate is left to be collected."""
+"""Seconds for the deletion when we stop; if it fails, `lease-candidate-gc` deletes the candidate later."""
 BACKOFF = Backoff(initial=0.05, cap=5.0)
 CLOCKS_AGREE = timedelta(seconds=1)
-"""Clocks that differ by less are taken for the same."""
+"""Differences below this, in the coordinator's clock and ours, are attributed to the network."""
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -48,68 +48,68 @@ class _View(msgspec.Struct, gc=False):
 
 
 class LeaseCandidate:
-    """Makes the candidate, answers when it is asked, and deletes it in the end.
+    """Creates the candidate, answers pings, and deletes the candidate at the end.
 
-    It is made again if somebody deletes it.
+    If the candidate is deleted meanwhile, it is created again.
 
     Args:
-        host: What it runs on.
+        host: Its clock, threads and randomness.
         client: Writes the candidate.
-        informer: Watches it, and it alone.
-        request: Its name, which is the identity with which we would lead, and its namespace.
+        informer: Watches this one object.
+        key: The candidate; its name is the identity with which we would lead.
         lease: The name of the lease that it is for.
-        candidacy: What it says.
+        candidacy: The versions and the strategy that it declares.
 
     Attributes:
         name: What threads and logs call it.
-        last_error: Why it could not be renewed; empty once it could.
+        last_error: Why the last renewal failed; empty once one has succeeded.
 
     Threads: `run` on one, the rest from any.
     """
 
     def __init__(
-        self, host: Host, client: Client, informer: Informer, request: Request, lease: str, candidacy: Candidacy
+        self, host: Host, client: Client, informer: Informer, key: ObjectKey, lease: str, candidacy: Candidacy
     ) -> None:
         self.name = "lease-candidate"
         self.last_error = ""
         self._host = host
         self._client = client
         self._informer = informer
-        self._request = request
+        self._key = key
         self._lease = lease
         self._candidacy = candidacy
         self._decode = decoder_for(_View, LEASE_CANDIDATES)
         # Guards the fields below; `run` and `withdraw` wait on it.
         self._condition = host.condition(self.name)
-        self._asked: datetime | None = None  # by the clock of whoever elects
-        self._offset = timedelta(0)  # of that clock from ours
+        self._asked: datetime | None = None  # the coordinator's last ping that is not answered yet, by its clock
+        self._offset = timedelta(0)  # the coordinator's clock minus ours
         self._is_due = True
         self._is_leaving = False
         self._is_gone = False
 
     def renew(self) -> None:
-        """Say soon that we live, for it seems that nobody leads."""
+        """Renew the candidate soon: no replica seems to lead, so an election may be near."""
         self._wake(is_due=True)
 
     def withdraw(self, deadline: float) -> None:
-        """Stand no more, and wait until that is done or until `deadline` (absolute monotonic seconds)."""
+        """Delete the candidate, and wait until that is done or until `deadline` (absolute monotonic seconds)."""
         self._wake(is_leaving=True)
         with self._condition:
             while not self._is_gone and self._host.monotonic() < deadline:
                 self._condition.wait_until(deadline)
 
     def run(self, stop: Stop) -> None:
-        """Stand until `stop` is set, or until it is withdrawn."""
+        """Keep the candidate until `stop` is set or `withdraw` is called."""
         stop.on_set(lambda: self._wake(is_leaving=True))
-        registration = self._informer.add_handler(self._hear)
+        registration = self._informer.add_handler(self._candidate_changed)
         failures, due_at = 0, self._host.monotonic()
         try:
             while self._await(due_at, failures > 0):
                 try:
-                    self._say_so()
+                    self._renew_now()
                 except (APIError, ConnectionLost, DecodeError) as error:
                     failures += 1
-                    self._tell(str(error))
+                    self._note_failure(str(error))
                     due_at = self._host.monotonic() + BACKOFF.delay(failures, self._host.random)
                 else:
                     failures, self.last_error = 0, ""
@@ -121,8 +121,8 @@ class LeaseCandidate:
                 self._is_gone = True
                 self._condition.notify_all()
 
-    def _hear(self, delta: Delta) -> None:
-        """Note what the server says of us. Runs as the informer delivers, so it is quick."""
+    def _candidate_changed(self, delta: Delta) -> None:
+        """Note a ping. Runs on the informer's thread, so it only sets fields."""
         if delta.new is None:
             self._wake(is_due=True)
             return
@@ -130,7 +130,7 @@ class LeaseCandidate:
         if now.ping_time is None:
             return
         is_new = now.ping_time != before.ping_time
-        # It may also be an old one to which our answer is gone: a renewal that was on its way for long came after it.
+        # An old ping counts as well if a renewal that was delayed on its way has overwritten our answer to it.
         if is_new or now.renew_time is None or now.renew_time < now.ping_time:
             with self._condition:
                 self._asked = now.ping_time
@@ -152,29 +152,29 @@ class LeaseCandidate:
             self._condition.notify_all()
 
     def _await(self, due_at: float, is_failing: bool) -> bool:
-        """Wait until there is something to say; False once there is nothing any more."""
+        """Wait until the candidate is to be renewed; return False once it is withdrawn."""
         with self._condition:
             while not self._is_leaving and self._host.monotonic() < due_at:
-                # After a failure what is asked has to wait as well.
+                # After a failure a ping has to wait for the backoff as well.
                 if not is_failing and (self._is_due or self._asked is not None):
                     break
                 self._condition.wait_until(due_at)
             return not self._is_leaving
 
-    def _say_so(self) -> None:
-        """Write that we live now, by the clock of whoever asked last."""
+    def _renew_now(self) -> None:
+        """Renew the candidate, stamped with the coordinator's clock; an answered ping is cleared."""
         with self._condition:
             asked, self._is_due = self._asked, False
             renewed = self._host.now() + self._offset
         if asked is not None:
-            renewed = max(renewed, asked)  # an earlier one would be no answer
+            renewed = max(renewed, asked)  # an earlier time would not count as an answer
         self._write(renewed)
         with self._condition:
             if self._asked is asked:
                 self._asked = None
 
     def _write(self, renewed: datetime) -> None:
-        """Renew the candidate, or make it."""
+        """Renew the candidate, or create it."""
         client = self._client.within(REQUEST_TIMEOUT)
         spec = {
             "binaryVersion": self._candidacy.binary_version,
@@ -182,43 +182,43 @@ class LeaseCandidate:
             "strategy": self._candidacy.strategy,
             "renewTime": microtime(renewed),
         }
-        if self._informer.store.get(self._request) is None:
-            metadata = {"name": self._request.name, "namespace": self._request.namespace}
+        if self._informer.store.get(self._key) is None:
+            metadata = {"name": self._key.name, "namespace": self._key.namespace}
             try:
                 client.create(LEASE_CANDIDATES, {"metadata": metadata, "spec": {**spec, "leaseName": self._lease}})
                 return
             except AlreadyExists:  # the cache is behind
                 pass
         try:
-            client.patch(LEASE_CANDIDATES, self._request, {"spec": spec})
-        except NotFound:  # deleted, of which the cache will tell
+            client.patch(LEASE_CANDIDATES, self._key, {"spec": spec})
+        except NotFound:  # deleted; the cache will follow, so the next try creates it
             self._wake(is_due=True)
             raise
 
-    def _tell(self, error: str) -> None:
-        """Log when it begins to fail."""
+    def _note_failure(self, error: str) -> None:
+        """Remember the error, and log the first of a row."""
         if not self.last_error:
-            log.warning("candidate not renewed", candidate=self._request, error=error)
+            log.warning("candidate not renewed", candidate=self._key, error=error)
         self.last_error = error
 
     def _delete(self) -> None:
-        """An election goes on at once without a candidate, and would wait for the answer of a silent one."""
+        """Delete the candidate, because the coordinator would ping it and wait for an answer that cannot come."""
         try:
-            self._client.within(WITHDRAWAL_TIMEOUT).delete(LEASE_CANDIDATES, self._request)
+            self._client.within(WITHDRAWAL_TIMEOUT).delete(LEASE_CANDIDATES, self._key)
         except NotFound:
             pass
         except (APIError, ConnectionLost) as error:
-            log.warning("candidate not withdrawn, it will be collected", candidate=self._request, error=error)
+            log.warning("candidate not withdrawn, it will be collected", candidate=self._key, error=error)
 
 
 def candidate_for(
     host: Host, client: Client, informers: Informers, config: LeaderElectionConfig
 ) -> LeaseCandidate | None:
-    """The candidate of a replica whose identity is known; None if it takes its lease by itself."""
+    """Return the candidate of a replica whose identity is known; None if it takes the lease by itself."""
     if config.coordinated is None or config.identity is None:
         return None
-    request = Request(config.identity, config.namespace)
+    key = ObjectKey(config.identity, config.namespace)
     informer = informers.of(
         LEASE_CANDIDATES, namespace=config.namespace, field_selector=f"metadata.name={config.identity}"
     )
-    return LeaseCandidate(host, client, informer, request, config.name, config.coordinated)
+    return LeaseCandidate(host, client, informer, key, config.name, config.coordinated)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How replicas elect their leader: which lease, and how patient everybody is."""
+"""The configuration of leader election: the lease and the durations that all replicas share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _not_empty(config: object, field: attrs.Attribute[Any], value: str | None) -
 def _own_version() -> str:
     version = parse_tolerant(__version__)
     if version is None:
-        raise ValueError(f"binary_version must be given: that of this package ({__version__}) is none")
+        raise ValueError(f"binary_version must be given: this package's own ({__version__}) is not a version")
     return version.finalized
 
 
@@ -43,15 +43,15 @@ def _version(candidacy: object, field: attrs.Attribute[str], value: str) -> None
 
 @attrs.frozen(kw_only=True)
 class Candidacy:
-    """As what a replica stands for an election that somebody else holds.
+    """What a replica declares about itself when it runs in a coordinated election.
 
     Attributes:
-        binary_version: What it is; by default this package's version. Three numbers; what is left out is zero.
-        emulation_version: What it behaves like; by default the same.
-        strategy: By which to elect.
+        binary_version: The version of the program; by default this package's. Missing numbers of the three are zero.
+        emulation_version: The version that it behaves like; by default `binary_version`.
+        strategy: The strategy by which the coordinator elects.
 
     Raises:
-        ValueError: What is no version, or one that emulates a newer one.
+        ValueError: A value that is not a version, or an emulation_version newer than binary_version.
     """
 
     binary_version: str = attrs.field(factory=_own_version, converter=_three_parts, validator=_version)
@@ -72,29 +72,28 @@ class Candidacy:
 
 @attrs.frozen(kw_only=True)
 class LeaderElectionConfig:
-    """How replicas elect their leader; the same for all of them but for the identity.
+    """The configuration of a replica's leader election; equal in all replicas, except for the identity.
 
-    A leader stops by itself `renew_deadline` after it sent its last successful renewal;
-    the others wait `lease_duration` after they saw it. So there is never more than one, as
-    long as no clock runs faster than another by more than the ratio of the two. Another leads
-    `retry_period` after a lease was given back, and `lease_duration` and `retry_period` after
-    a leader was killed, at the latest, but for the few requests that it takes.
+    A leader stops by itself `renew_deadline` after it sent its last successful renewal; the others
+    wait `lease_duration` after they saw that renewal. So there is never more than one leader, as long as no
+    clock runs faster than another by more than the ratio of the two durations. After a lease was given
+    back, another replica leads within `retry_period`; after a leader was killed, within
+    `lease_duration + retry_period`. Both bounds exclude the duration of the requests themselves.
 
     Attributes:
-        name: Of the Lease.
-        namespace: Of the Lease.
-        identity: Names this replica, alone and for one run of the program; None is the
-            host's name and a random UUID.
-        lease_duration: Whole seconds that others leave a lease alone after it changed.
-        renew_deadline: Seconds that a leader may go on without a successful renewal.
-        retry_period: Seconds between two renewals, and at most between two looks of the others.
-        jitter: How many times as often the others look, at most, so that they do not look
-            together. In client-go it makes them look less often, and another leads later.
-        release_on_stop: Give the lease back when stopped as asked, so that the next
-            leader need not wait.
-        labels: Put on the Lease, beside those it has.
-        coordinated: Stand as a candidate, and lead when `lease-candidate-election` says so; None is to
-            take the lease oneself. All replicas do the same.
+        name: The Lease's name.
+        namespace: The Lease's namespace.
+        identity: Names this replica, and only this run of its program; None is the host's name
+            and a random UUID.
+        lease_duration: Whole seconds for which others respect a lease after it changed.
+        renew_deadline: Seconds for which a leader leads without a successful renewal.
+        retry_period: Seconds between two renewals; replicas that do not lead look at least as often.
+        jitter: Replicas that do not lead look up to this many times as often as a leader renews, so that
+            they do not look together. (In client-go they look less often, so another leads later.)
+        release_on_stop: Give the lease back after a regular stop, so that the next leader need not wait.
+        labels: Labels to put on the Lease, in addition to those it has.
+        coordinated: What to declare as a candidate; the replica then leads when the controller
+            `lease-candidate-election` elects it. None: it takes the lease by itself. Equal in all replicas.
 
     Raises:
         ValueError: A value is out of range, or two of them contradict each other.
@@ -129,10 +128,10 @@ class LeaderElectionConfig:
             raise ValueError(f"identity {self.identity!r} cannot be the name of a candidate: {problems[0]}")
 
     def named_by(self, host: Host) -> Self:
-        """The same with an identity: if it has none, one of `host` and of this run."""
+        """Return the same configuration with an identity: its own, or a new one for this run on `host`."""
         return self if self.identity is not None else attrs.evolve(self, identity=f"{host.name}_{host.uuid()}")
 
     @property
     def request_timeout(self) -> float:
-        """Seconds that one request may take: there is time for a second one before the deadline."""
+        """Seconds for one request: half the renew deadline, so that a second attempt fits before it."""
         return max(1.0, self.renew_deadline / 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do about the lease: decided from what it said, when that was first seen, and what we hold."""
+"""Decides what to do about the lease, from what it said, when that was first seen, and the leadership we have."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from controller_runtime.election.record import LeaseRecord
 
 @attrs.frozen
 class Sighting:
-    """What the lease said, and since when we know.
+    """What the lease said, and when that was first seen.
 
     Attributes:
         record: What it said; None if there is no lease.
-        seen_at: Monotonic seconds of our own clock when we first saw it say so.
+        seen_at: Monotonic seconds of our own clock at which a look first found this record.
     """
 
     record: LeaseRecord | None
@@ -24,21 +24,21 @@ class Sighting:
 
     @property
     def expires_at(self) -> float:
-        """When others may take the lease, unless it changes before.
+        """Monotonic seconds from which others may take the lease, unless it changes before.
 
-        The holder wrote it before we saw it and counts from then, so it has given up by
-        now: however wrong anybody's wall clock is, and however old the record looks.
+        The holder measures its deadline from before it wrote the record, and we measure from when we
+        saw it, which is later. So the holder has stopped by then, however wrong any wall clock is.
         """
         return self.seen_at + (self.record.duration if self.record is not None else 0)
 
     def again(self, record: LeaseRecord | None, now: float) -> Sighting:
-        """What we know after another look, which ended at `now`: an unchanged record ages."""
+        """Return what is known after another look that ended at `now`: an unchanged record keeps its age."""
         return self if record == self.record else Sighting(record, now)
 
 
 @attrs.frozen
 class Held:
-    """A leadership of ours.
+    """A leadership of ours, at one moment.
 
     Attributes:
         token: Its fencing token, `leaseTransitions`.
@@ -49,60 +49,59 @@ class Held:
     until: float
 
 
-class Step(enum.Enum):
+class Action(enum.Enum):
     """What to do next."""
 
     CREATE = "create"
-    """There is no lease: make one that names us."""
+    """Create the lease, with us as its holder: there is none."""
 
     TAKE = "take"
-    """Nobody holds it: write our name into it."""
+    """Update the lease to name us: it has no holder, or an expired one."""
 
     RENEW = "renew"
-    """We lead: say so again."""
+    """Update the lease: we lead."""
 
     WAIT = "wait"
-    """Somebody else leads, as far as we know."""
+    """Do nothing: another replica leads, or has to be elected."""
 
     LOST = "lost"
-    """We led; it is over, and stays so."""
+    """Stop: our leadership is over, and stays over."""
 
     YIELD = "yield"
-    """We lead and shall give way: end the work, renew no more."""
+    """End the work and renew no more: the coordinator prefers another candidate."""
 
     GIVE_BACK = "give back"
-    """It names us, and we may not begin under it any more: blank it."""
+    """Blank the lease: it names us, but it is too late to begin under it."""
 
 
-def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Step:
-    """The next step.
+def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
+    """Return what a replica does that takes the lease by itself.
 
-    Who leads and finds anything but its own record has lost: another may have led in
-    between, even if nobody does now. Who does not lead takes a record of its own name like a
-    free one, because an answer that never came may have been a success; each
-    leadership gets a token of its own.
+    A leader that finds any record but its own has lost the lease: another replica may have led in
+    between, even if none does now. A replica that does not lead takes a record with its own name as if it
+    were free, because a write whose answer was lost may have succeeded. Each leadership gets a new token.
 
     Args:
         seen: What the lease said last.
-        identity: Ours.
-        held: The leadership we have; None if we have none.
+        identity: Our holder identity.
+        held: Our leadership; None if we have none.
         now: Monotonic seconds.
     """
     record = seen.record
     if held is not None:
         is_ours = record is not None and (record.holder, record.transitions) == (identity, held.token)
-        return Step.RENEW if is_ours and now < held.until else Step.LOST
+        return Action.RENEW if is_ours and now < held.until else Action.LOST
     if record is None:
-        return Step.CREATE
+        return Action.CREATE
     is_free = record.holder in ("", identity) or seen.expires_at <= now
-    return Step.TAKE if is_free else Step.WAIT
+    return Action.TAKE if is_free else Action.WAIT
 
 
-def decide_coordinated(seen: Sighting, identity: str, held: Held | None, now: float) -> Step:
-    """The next step where somebody else elects: it makes the lease and names the holder, who then renews it.
+def decide_coordinated(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
+    """Return what a replica does where a coordinator elects: it creates the lease and names its holder.
 
-    A lease that names us and was not begun in time is given back: nobody else renews it on our
-    behalf, so it would stay as it is.
+    A lease that names us but has expired before we began is given back: no other client renews it
+    on our behalf, so it would keep naming us.
 
     Args:
         seen: As for `decide`.
@@ -114,13 +113,13 @@ def decide_coordinated(seen: Sighting, identity: str, held: Held | None, now: fl
     if held is not None:
         is_ours = record is not None and (record.holder, record.transitions) == (identity, held.token)
         if not is_ours or now >= held.until:
-            return Step.LOST
-        return Step.YIELD if record is not None and record.preferred else Step.RENEW
+            return Action.LOST
+        return Action.YIELD if record is not None and record.preferred else Action.RENEW
     if record is None or record.holder != identity:
-        return Step.WAIT
-    return Step.GIVE_BACK if record.preferred or seen.expires_at < now else Step.TAKE
+        return Action.WAIT
+    return Action.GIVE_BACK if record.preferred or seen.expires_at < now else Action.TAKE
 
 
 def is_vacant(seen: Sighting, now: float) -> bool:
-    """Whether nobody leads, as far as we know."""
+    """Return whether no replica leads, by what was seen last."""
     return seen.record is None or not seen.record.holder or seen.expires_at <= now

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Competes for a lease, keeps it, gives it back: a loop around `decision.decide`.
+"""Competes for a lease, renews it and gives it back: a loop around the pure functions of `decision`.
 
-Leadership is a deadline, not a flag: it ends by itself when renewals fail, whether or not this loop gets to run,
-and it never comes back. It does not release what it has lost: the work that it guarded may still be ending.
+The elector is a state machine: `state.py` has its states and the changes between them. Leadership is a
+deadline, not a flag: it ends by itself when renewals fail, whether or not this loop gets to run, and a lost
+leadership never comes back. A lost lease is not released, because the work that it guarded may still be ending.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
-from controller_runtime.api.objects import Request, microtime
+from controller_runtime.api.objects import ObjectKey, microtime
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import (
     AlreadyExists,
@@ -26,9 +26,11 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.election.decision import Held, Sighting, Step, decide, decide_coordinated, is_vacant
+from controller_runtime.election.decision import Action, Held, Sighting, decide, decide_coordinated, is_vacant
 from controller_runtime.election.lease_lock import LeaseLock
 from controller_runtime.election.record import LeaseRecord
+from controller_runtime.election.release import release
+from controller_runtime.election.state import TRANSITIONS, Ended, Leading, Resigned, State, Waiting, Yielding, term_of
 from controller_runtime.election.term import Term
 
 log = get_logger(__name__)
@@ -36,32 +38,34 @@ log = get_logger(__name__)
 Write = Callable[[LeaseRecord, float], None]
 
 
-def _nobody_asks(*_: object) -> None:
-    """Nobody wants to be told."""
+def _ignore(*_: object) -> None:
+    """Do nothing: the default of a callback."""
 
 
 class LeaderElector:
-    """One candidate for one lease. It runs once and leads at most once.
+    """Competes for one lease. It runs once and leads at most once.
 
     Args:
-        host: What it runs on.
-        client: Reaches the API server, past any fence.
-        config: Which lease, and how patient.
-        on_leading: Called once when it begins to lead.
-        on_new_leader: Called with the identity of each leader seen, when it changes, ourselves
-            included; empty when nobody leads any more.
-        on_yielding: Called once when it shall give way: it renews no more, so end the work, then stop `run`.
-        candidate: Stands for us in a coordinated election; runs by itself.
+        host: Its clock, threads and randomness.
+        client: Reaches the API server; must not be fenced by this elector.
+        config: The lease, and the durations that all replicas share.
+        on_leading: Called once, when it begins to lead.
+        on_new_leader: Called with the identity of each new leader that it sees, its own included; with an empty
+            one when the lease has no holder any more.
+        on_yielding: Called once, when another candidate is preferred: from then on the lease is not renewed, so
+            end the work and set the stop of `run` before the deadline.
+        candidate: Our candidate in a coordinated election; it is run by its owner, not by the elector.
 
     Attributes:
-        name: That of the lease, without its namespace.
-        identity: What the lease names it by.
+        name: The lease's name, without its namespace.
+        identity: The holder identity under which it competes.
         lock: The lease.
         candidate: As given.
-        last_error: Why the last try failed; empty once one has succeeded.
-        slow_paths: Renewals for which the lease had to be read again.
+        last_error: Why the last attempt failed; empty once one has succeeded.
+        state: The present state; see `state.py`.
+        slow_paths: Renewals for which the lease had to be read again, because another client had written it.
 
-    Threads: `run` on one, which also calls back; the rest from any.
+    Threads: `run` on one, which also makes the callbacks; everything else from any.
     """
 
     def __init__(
@@ -70,15 +74,15 @@ class LeaderElector:
         client: Client,
         config: LeaderElectionConfig,
         *,
-        on_leading: Callable[[], None] = _nobody_asks,
-        on_new_leader: Callable[[str], None] = _nobody_asks,
-        on_yielding: Callable[[LeadershipLost], None] = _nobody_asks,
+        on_leading: Callable[[], None] = _ignore,
+        on_new_leader: Callable[[str], None] = _ignore,
+        on_yielding: Callable[[LeadershipLost], None] = _ignore,
         candidate: LeaseCandidate | None = None,
     ) -> None:
         config = config.named_by(host)
         self.name = config.name
         self.identity = config.identity or ""
-        self.lock = LeaseLock(host, client, Request(config.name, config.namespace), config.labels)
+        self.lock = LeaseLock(client, ObjectKey(config.name, config.namespace), config.labels)
         self.last_error = ""
         self.candidate = candidate
         self.slow_paths = 0
@@ -88,98 +92,111 @@ class LeaderElector:
         self._on_new_leader = on_new_leader
         self._on_yielding = on_yielding
         self._is_coordinated = config.coordinated is not None
-        # Each is replaced whole by the thread that runs, and read by any.
+        # The three fields below need no lock: the thread of `run` replaces each as a whole, other threads only read.
+        self.state: State = Waiting()
         self._seen = Sighting(None, host.monotonic())
         self._leader = ""
-        self._term: Term | None = None
-        self._is_yielding = False
-        self._has_ended = False
 
     @property
     def leader(self) -> str:
-        """Who leads, as far as we know; empty for nobody."""
+        """The identity that the lease named when it was last seen; empty if it named none."""
         return self._leader
 
     @property
+    def term(self) -> Term | None:
+        """Our leadership while we have it, and after it was lost; None before, and once it is given back."""
+        return term_of(self.state)
+
+    @property
     def held(self) -> Held | None:
-        """The leadership we have or had, with its fencing token; None before, and after it was given back."""
-        term = self._term
+        """The token and deadline of `term`, at this moment."""
+        term = self.term
         return None if term is None else term.held
 
     @property
     def stop_timeout(self) -> float:
-        """Seconds that `run` should get once its stop is set: a renewal in flight, then the release; or it expires."""
+        """Seconds that `run` may need once its stop is set: for a renewal in flight, then for the release."""
         return 2 * self._config.retry_period
 
     def is_leader(self) -> bool:
-        """True while we lead; cheap enough to ask before each step."""
-        term = self._term
+        """Return True while we lead; cheap enough to call before each step of some work."""
+        term = self.term
         return term is not None and not term.is_over()
 
-    @property
-    def term(self) -> Term | None:
-        """The leadership we have or had, as it goes on; None before, and after it was given back."""
-        return self._term
-
     def problem(self, tolerance: float = 20.0) -> str:
-        """What is wrong, for a health check; empty if nothing is.
+        """Return a text if the elector hangs, for a health check; else an empty one.
 
-        Who leads and does not notice, `tolerance` seconds past the lease's duration, that it did not renew, hangs.
+        It hangs if it still leads `tolerance` seconds after others may have taken the lease.
         """
-        held = self.held
-        if held is None or self._has_ended:
-            return ""
-        late = self._host.monotonic() - (held.until - self._config.renew_deadline)
+        match self.state:
+            case Leading(term) | Yielding(term):
+                late = self._host.monotonic() - (term.held.until - self._config.renew_deadline)
+            case _:
+                return ""
         if late <= self._config.lease_duration + tolerance:
             return ""
         return f"lease {self.lock} was not renewed for {late:.1f} s: {self.last_error or 'the elector hangs'}"
 
     def run(self, stop: Stop) -> None:
-        """Compete for the lease, then keep it, until `stop` is set; then give it back.
-
-        A cancelled `stop` means that what leads has not ended: the lease is left to expire.
+        """Compete for the lease, renew it until `stop` is set, then give it back; if `stop` is cancelled, do not.
 
         Raises:
-            LeadershipLost: It led, and does so no more.
+            LeadershipLost: It led, and has lost the lease or passed its deadline.
         """
         try:
             while not stop.is_set():
                 began = self._host.monotonic()
-                self._try()
-                stop.wait_until(self._next_try(began))
-            if self._term is not None and not stop.is_cancelled():
-                self._resign(self._term, stop)
+                self._attempt()
+                stop.wait_until(self._next_attempt(began))
+            match self.state:
+                case Leading(term) | Yielding(term) if not stop.is_cancelled():
+                    self._resign(term, stop)
         finally:
-            self._has_ended = True
+            self._enter(Ended(self.term))
 
-    def _next_try(self, began: float) -> float:
-        """When to try again: renewals at a steady pace, looks at a jittered one, nothing due missed."""
+    def _enter(self, state: State) -> None:
+        assert (type(self.state), type(state)) in TRANSITIONS, f"{self.state} cannot become {state}"
+        self.state = state
+
+    def _next_attempt(self, began: float) -> float:
+        """When to look at the lease next: leaders at a steady pace, others at a jittered one and when it expires."""
         now = self._host.monotonic()
-        if self._term is not None:
-            due = math.inf if self._is_yielding else began + self._config.retry_period
-            return min(max(due, now), self._term.held.until)
-        # No slower than a leader renews: so what it gives back, or the last that it says, is seen one period later.
+        match self.state:
+            case Leading(term):
+                return min(max(began + self._config.retry_period, now), term.held.until)
+            case Yielding(term):
+                return term.held.until
+        # Never slower than a leader renews, so that a released lease is seen within one retry period.
         look = max(began + self._config.retry_period / self._host.random.uniform(1.0, self._config.jitter), now)
         return min(look, self._seen.expires_at) if self._seen.expires_at > now else look
 
-    def _try(self) -> None:
+    def _attempt(self) -> None:
         try:
             self._look_and_act()
             self.last_error = ""
         except (APIError, ConnectionLost, DecodeError) as error:
             self.last_error = str(error)
-            log.warning("election try failed", lease=self.lock, leading=self.is_leader(), error=error)
+            log.warning("election attempt failed", lease=self.lock, leading=self.is_leader(), error=error)
 
     def _look_and_act(self) -> None:
-        # A leader knows what the lease says, for it wrote it; but not to whom it shall give way.
-        if self._term is None or (self._is_coordinated and not self._is_yielding and self.is_leader()):
+        if self._must_look():
             self._look()
         try:
             self._act()
-        except (Conflict, AlreadyExists, NotFound):  # somebody else wrote first: see who, and decide again
-            self.slow_paths += self._term is not None
+        except (Conflict, AlreadyExists, NotFound):  # another client wrote first: read what it wrote, and decide again
+            self.slow_paths += not isinstance(self.state, Waiting)
             self._look()
             self._act()
+
+    def _must_look(self) -> bool:
+        """A leader wrote the lease itself and need not read it, unless a coordinator may name a preferred holder."""
+        match self.state:
+            case Leading():
+                return self._is_coordinated and self.is_leader()
+            case Yielding():
+                return False
+            case _:
+                return True
 
     def _look(self) -> None:
         try:
@@ -193,83 +210,68 @@ class LeaderElector:
         seen = self._seen.record or LeaseRecord()
         follow = decide_coordinated if self._is_coordinated else decide
         match follow(self._seen, self.identity, self.held, now):
-            case Step.CREATE:
+            case Action.CREATE:
                 self._begin(self.lock.create, 0)
-            case Step.TAKE:
+            case Action.TAKE:
                 self._begin(self.lock.update, seen.transitions + 1)
-            case Step.RENEW:
+            case Action.RENEW:
                 self._renew(seen)
-            case Step.WAIT:
+            case Action.WAIT:
                 if self.candidate is not None and is_vacant(self._seen, now):
                     self.candidate.renew()
-            case Step.GIVE_BACK:
+            case Action.GIVE_BACK:
                 self._write(self.lock.update, LeaseRecord.free(microtime(self._host.now()), seen.transitions))
-            case Step.YIELD:
+            case Action.YIELD:
                 self._yield(seen.preferred)
-            case Step.LOST:
-                why = f"it is held by {self.leader or 'nobody'}" if self.is_leader() else "its deadline has passed"
+            case Action.LOST:
+                why = f"its holder is {self.leader!r}" if self.is_leader() else "its deadline has passed"
                 raise self._lost(self.last_error or why)
 
     def _begin(self, write: Write, transitions: int) -> None:
-        """Become the leader; from then on what the lease says is ours."""
+        """Write our record into the lease, and lead if the answer came before the deadline."""
         stamp = microtime(self._host.now())
-        # Who elected us does not say when.
+        # The coordinator that elected us leaves acquireTime empty, and so do we.
         sent_at = self._write(write, self._record("" if self._is_coordinated else stamp, transitions))
         term = Term(self._host, transitions, sent_at + self._config.renew_deadline)
         if term.is_over():
-            return  # the answer took too long; the next look will find our name and take the lease anew
-        self._term = term
+            return  # answered too late to lead under it; the next look finds our name and takes the lease again
+        self._enter(Leading(term))
         log.info("became leader", lease=self.lock, identity=self.identity, token=transitions)
         self._on_leading()
 
     def _renew(self, seen: LeaseRecord) -> None:
-        term = self._term
+        term = self.term
         assert term is not None, "only a leader renews"
         sent_at = self._write(self.lock.update, self._record(seen.acquire_time, seen.transitions))
         if not term.extend(sent_at + self._config.renew_deadline):
             raise self._lost("its renewal was answered too late")
 
     def _yield(self, preferred: str) -> None:
-        """Renew no more. What the leadership guards may end until its deadline; then the lease is given back."""
-        if not self._is_yielding:
-            self._is_yielding = True
-            log.info("giving way", lease=self.lock, identity=self.identity, preferred=preferred)
+        """Renew no more. The work may end until the deadline; then the lease is given back."""
+        if isinstance(self.state, Leading):
+            self._enter(Yielding(self.state.term))
+            log.info("yielding the lease", lease=self.lock, identity=self.identity, preferred=preferred)
             self._on_yielding(LeadershipLost(f"lease {self.lock} is given up: {preferred} is preferred"))
 
     def _lost(self, why: str) -> LeadershipLost:
-        if self._term is not None:
-            self._term.end()
+        """End our term, so that the fence closes now, and return the error to raise."""
+        if self.term is not None:
+            self.term.end()
         return LeadershipLost(f"lease {self.lock} is lost: {why}")
 
     def _resign(self, term: Term, stop: Stop) -> None:
-        """Lead no more, now that nothing does which depends on it, and give the lease back."""
+        """Stop leading, now that the work which depends on it has ended, and give the lease back."""
         if term.is_over():
             raise self._lost("the deadline passed before it could be given back")
-        self._term = None
-        log.info("leads no more", lease=self.lock, identity=self.identity)
+        self._enter(Resigned())
+        log.info("stopped leading", lease=self.lock, identity=self.identity)
         deadline = self._host.monotonic() + self._config.retry_period  # a stop does not wait long for a silent server
-        if self.candidate is not None:  # before, or we would be elected again
+        if self.candidate is not None:  # withdrawn first, or the coordinator would elect us again
             self.candidate.withdraw(deadline)
-        try:
-            while self._config.release_on_stop and not stop.is_cancelled() and self._host.monotonic() < deadline:
-                if self._release(deadline):
-                    return
-        except (APIError, ConnectionLost, DecodeError) as error:
-            log.warning("lease not released, it will expire", lease=self.lock, error=error)
-
-    def _release(self, deadline: float) -> bool:
-        """Blank the lease if it names us at this moment; False if somebody wrote it meanwhile."""
-        record = self.lock.read(deadline)
-        if record.holder != self.identity:
-            return True
-        free = LeaseRecord.free(microtime(self._host.now()), record.transitions)
-        try:
-            self.lock.update(free, deadline)
-        except Conflict:
-            return False
-        self._note(free)
-        log.info("released the lease", lease=self.lock, identity=self.identity)
-        return True
+        if self._config.release_on_stop:
+            released = release(self.lock, self.identity, self._host, stop, deadline)
+            if released is not None:
+                self._note(released)
 
     def _record(self, acquire_time: str, transitions: int) -> LeaseRecord:
         stamp = microtime(self._host.now())
@@ -277,19 +279,19 @@ class LeaderElector:
         return LeaseRecord(self.identity, int(self._config.lease_duration), acquire_time, stamp, transitions, strategy)
 
     def _write(self, write: Write, record: LeaseRecord) -> float:
-        """Write `record`; when it was sent, by which leadership counts."""
+        """Write `record` and return the send time, from which the leadership's deadline is measured."""
         sent_at = self._host.monotonic()
         write(record, self._deadline())
         self._note(record)
         return sent_at
 
     def _deadline(self) -> float:
-        """When a request that begins now must have ended: soon, and never after our leadership."""
-        soon = self._host.monotonic() + self._config.request_timeout
-        return soon if self._term is None else min(soon, self._term.held.until)
+        """When a request that begins now must be over: after the request timeout, and never after our leadership."""
+        soon, term = self._host.monotonic() + self._config.request_timeout, self.term
+        return soon if term is None else min(soon, term.held.until)
 
     def _note(self, record: LeaseRecord | None) -> None:
-        """Remember what the lease says, and tell if the leader is another."""
+        """Remember what the lease says, and make the callback if its holder has changed."""
         self._seen = self._seen.again(record, self._host.monotonic())
         leader = record.holder if record is not None else ""
         if leader != self._leader:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease itself: read, made and written whole, as a dict, so that nothing in it is dropped unasked."""
+"""The lease on the API server: read, created and updated as a dict, so that fields we do not know survive."""
 
 from __future__ import annotations
 
@@ -7,93 +7,83 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import ConnectionLost, NotFound, UsageError
-from controller_runtime.core.host import Host
+from controller_runtime.core.errors import NotFound, UsageError
 from controller_runtime.election.record import LeaseRecord
 
 
 class LeaseLock:
-    """One Lease, with the version it was last exchanged at.
+    """One Lease, with the resourceVersion at which it was last read or written.
 
-    Every write carries that version, so it fails if anybody wrote in between; what others
-    put on the object stays.
+    Every update carries that version, so that it fails if another writer came first. Fields and labels
+    that others put on the object are kept.
 
     Args:
-        host: Its clock bounds the requests.
         client: Reaches the API server.
-        request: The Lease's name and namespace.
-        labels: Put on it, beside those it has.
+        key: The Lease.
+        labels: Put on it, in addition to those it has.
 
     Threads: one.
     """
 
-    def __init__(self, host: Host, client: Client, request: Request, labels: Mapping[str, str]) -> None:
-        self._host = host
+    def __init__(self, client: Client, key: ObjectKey, labels: Mapping[str, str]) -> None:
         self._client = client
-        self._request = request
+        self._key = key
         self._labels = labels
         self._decode = decoder_for(dict, LEASES)
         self._lease: dict[str, Any] | None = None
 
     def __str__(self) -> str:
-        return str(self._request)
+        return str(self._key)
 
     def read(self, deadline: float) -> LeaseRecord:
-        """What the lease says now.
+        """Return what the lease says now.
 
         Args:
-            deadline: Absolute monotonic seconds, for the request.
+            deadline: Absolute monotonic seconds by which the request must be over.
 
         Raises:
             NotFound: There is no lease.
         """
-        client = self._client_until(deadline)
         try:
-            self._lease = client.get(LEASES, self._request, dict)
+            self._lease = self._client.until(deadline).get(LEASES, self._key, dict)
         except NotFound:
             self._lease = None
             raise
         return LeaseRecord.of(self._lease)
 
     def create(self, record: LeaseRecord, deadline: float) -> None:
-        """Make the lease.
+        """Create the lease.
 
         Args:
             record: What it will say.
             deadline: As for `read`.
 
         Raises:
-            AlreadyExists: There is one.
+            AlreadyExists: There is a lease.
         """
-        self._lease = self._decode(self._client_until(deadline).create(LEASES, self._with(record, {})).raw)
+        self._lease = self._decode(self._client.until(deadline).create(LEASES, self._with(record, {})).raw)
 
     def update(self, record: LeaseRecord, deadline: float) -> None:
-        """Write the lease that was last read or written.
+        """Update the lease that was last read or written.
 
         Args:
             record: What it will say.
             deadline: As for `read`.
 
         Raises:
-            Conflict: Somebody wrote it since.
-            NotFound: Somebody deleted it since.
-            UsageError: It has been neither read nor made.
+            Conflict: It was written by another client since.
+            NotFound: It was deleted since.
+            UsageError: It has been neither read nor created.
         """
         if self._lease is None:
-            raise UsageError(f"lease {self} cannot be written before it is read or made")
-        self._lease = self._decode(self._client_until(deadline).replace(LEASES, self._with(record, self._lease)).raw)
-
-    def _client_until(self, deadline: float) -> Client:
-        left = deadline - self._host.monotonic()
-        if left <= 0:
-            raise ConnectionLost(f"lease {self}: no time left for a request")
-        return self._client.within(left)
+            raise UsageError(f"lease {self} cannot be updated before it is read or created")
+        self._lease = self._decode(self._client.until(deadline).update(LEASES, self._with(record, self._lease)).raw)
 
     def _with(self, record: LeaseRecord, lease: Mapping[str, Any]) -> dict[str, Any]:
-        metadata = {**(lease.get("metadata") or {}), "name": self._request.name, "namespace": self._request.namespace}
+        metadata = {**(lease.get("metadata") or {}), "name": self._key.name, "namespace": self._key.namespace}
         if self._labels:
             metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels}
         return {**lease, "metadata": metadata, "spec": {**(lease.get("spec") or {}), **record.spec()}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Lease says about who leads, as a value."""
+"""What a Lease says about its leader, as a value."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import attrs
 
 @attrs.frozen
 class LeaseRecord:
-    """Who leads, for how long, since when, and after how many changes.
+    """The leader that a Lease names, for how long, since when, and after how many leaderships.
 
-    Times are kept as the text they came as: they are there for people, and to make one
-    renewal differ from the next. No decision compares them with a clock.
+    Times are kept as text: they inform people, and make one renewal differ from the next. No
+    decision compares them with a clock.
 
     Attributes:
         holder: Identity of the leader; empty when nobody leads.
-        duration: Seconds that the record counts after it was seen to change; 0: not at all.
+        duration: Seconds for which others respect the record after they saw it change; 0 means not at all.
         acquire_time: When the holder began to lead, as a MicroTime.
         renew_time: When it was written last, as a MicroTime.
         transitions: How many leaderships there were before this one: its fencing token.
-        strategy: By which somebody else elects the holder; empty where replicas take the lease by themselves.
-        preferred: To whom the holder shall give way; empty for nobody.
+        strategy: The strategy by which a coordinator elects the holder; empty where replicas take the lease themselves.
+        preferred: The candidate to which the holder shall yield; empty for none.
     """
 
     holder: str = ""
@@ -36,7 +36,7 @@ class LeaseRecord:
 
     @classmethod
     def of(cls, lease: Mapping[str, Any]) -> Self:
-        """What `lease` says; what is absent or null counts as empty."""
+        """Return what `lease` says; absent and null fields count as empty."""
         spec = lease.get("spec") or {}
         return cls(
             holder=spec.get("holderIdentity") or "",
@@ -50,11 +50,11 @@ class LeaseRecord:
 
     @classmethod
     def free(cls, now: str, transitions: int) -> Self:
-        """What a lease says that anybody may take."""
+        """Return the record of a lease that has no holder, as client-go writes it on release."""
         return cls("", 1, now, now, transitions)
 
     def spec(self) -> dict[str, Any]:
-        """The fields of a Lease's `spec` that say this."""
+        """Return the fields of a Lease's `spec` for this record; empty ones are null, which deletes them."""
         return {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": self.duration,

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A leadership as a deadline that can be put off until it has passed once, and a transport that keeps to it."""
+"""Leadership as a deadline that can be extended until it has passed once, and the limit that it sets to requests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.client.transport import Stream, Transport
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.client.deadlines import Limit
 from controller_runtime.core.errors import LeadershipLost
 from controller_runtime.core.host import Host
 from controller_runtime.election.decision import Held
 
 
 class Term:
-    """One leadership. Once anybody has seen it over, it is over for everybody.
+    """One leadership. Once any thread has seen that it is over, it stays over for all of them.
 
     Args:
-        host: Its clock decides.
-        token: The fencing token.
+        host: Its monotonic clock decides.
+        token: The fencing token, `leaseTransitions` of the lease.
         until: Monotonic seconds at which it ends unless it is extended before.
 
     Threads: any.
@@ -26,85 +26,59 @@ class Term:
     def __init__(self, host: Host, token: int, until: float) -> None:
         self._host = host
         self._token = token
-        # Guards the two below; who finds the deadline ahead needs no lock.
+        # Guards the two fields below. A reader that finds the deadline ahead needs no lock: a stale deadline is an
+        # earlier one, since `extend` only moves it forward.
         self._lock = host.lock("term")
         self._until = until
         self._is_over = False
 
     @property
     def held(self) -> Held:
-        """Its token and its deadline."""
+        """The token and the present deadline."""
         return Held(self._token, self._until)
 
     def is_over(self) -> bool:
-        """True once the deadline has passed, and for ever after."""
+        """Return True once the deadline has passed, and forever after."""
         if not self._is_over and self._host.monotonic() < self._until:
             return False
         with self._lock:
-            return self._see()
+            return self._check()
 
     def extend(self, until: float) -> bool:
-        """Put the deadline off to `until`; False if it has passed already."""
+        """Move the deadline to `until`, never backwards; return False if it has passed already."""
         with self._lock:
-            if self._see():
+            if self._check():
                 return False
             self._until = max(self._until, until)
             return True
 
     def end(self) -> None:
-        """It is over now, whatever the deadline says."""
+        """End the leadership now, whatever its deadline."""
         with self._lock:
             self._is_over = True
 
-    def _see(self) -> bool:
+    def _check(self) -> bool:
         self._is_over = self._is_over or self._host.monotonic() >= self._until
         return self._is_over
 
 
-class FencedTransport:
-    """A `transport.Transport` that sends nothing once a leadership is lost.
+def leadership_limit(term: Callable[[], Term | None]) -> Limit:
+    """Return the limit that keeps a `DeadlineTransport` from sending anything once a leadership is lost.
 
-    A request must be over by the deadline that the leadership has as it begins. So none is sent later,
-    whatever it has to wait for before, or is sent anew for; at most what was sent before can still land.
+    Each request must be over by the deadline that the leadership has when the request begins. So no
+    request is sent after that deadline, however long it waits for a connection, for credentials or
+    for a second try; only a request that was sent earlier can still take effect.
 
     Args:
-        inner: Carries the requests.
-        term: The leadership that was had last, if any; asked before each request.
-
-    Threads: any.
+        term: Returns the latest leadership, if there was one; called before each request.
     """
 
-    def __init__(self, inner: Transport, term: Callable[[], Term | None]) -> None:
-        self._inner = inner
-        self._term = term
-
-    def __str__(self) -> str:
-        return str(self._inner)
-
-    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """See `transport.Transport.request`.
-
-        Raises:
-            LeadershipLost: Nothing was sent.
-        """
-        return self._inner.request(request, self._bounded(request, deadline))
-
-    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
-        """See `transport.Transport.stream`.
-
-        Raises:
-            LeadershipLost: Nothing was sent.
-        """
-        return self._inner.stream(request, self._bounded(request, deadline))
-
-    def close(self) -> None:
-        """See `transport.Transport.close`."""
-        self._inner.close()
-
-    def _bounded(self, request: HTTPRequest, deadline: float) -> float:
-        term = self._term()
-        if term is None:
-            return deadline
-        if term.is_over():
+    def limit(request: HTTPRequest) -> float | None:
+        present = term()
+        if present is None:
+            return None
+        if present.is_over():
             raise LeadershipLost(f"{request.method} {request.path} was not sent: leadership is lost")
-        return min(deadline, term.held.until)
+        return present.held.until
+
+    return limit

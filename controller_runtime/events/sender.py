@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import (
     AlreadyExists,
@@ -65,7 +65,7 @@ class Sender:
         if write.patch is not None:
             metadata = write.body["metadata"]
             try:
-                self._client.patch(write.through, Request(metadata["name"], metadata["namespace"]), write.patch)
+                self._client.patch(write.through, ObjectKey(metadata["name"], metadata["namespace"]), write.patch)
                 return
             except NotFound:  # events live for an hour or so, series for longer
                 pass

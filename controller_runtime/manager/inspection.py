@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controller_runtime.api.objects import Request
 from controller_runtime.cache.informer import Informer
 from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.turns import Place, Turn

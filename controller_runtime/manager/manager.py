@@ -14,22 +14,21 @@ from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
-from controller_runtime.client.bounded import BoundedTransport
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
+from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
-from controller_runtime.election.candidate import candidate_for
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
-from controller_runtime.election.term import FencedTransport
+from controller_runtime.election.fenced import elector_and_fence
 from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.options import ManagerOptions
-from controller_runtime.manager.program import Program, Runnable
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -83,15 +82,25 @@ class Manager:
             raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
         self.transport = CountingTransport(host, transport)
-        self.client = Client(host, BoundedTransport(host, self.transport))
         self.informers = Informers(
             host, self.transport, transforms=transforms, patience=patience, contact=self.transport.contact
         )
         self.stopping = Stop(host, "manager")
-        self.elector = None if leader_election is None else self._elect(leader_election.named_by(host))
+        fenced: Transport = self.transport
+        self.elector: LeaderElector | None = None
+        if leader_election is not None:
+            self.elector, fenced = elector_and_fence(
+                host,
+                self.transport,
+                self.informers,
+                leader_election,
+                on_leading=self._tell,
+                on_yielding=self.stopping.fail,
+            )
+        self.client = Client(host, DeadlineTransport(fenced, reconcile_limit(host)))
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        self._program = Program(host, self.informers, self.stopping, self.elector, self.transport.close)
+        self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close)
         # Guards the four fields below; `run` waits on it.
         self._condition = host.condition("manager")
         self._has_run = False
@@ -120,8 +129,8 @@ class Manager:
             UsageError: The configuration is missing or cannot be used.
         """
         # Who brings a transport need not pay for the official client.
-        from controller_runtime.client.configuration import find
-        from controller_runtime.client.http import HTTPTransport
+        from controller_runtime.client.http.configuration import find
+        from controller_runtime.client.http.transport import HTTPTransport
 
         host = SystemHost()
         return cls(host, HTTPTransport(host, find(path, context)), **options)
@@ -171,7 +180,7 @@ class Manager:
     def informer(
         self, resource: Resource[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Informer:
-        """The informer of one collection, to subscribe to; it runs while the manager does."""
+        """Return the informer of one collection, to subscribe to; it runs while the manager does."""
         return self.informers.of(
             resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
         )
@@ -192,7 +201,7 @@ class Manager:
 
     @property
     def controllers(self) -> list[Controller]:
-        """Those that were added, whether they run yet or not."""
+        """The controllers that were added, whether they run yet or not."""
         with self._condition:
             return [thing for thing in self._things if isinstance(thing, Controller)]
 
@@ -244,16 +253,16 @@ class Manager:
             self.stopping.fail(error)
         finally:
             self.stopping.set()
-            stuck = self._program.finish(self._grace)
+            stuck = self._lifecycle.finish(self._grace)
             self.transport.close()
         self._raise_failure(stuck)
 
     def _start_whatever_is_added(self) -> None:
         """Start what was added before, then what is added or may start meanwhile, until it stops."""
-        self._program.start_caches()
+        self._lifecycle.start_caches()
         things = self._take_added()
         while not self.stopping.is_set():
-            self._program.start(things, self._cache_sync_timeout)
+            self._lifecycle.start(things, self._cache_sync_timeout)
             self._await_news()
             things = self._take_added()
 
@@ -272,16 +281,6 @@ class Manager:
         with self._condition:
             self._has_news = True
             self._condition.notify_all()
-
-    def _elect(self, config: LeaderElectionConfig) -> LeaderElector:
-        """An elector, and the client fenced by it; its own is not, nor that of its candidate."""
-        stand = candidate_for(self.host, self.client, self.informers, config)
-        elector = LeaderElector(
-            self.host, self.client, config, on_leading=self._tell, on_yielding=self.stopping.fail, candidate=stand
-        )
-        fenced = FencedTransport(self.transport, lambda: elector.term)
-        self.client = Client(self.host, BoundedTransport(self.host, fenced))
-        return elector
 
     def _raise_failure(self, stuck: list[Thread]) -> None:
         failure = self.stopping.failure

@@ -11,7 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from controller_runtime.client.faults import (
+    from controller_runtime.client.inprocess import InProcessTransport
+    from controller_runtime.testing.cluster import EmbeddedCluster
+    from controller_runtime.testing.faults import (
         Answered,
         CutReply,
         CutStream,
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
         SilentStream,
         scripted,
     )
-    from controller_runtime.client.inprocess import InProcessTransport
-    from controller_runtime.testing.cluster import EmbeddedCluster
     from controller_runtime.testing.objects import a_lease, a_node, a_pod
     from controller_runtime.testing.recording import RecordingTransport
     from controller_runtime.testing.server_process import APIServerProcess
@@ -76,7 +76,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"controller_runtime.{_HOMES.get(name, 'client.faults')}"), name)
+    return getattr(importlib.import_module(f"controller_runtime.{_HOMES.get(name, 'testing.faults')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -8,13 +8,13 @@ from typing import Self
 
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
-from controller_runtime.client.faults import Faults, FaultyTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.recording import RecordingTransport
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from controller_runtime.api.differ import merge_patch
-from controllers.quantities import parse_quantity
+from controllers.shared.quantities import parse_quantity
 
 Node = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ import attrs
 
 from controller_runtime.core.errors import UsageError
 from controllers.agent.machine import Machine
-from controllers.quantities import parse_quantity
+from controllers.shared.quantities import parse_quantity
 
 HOLD = 300.0
 """Seconds that a shortage counts after it was seen last."""

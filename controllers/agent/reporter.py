@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.backoff import Backoff
 from controller_runtime.core.errors import (
@@ -89,7 +89,7 @@ class NodeReporter(Reconciler):
         events: NodeEvents,
         on_repeated_failure: Callable[[], None],
     ) -> None:
-        self.request = Request(settings.name)
+        self.key = ObjectKey(settings.name)
         self._host = host
         self._client = client
         self._nodes = nodes
@@ -114,7 +114,7 @@ class NodeReporter(Reconciler):
         """Register and report until `stop` is set; then say the last word, if one is to be said."""
         queue: WorkQueue[Request] = WorkQueue(self._host, name=self.name)
         workers = Workers(self._host, self.name, self, queue, stop)
-        queue.add_after(self.request, 0.0 if self.registered.is_set() else REGISTRATION.initial)
+        queue.add_after(self.key, 0.0 if self.registered.is_set() else REGISTRATION.initial)
         stop.on_set(queue.shut_down)
         workers.start(1)
         workers.join_until(None)
@@ -137,7 +137,7 @@ class NodeReporter(Reconciler):
         self._failures = 0
         if self._lament:
             self._lament = ""
-            log.info("node is heard again", node=self.request)
+            log.info("node is heard again", node=self.key)
         return result
 
     # Registration
@@ -149,7 +149,7 @@ class NodeReporter(Reconciler):
         try:
             made = self._client.create(NODES, initial)
         except (AlreadyExists, Forbidden):  # it may be there though we may not make it
-            existing = self._client.get(NODES, self.request, dict)
+            existing = self._client.get(NODES, self.key, dict)
             if patch := reconciled(existing, initial):
                 self._write(patch)
             self._events.started(existing)
@@ -157,7 +157,7 @@ class NodeReporter(Reconciler):
             self._version = made.resource_version
             self._events.started(made)
             self._events.tell(None, {**initial, "metadata": {**initial["metadata"], "uid": made.uid}})
-        log.info("node is registered", node=self.request)
+        log.info("node is registered", node=self.key)
 
     # Status
 
@@ -174,9 +174,9 @@ class NodeReporter(Reconciler):
             self._write(node_patch(node, after))
             interval, chance = self._settings.report_interval, self._host.random
             self._reported = self._reported.after(self._host.monotonic(), interval, changed=changed, chance=chance)
-            log.debug("status posted", node=self.request, changed=changed)
+            log.debug("status posted", node=self.key, changed=changed)
         if is_new_range:
-            log.info("node has a range of pod addresses", node=self.request, pod_cidrs=pod_cidrs)
+            log.info("node has a range of pod addresses", node=self.key, pod_cidrs=pod_cidrs)
             self._pod_cidrs = pod_cidrs
         self._events.tell(node.get("status"), after)
         return after
@@ -184,11 +184,11 @@ class NodeReporter(Reconciler):
     def _node(self) -> Node:
         """The Node: the first try of a round takes the cache's, if that knows our own last word; the others ask."""
         if self._failures == 0 and not self._nodes.behind(self._version):
-            node: Node | None = self._nodes.get(self.request)
+            node: Node | None = self._nodes.get(self.key)
             if node is None:
-                raise ControllerRuntimeError(f"node {self.request} is not in the cache")
+                raise ControllerRuntimeError(f"node {self.key} is not in the cache")
             return node
-        return self._client.get(NODES, self.request, dict)
+        return self._client.get(NODES, self.key, dict)
 
     def _composed(self, machine: Machine, before: Node | None, *, stops: bool = False) -> Composed:
         now = self._host.monotonic()
@@ -198,7 +198,7 @@ class NodeReporter(Reconciler):
         return compose(before, Situation(machine, self._settings, held, at, stops))
 
     def _write(self, patch: Node) -> None:
-        written = self._client.patch(NODES, self.request, patch, type=PatchType.STRATEGIC, subresource="status")
+        written = self._client.patch(NODES, self.key, patch, type=PatchType.STRATEGIC, subresource="status")
         self._version = written.resource_version
 
     def _next_round(self, node: Node) -> Result:
@@ -210,9 +210,9 @@ class NodeReporter(Reconciler):
         """Post that the node is not ready, because it goes."""
         self._client = self._client.within(self._settings.shutdown_grace)
         try:
-            self._report(self._client.get(NODES, self.request, dict), stops=True)
+            self._report(self._client.get(NODES, self.key, dict), stops=True)
         except ControllerRuntimeError as error:
-            log.warning("node goes without a word", node=self.request, error=error)
+            log.warning("node goes without a word", node=self.key, error=error)
 
     def _failed(self, error: ControllerRuntimeError) -> Result:
         self._failures += 1
@@ -233,7 +233,7 @@ class NodeReporter(Reconciler):
     def _failed_with(self, message: str, error: ControllerRuntimeError) -> None:
         """Log a failure unless it is the one that was logged last; repetitions are for the curious."""
         tell = log.debug if str(error) == self._lament else log.warning
-        tell(message, node=self.request, error=error)
+        tell(message, node=self.key, error=error)
         self._lament = str(error) or message
 
     def _complain(self, problems: list[str]) -> None:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from controllers.agent.machine import Machine
 from controllers.agent.pressure import Signal
 from controllers.agent.settings import Settings
-from controllers.quantities import in_bytes, in_units, parse_quantity
+from controllers.shared.quantities import in_bytes, in_units, parse_quantity
 
 HUGE_PAGES = "hugepages-"
 REQUIRED = ("cpu", "memory", "pods", "ephemeral-storage")

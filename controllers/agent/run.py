@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.core.errors import NotFound, UsageError
 from controller_runtime.core.log import get_logger
@@ -33,9 +33,9 @@ from controllers.agent.settings import (
     parse_reserved,
     parse_taints,
 )
-from controllers.command.reach import GRACE, await_server
 from controllers.command.signals import handled_signals
 from controllers.heartbeat.node_lease import DURATION
+from controllers.shared.session import GRACE, await_server
 
 log = get_logger(__name__)
 
@@ -145,7 +145,7 @@ def refuse_anothers_node(manager: Manager, name: str) -> None:
         ControllerRuntimeError: There is no telling.
     """
     try:
-        node: dict[str, Any] = manager.client.get(NODES, Request(name), dict)
+        node: dict[str, Any] = manager.client.get(NODES, ObjectKey(name), dict)
     except NotFound:
         return
     if version := kept_by_another(node):

@@ -13,7 +13,7 @@ from controller_runtime.api.names import label_value_problems, qualified_name_pr
 from controller_runtime.core.errors import UsageError
 from controllers.agent.pressure import DEFAULTS, HOLD, Threshold
 from controllers.heartbeat.node_lease import DURATION
-from controllers.quantities import parse_quantity
+from controllers.shared.quantities import parse_quantity
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UsageError
 from controller_runtime.manager.manager import Manager
-from controllers.apiserver_lease_gc import apiserver_lease_gc
 from controllers.election.lease_candidate_election import lease_candidate_election
-from controllers.election.lease_candidate_gc import lease_candidate_gc
+from controllers.expiry.apiserver_lease_gc import apiserver_lease_gc
+from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.node_ttl import node_ttl
 from controllers.taint_eviction.taint_eviction import taint_eviction

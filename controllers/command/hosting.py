@@ -14,7 +14,7 @@ from functools import partial
 
 import attrs
 
-from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.inprocess import InProcessTransport
@@ -24,12 +24,12 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
-from controllers.apiserver_lease_gc import NAME as APISERVER_LEASE_GC
-from controllers.apiserver_lease_gc import apiserver_lease_gc
 from controllers.election.lease_candidate_election import NAME as ELECTION
 from controllers.election.lease_candidate_election import lease_candidate_election
-from controllers.election.lease_candidate_gc import NAME as CANDIDATE_GC
-from controllers.election.lease_candidate_gc import lease_candidate_gc
+from controllers.expiry.apiserver_lease_gc import NAME as APISERVER_LEASE_GC
+from controllers.expiry.apiserver_lease_gc import apiserver_lease_gc
+from controllers.expiry.lease_candidate_gc import NAME as CANDIDATE_GC
+from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 
 log = get_logger(__name__)
 

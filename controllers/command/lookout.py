@@ -11,7 +11,7 @@ import collections
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import EVENTS, LEASES, NODES, PODS
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
@@ -91,8 +91,8 @@ class LeaseWatch:
         self._host = host
         # Guards the two dicts below: when a node's lease was renewed and how long it lasts; holders of the others.
         self._lock = host.lock("lease watch")
-        self._nodes: dict[Request, tuple[float, float]] = {}
-        self._leaders: dict[Request, str] = {}
+        self._nodes: dict[ObjectKey, tuple[float, float]] = {}
+        self._leaders: dict[ObjectKey, str] = {}
 
     def observe(self, delta: Delta) -> None:
         """Take one change into account; a lease that cannot be read counts as not held."""
@@ -100,15 +100,15 @@ class LeaseWatch:
         spec = lease.spec or _LeaseSpec()
         now = self._host.monotonic()
         with self._lock:
-            if delta.request.namespace != NODE_LEASES:
+            if delta.key.namespace != NODE_LEASES:
                 if spec.holder_identity and lease.leads:
-                    self._leaders[delta.request] = spec.holder_identity
+                    self._leaders[delta.key] = spec.holder_identity
                 else:
-                    self._leaders.pop(delta.request, None)
+                    self._leaders.pop(delta.key, None)
             elif delta.new is None:
-                self._nodes.pop(delta.request, None)
-            elif spec.renew_time != before.renew_time or delta.request not in self._nodes:
-                self._nodes[delta.request] = (now, float(spec.lease_duration_seconds or 0))
+                self._nodes.pop(delta.key, None)
+            elif spec.renew_time != before.renew_time or delta.key not in self._nodes:
+                self._nodes[delta.key] = (now, float(spec.lease_duration_seconds or 0))
 
     def leases(self) -> Leases:
         """The leases now."""

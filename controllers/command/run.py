@@ -23,14 +23,14 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.command import catalog, hosting
 from controllers.command.lookout import Lookout
-from controllers.command.reach import GRACE, reach
 from controllers.command.signals import handled_signals
 from controllers.command.view import LastLines, LiveView, PlainView, View
 from controllers.election.lease_candidate_election import NAME as ELECTION
 from controllers.hollow.control import add_hollow_nodes
-from controllers.lean import keep_little
 from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.node_lifecycle import NAME as NODE_LIFECYCLE
+from controllers.shared.cache_trims import trim_caches
+from controllers.shared.session import GRACE, reach
 
 log = get_logger(__name__)
 
@@ -169,7 +169,7 @@ def run(options: RunOptions) -> None:
             kubeconfig, title = server.kubeconfig, "embedded API server"
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
         manager = Manager.from_kubeconfig(kubeconfig, todo.context, grace=GRACE, leader_election=todo.leader_election)
-        keep_little(manager)
+        trim_caches(manager)
         reach(manager, stop)
         compose(manager, host, stop, options, todo, title, stack)
         endpoints.serve(manager)

@@ -3,7 +3,7 @@
 
 Candidates say in which versions they are; the one that emulates the oldest leads, so an
 upgrade is led from behind. The controller asks who lives, writes the holder's name into
-the lease, and asks a holder to give way to a better one. `election_step` decides.
+the lease, and asks a holder to give way to a better one. `step` decides.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import attrs
 import msgspec
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, Request, microtime
+from controller_runtime.api.objects import Cached, ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_mapped
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import AlreadyExists, Conflict, ControllerRuntimeError, NotFound
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -63,9 +64,9 @@ class CandidateView(msgspec.Struct, gc=False):
     spec: _CandidateSpec = msgspec.field(default_factory=_CandidateSpec)
 
     @property
-    def lease(self) -> Request:
+    def lease(self) -> ObjectKey:
         """The lease that it is for."""
-        return Request(self.spec.lease_name, self.metadata.namespace)
+        return ObjectKey(self.spec.lease_name, self.metadata.namespace)
 
     def has_answered(self) -> bool:
         """Whether nobody waits for it to say that it lives."""
@@ -146,29 +147,29 @@ class LeaseCandidateElection(Reconciler):
             self._act(request, lease, found, decision)
         return Result(requeue_after=decision.again)
 
-    def _live(self, request: Request) -> tuple[LeaseView | None, Mapping[str, CandidateView]]:
+    def _live(self, key: ObjectKey) -> tuple[LeaseView | None, Mapping[str, CandidateView]]:
         """What the server says now."""
-        found = _for(request, self.client.list(LEASE_CANDIDATES, request.namespace, view=CandidateView))
+        found = _for(key, self.client.list(LEASE_CANDIDATES, key.namespace, view=CandidateView))
         try:
-            return self.client.get(LEASES, request, LeaseView), found
+            return self.client.get(LEASES, key, LeaseView), found
         except NotFound:
             return None, found
 
-    def _watch(self, request: Request, lease: LeaseView | None) -> None:
+    def _watch(self, key: ObjectKey, lease: LeaseView | None) -> None:
         """A lease that is nobody's business now may be an election's again."""
-        if lease is None or not (lease.spec.strategy or self.memory.knows(request)):
-            self.memory.forget(request)
+        if lease is None or not (lease.spec.strategy or self.memory.knows(key)):
+            self.memory.forget(key)
         else:
-            self.memory.unchanged_for(request, lease.spec.renewal)
-            self.memory.news(request, ())
+            self.memory.unchanged_for(key, lease.spec.renewal)
+            self.memory.news(key, ())
 
-    def _decide(self, request: Request, lease: LeaseView | None, found: Mapping[str, CandidateView]) -> Decision:
+    def _decide(self, key: ObjectKey, lease: LeaseView | None, found: Mapping[str, CandidateView]) -> Decision:
         renewals = {name: (view.metadata.resource_version, view.spec.renew_time) for name, view in found.items()}
-        heard = self.memory.heard(request, renewals)
+        heard = self.memory.heard(key, renewals)
         candidates = [each for name, view in found.items() if (each := candidate_of(view, heard[name])) is not None]
-        return decide(self._lease(request, lease), candidates, self.host.now(), self.strategies)
+        return decide(self._lease(key, lease), candidates, self.host.now(), self.strategies)
 
-    def _lease(self, request: Request, view: LeaseView | None) -> Lease | None:
+    def _lease(self, key: ObjectKey, view: LeaseView | None) -> Lease | None:
         if view is None:
             return None
         spec = view.spec
@@ -178,11 +179,11 @@ class LeaseCandidateElection(Reconciler):
             strategy=spec.strategy or "",
             duration=spec.lease_duration_seconds,
             renewed=spec.renew_time,
-            unchanged_for=self.memory.unchanged_for(request, spec.renewal),
+            unchanged_for=self.memory.unchanged_for(key, spec.renewal),
         )
 
     def _act(
-        self, request: Request, lease: LeaseView | None, found: Mapping[str, CandidateView], decision: Decision
+        self, key: ObjectKey, lease: LeaseView | None, found: Mapping[str, CandidateView], decision: Decision
     ) -> None:
         match decision.act:
             case Act.NOTHING | Act.WAIT:
@@ -190,7 +191,7 @@ class LeaseCandidateElection(Reconciler):
             case Act.PING:
                 self._ping([found[name] for name in decision.names])
             case Act.ELECT | Act.PREFER | Act.RECORD:
-                self._write(request, lease, decision)
+                self._write(key, lease, decision)
 
     def _ping(self, candidates: Iterable[CandidateView]) -> None:
         """Ask each whether it lives; one that cannot be asked keeps no other from being asked.
@@ -207,33 +208,33 @@ class LeaseCandidateElection(Reconciler):
                 "spec": {"pingTime": microtime(self.host.now())},
             }
             try:
-                client.patch(LEASE_CANDIDATES, Request(metadata.name, metadata.namespace), patch)
+                client.patch(LEASE_CANDIDATES, ObjectKey(metadata.name, metadata.namespace), patch)
             except ControllerRuntimeError as error:
                 failure = failure if failure is not None and not isinstance(failure, Conflict | NotFound) else error
         if failure is not None:
             raise failure
 
-    def _write(self, request: Request, lease: LeaseView | None, decision: Decision) -> None:
+    def _write(self, key: ObjectKey, lease: LeaseView | None, decision: Decision) -> None:
         """Make the lease say what was decided, unless somebody has changed it since."""
         if lease is None:
-            metadata = {"name": request.name, "namespace": request.namespace}
+            metadata = {"name": key.name, "namespace": key.namespace}
             self.client.create(LEASES, {"metadata": metadata, "spec": {**decision.spec}})
         else:
             version = {"resourceVersion": lease.metadata.resource_version}
-            self.client.patch(LEASES, request, {"metadata": version, "spec": {**decision.spec}})
+            self.client.patch(LEASES, key, {"metadata": version, "spec": {**decision.spec}})
         what = {"holder": decision.spec.get("holderIdentity"), "preferred": decision.spec.get("preferredHolder")}
-        log.info("lease written", lease=request, act=decision.act.value, **{k: v for k, v in what.items() if v})
+        log.info("lease written", lease=key, act=decision.act.value, **{k: v for k, v in what.items() if v})
 
     def _tell(
         self,
-        request: Request,
+        key: ObjectKey,
         lease: LeaseView | None,
         found: Mapping[str, CandidateView],
         problems: Iterable[Problem],
     ) -> None:
         """Say once what people should know, in the log and as events."""
-        for problem in self.memory.news(request, problems):
-            about = {"lease": request, "candidate": problem.candidate} if problem.candidate else {"lease": request}
+        for problem in self.memory.news(key, problems):
+            about = {"lease": key, "candidate": problem.candidate} if problem.candidate else {"lease": key}
             tell = log.warning if problem.is_wrong else log.info
             tell("election: " + problem.message, reason=problem.reason, **about)
             view = found[problem.candidate or min(found)] if problem.candidate or lease is None else lease
@@ -248,7 +249,7 @@ class LeaseCandidateElection(Reconciler):
             )
 
 
-def _for(lease: Request, candidates: Iterable[CandidateView]) -> Mapping[str, CandidateView]:
+def _for(lease: ObjectKey, candidates: Iterable[CandidateView]) -> Mapping[str, CandidateView]:
     return {view.metadata.name: view for view in candidates if view.lease == lease}
 
 
@@ -256,12 +257,12 @@ def _lease_of(candidate: Cached) -> Iterable[Request]:
     return [_candidate(candidate.raw).lease]
 
 
-def _may_matter(old: Cached | None, new: Cached | None) -> bool:
+def _may_matter(delta: Delta) -> bool:
     """All but a candidate that has been asked and has said nothing since: that is our own question."""
-    if old is None or new is None:
+    if delta.old is None or delta.new is None:
         return True
-    now = _candidate(new.raw)
-    return now.has_answered() or now.spec.renew_time != _candidate(old.raw).spec.renew_time
+    now = _candidate(delta.new.raw)
+    return now.has_answered() or now.spec.renew_time != _candidate(delta.old.raw).spec.renew_time
 
 
 def lease_candidate_election(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.core.host import Host
 from controllers.election.step import Problem
@@ -43,11 +43,11 @@ class Memory:
         self._host = host
         # Guards the three below.
         self._lock = host.lock("election memory")
-        self._seen: dict[Request, tuple[object, float]] = {}
-        self._heard: dict[Request, dict[str, _Sight]] = {}  # of candidates, by their names
-        self._found: dict[Request, dict[Problem, float]] = {}  # and since when; infinity: told
+        self._seen: dict[ObjectKey, tuple[object, float]] = {}
+        self._heard: dict[ObjectKey, dict[str, _Sight]] = {}  # of candidates, by their names
+        self._found: dict[ObjectKey, dict[Problem, float]] = {}  # and since when; infinity: told
 
-    def unchanged_for(self, lease: Request, renewal: object) -> float:
+    def unchanged_for(self, lease: ObjectKey, renewal: object) -> float:
         """Seconds for which its last renewal has been this one, as far as we know."""
         now = self._host.monotonic()
         with self._lock:
@@ -57,7 +57,7 @@ class Memory:
                 self._seen[lease] = (renewal, since)
         return now - since
 
-    def heard(self, lease: Request, renewals: Mapping[str, tuple[str, object]]) -> dict[str, float]:
+    def heard(self, lease: ObjectKey, renewals: Mapping[str, tuple[str, object]]) -> dict[str, float]:
         """Seconds since each of its candidates was seen to renew itself; infinite for what was there before we looked.
 
         Args:
@@ -71,7 +71,7 @@ class Memory:
             self._heard[lease] = found
         return {name: now - sight.since for name, sight in found.items()}
 
-    def news(self, lease: Request, problems: Iterable[Problem]) -> list[Problem]:
+    def news(self, lease: ObjectKey, problems: Iterable[Problem]) -> list[Problem]:
         """Those of `problems` that are to be told now: once each, until it is gone and comes again."""
         now = self._host.monotonic()
         with self._lock:
@@ -81,12 +81,12 @@ class Memory:
             self._found[lease] = {**found, **dict.fromkeys(due, math.inf)}
         return due
 
-    def knows(self, lease: Request) -> bool:
+    def knows(self, lease: ObjectKey) -> bool:
         """Whether it is watched."""
         with self._lock:
             return lease in self._seen
 
-    def forget(self, lease: Request) -> None:
+    def forget(self, lease: ObjectKey) -> None:
         """It is gone, or no election's."""
         with self._lock:
             self._seen.pop(lease, None)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps one Lease fresh on behalf of one component, as Kubernetes' components do.
 
-It makes one request at a time and leaves every wait to a queue. So it is a program of its
-own (`run`), or one of thousands behind a queue that carries the names of their leases.
+It makes one request at a time, a write right after the read that it is built on, and leaves every wait
+to a queue. So it is a program of its own (`run`), or one of thousands behind a queue that carries the names
+of their leases.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api.names import label_problems, subdomain_problems
-from controller_runtime.api.objects import Cached, Request, cached_from_bytes
+from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.errors import APIError, Conflict, ControllerRuntimeError, NotFound
 from controller_runtime.core.host import Host
@@ -68,8 +69,9 @@ class LeaseHeartbeat(Reconciler):
     In the steady state a renewal is one request, built on the server's last answer. The
     holder of a lease that is there already is left as it is.
 
-    Each call of `reconcile` makes one request (and those of the post-process) and says
-    when to make the next one; between two of them it can be given up at any time. Calls for
+    Each call of `reconcile` makes one request (and those of the post-process), or two where the first is
+    a read that was answered: the write follows at once, so that it does not stand in the queue a second time.
+    It says when to make the next one; between two calls it can be given up at any time. Calls for
     one heartbeat must not overlap, which a work queue sees to.
 
     Args:
@@ -117,8 +119,8 @@ class LeaseHeartbeat(Reconciler):
         delete_on_start_and_stop: bool = False,
         is_quiet: bool = False,
     ) -> None:
-        self.request = Request(holder_identity if lease_name is None else lease_name, lease_namespace)
-        _refuse_bad_names(self.request, holder_identity)
+        self.key = ObjectKey(holder_identity if lease_name is None else lease_name, lease_namespace)
+        _refuse_bad_names(self.key, holder_identity)
         if not 0 < renew_interval < lease_duration_seconds:
             raise ValueError(
                 f"renew_interval ({renew_interval}) must be positive and below "
@@ -126,7 +128,7 @@ class LeaseHeartbeat(Reconciler):
             )
         self._host = host
         self._client = client
-        self._terms = Terms(self.request.name, lease_namespace, holder_identity, lease_duration_seconds)
+        self._terms = Terms(self.key.name, lease_namespace, holder_identity, lease_duration_seconds)
         self._renew_interval = renew_interval
         self._on_repeated_failure = on_repeated_heartbeat_failure
         self._post_process = new_lease_post_process
@@ -144,18 +146,16 @@ class LeaseHeartbeat(Reconciler):
     @property
     def name(self) -> str:
         """What threads and logs call it."""
-        return f"lease-heartbeat/{self.request}"
+        return f"lease-heartbeat/{self.key}"
 
     def reconcile(self, request: Request) -> Result:
-        """Make the request that is due, and say when to make the next one."""
+        """Make the request that is due, with the write that follows a read, and say when to make the next one."""
         if self._client is None:
             return Result()
-        answer = self._asked(self._client)
-        step = advance(self._state, answer)
-        self._tell(answer, step)
-        self._state = step.state
-        if step.failed_again and self._on_repeated_failure is not None:
-            self._on_repeated_failure()
+        was_read = self._state.ask is Ask.READ
+        step = self._go_on(self._client)
+        if was_read and self._state.ask is not Ask.READ and not step.wait and not step.pass_ends:
+            step = self._go_on(self._client)
         if step.pass_ends:
             return Result(requeue_after=max(self._renew_interval, step.wait), jitter=JITTER)
         return Result(requeue_after=step.wait)
@@ -163,7 +163,7 @@ class LeaseHeartbeat(Reconciler):
     def run(self, stop: Stop) -> None:
         """Keep the lease fresh until `stop` is set, with a worker of its own; at once over without a client."""
         if self._client is None:
-            log.warning("no client, so the lease is not kept", lease=self.request)
+            log.warning("no client, so the lease is not kept", lease=self.key)
             return
         if stop.is_set():
             return
@@ -173,26 +173,36 @@ class LeaseHeartbeat(Reconciler):
             self._host, name=self.name, limiter=ItemExponential(FIRST_PAUSE, LONGEST_PAUSE)
         )
         workers = Workers(self._host, self.name, self, queue, stop)
-        queue.add(self.request)
+        queue.add(self.key)
         stop.on_set(queue.shut_down)
         workers.start(1)
         workers.join_until(None)
         if self._delete_on_start_and_stop:  # no request is in hand any more that could bring it back
             self._delete(self._client)
 
+    def _go_on(self, client: Client) -> Step:
+        """Make the request that is due; what follows from its answer."""
+        answer = self._asked(client)
+        step = advance(self._state, answer)
+        self._tell(answer, step)
+        self._state = step.state
+        if step.failed_again and self._on_repeated_failure is not None:
+            self._on_repeated_failure()
+        return step
+
     def _asked(self, client: Client) -> Answer:
         """Make the request that is due."""
         try:
             match self._state.ask:
                 case Ask.READ:
-                    found = client.get(LEASES, self.request, dict)
+                    found = client.get(LEASES, self.key, dict)
                     self._renewed_to = renew_time_of(found, self._renewed_to)
                     return Answer(Reply.DONE, cached_from_bytes(msgspec.json.encode(found)))
                 case Ask.CREATE:
                     return self._written(client.create, None, Reply.WITHHELD)
                 case Ask.RENEW:
                     blocks = self._post_process_failure is PostProcessFailure.BLOCKS_CREATE_AND_UPDATE
-                    return self._written(client.replace, self._state.base, Reply.FAILED if blocks else None)
+                    return self._written(client.update, self._state.base, Reply.FAILED if blocks else None)
         except NotFound as error:
             return Answer(Reply.MISSING if self._state.ask is Ask.READ else Reply.FAILED, why=str(error))
         except Conflict as error:
@@ -217,7 +227,7 @@ class LeaseHeartbeat(Reconciler):
                 if if_unprepared is not None:
                     return Answer(if_unprepared, why=f"post-process: {error}")
                 tell = log.debug if self._is_unprepared else self._warning
-                tell("post-process failed, renewing all the same", lease=self.request, error=error)
+                tell("post-process failed, renewing all the same", lease=self.key, error=error)
                 self._is_unprepared = True
         self._renewed_to = at  # even if there is no answer: it may have been written
         return Answer(Reply.DONE, write(LEASES, lease))
@@ -226,33 +236,33 @@ class LeaseHeartbeat(Reconciler):
         """Log once when the clock falls behind the lease's last time, and once when it has caught up."""
         before, self.behind = self.behind, behind if behind > (0.0 if self.behind else CLOCK_TOLERANCE) else 0.0
         if self.behind and not before:
-            self._warning("clock is behind the lease, renewing from its last time", lease=self.request, behind=behind)
+            self._warning("clock is behind the lease, renewing from its last time", lease=self.key, behind=behind)
         elif before and not self.behind:
-            self._info("clock has caught up with the lease", lease=self.request)
+            self._info("clock has caught up with the lease", lease=self.key)
 
     def _tell(self, answer: Answer, step: Step) -> None:
         """Log when renewals begin to fail and when they work again; the rest is for the curious."""
         if answer.reply is Reply.DONE:
             if self.trouble and step.pass_ends:
                 self.trouble = ""
-                self._info("lease is kept again", lease=self.request)
+                self._info("lease is kept again", lease=self.key)
             return
         in_vain = step.wait > 0 or step.pass_ends
         tell = self._warning if in_vain and not self.trouble else log.debug
-        tell("lease is not kept", lease=self.request, asked=self._state.ask.name, error=answer.why)
+        tell("lease is not kept", lease=self.key, asked=self._state.ask.name, error=answer.why)
         if in_vain:
             self.trouble = answer.why
 
     def _delete(self, client: Client) -> None:
         try:
-            client.within(DELETE_TIMEOUT).delete(LEASES, self.request)
+            client.within(DELETE_TIMEOUT).delete(LEASES, self.key)
         except NotFound:
             pass
         except ControllerRuntimeError as error:
-            log.warning("lease cannot be deleted", lease=self.request, error=error)
+            log.warning("lease cannot be deleted", lease=self.key, error=error)
 
 
-def _refuse_bad_names(lease: Request, holder: str) -> None:
+def _refuse_bad_names(lease: ObjectKey, holder: str) -> None:
     if not holder:
         raise ValueError("a lease needs a holder: holder_identity is empty")
     for what, name, problems in (

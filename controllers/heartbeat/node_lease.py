@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.core.host import Host
@@ -41,7 +41,7 @@ def owned_by_node(client: Client, node_name: str) -> PostProcess:
     def own(lease: dict[str, Any]) -> None:
         metadata = lease["metadata"]
         if not metadata.get("ownerReferences"):
-            uid = client.get(NODES, Request(node_name), _Node).metadata.uid
+            uid = client.get(NODES, ObjectKey(node_name), _Node).metadata.uid
             metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": "Node", "name": node_name, "uid": uid}]
 
     return own

@@ -8,19 +8,19 @@ is killed or paused answers its keys with nothing, until it is revived.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import attrs
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.backoff import Backoff
 from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError, DecodeError
@@ -30,9 +30,11 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT, node_lease
+from controllers.heartbeat.step import JITTER
 from controllers.hollow.node import NodeView, conditions, hollow_node, node_name
+from controllers.hollow.pace import Pace
 from controllers.hollow.selection import Selection
-from controllers.troubles import Troubles
+from controllers.shared.trouble_log import TroubleLog
 
 log = get_logger(__name__)
 
@@ -55,7 +57,7 @@ class Life(enum.Enum):
 
 @attrs.define
 class _HollowNode:
-    """One of them. `life` and `heartbeat` change under the lock; the rest belongs to whoever holds its key.
+    """One of them. `life` and `heartbeat` change under the lock; the rest belongs to the worker that holds its key.
 
     A revival sets `registered` back all the same: at worst the request in hand then registers for it.
     """
@@ -64,12 +66,14 @@ class _HollowNode:
     heartbeat: LeaseHeartbeat
     life: Life = Life.RUNNING
     registered: bool = False
+    has_tried: bool = False  # to register, for the first time
+    renewal_due: float | None = None  # monotonic seconds; None while its kubelet does not run
     failures: int = 0
     is_deleted: bool = False  # by others, for the log: its kubelet goes on in vain, as a real one does
 
     @property
-    def request(self) -> Request:
-        return Request(node_name(self.index))
+    def key(self) -> ObjectKey:
+        return ObjectKey(node_name(self.index))
 
 
 class HollowNodes(Reconciler):
@@ -79,6 +83,10 @@ class HollowNodes(Reconciler):
     minutes, and within 10 s after others changed it. The leases' renewals are spread over their
     interval. A server that refuses, fails or is overloaded is asked again with a
     kubelet's backoff, for as long as the program runs. A node that exists already is taken over.
+
+    No more nodes than there are workers stand in the queue to register for the first time, so on a slow server
+    the nodes join more slowly, and the renewals of those that have joined do not wait behind them. One line of
+    log a minute tells if renewals come more than half an interval late.
 
     Args:
         host: What it runs on.
@@ -115,19 +123,24 @@ class HollowNodes(Reconciler):
         self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeView)
         self._decode = decoder_for(NodeView, NODES)
         self._queue: WorkQueue[Request] = WorkQueue(host, name=self.name)
-        self._troubles = Troubles(host, "hollow nodes are in trouble", "hollow nodes are well again")
-        self._clock = Troubles(
+        self._troubles = TroubleLog(host, "hollow nodes are in trouble", "hollow nodes are well again")
+        self._pace = Pace(host, renew_interval / 2)
+        self._clock = TroubleLog(
             host, "clock is behind leases, renewing from their last times", "clock has caught up with all leases"
         )
         # Guards the lives and heartbeats of the nodes, and the count.
         self._lock = host.lock(self.name)
         self._nodes = {node_name(index): _HollowNode(index, self._new_heartbeat(index)) for index in range(count)}
         self._unregistered = count
+        # When those may join that do not stand in the queue yet.
+        self._joining: Iterator[tuple[_HollowNode, float]] = iter(())
 
     def run(self, stop: Stop) -> None:
         """Register them all and keep them alive until asked to stop."""
-        for node in self._nodes.values():
-            self._queue.add_after(node.request, self._spread * node.index / len(self._nodes))
+        nodes, start, each = self._nodes.values(), self._host.monotonic(), self._spread / max(1, len(self._nodes))
+        self._joining = iter([(node, start + each * node.index) for node in nodes])
+        for _ in range(self._workers):
+            self._let_one_join()
         told = None if self._informer is None else self._informer.add_handler(self._notice)
         workers = Workers(self._host, self.name, self, self._queue, stop)
         stop.on_set(self._queue.shut_down)
@@ -139,25 +152,29 @@ class HollowNodes(Reconciler):
     def reconcile(self, request: Request) -> Result:
         """Do what is due for a node or its lease; nothing while its kubelet does not run."""
         node = self._nodes[request.name]
+        try:
+            return self._do(node, request)
+        finally:
+            if not request.namespace and not node.has_tried:
+                node.has_tried = True
+                self._let_one_join()
+
+    def _do(self, node: _HollowNode, key: ObjectKey) -> Result:
         if node.life is not Life.RUNNING:
-            self._troubles.note(request, "")  # the dead have none
-            self._clock.note(request, "")
+            node.renewal_due = None
+            self._troubles.note(key, "")  # the dead have none
+            self._clock.note(key, "")
             return Result()
-        if request.namespace:
-            result = node.heartbeat.reconcile(request)
-            self._troubles.note(request, "" if node.is_deleted else node.heartbeat.trouble)
-            behind = node.heartbeat.behind
-            self._clock.note(request, f"{behind:.0f} s behind" if behind else "")
-            return result
+        if key.namespace:
+            return self._renew(node, key)
         try:
             result = self._report(node) if node.registered else self._register(node)
         except ControllerRuntimeError as error:
             node.failures += 1
-            self._troubles.note(request, "" if node.is_deleted else str(error))
+            self._troubles.note(key, "" if node.is_deleted else str(error))
             return Result(requeue_after=RETRY.delay(node.failures, self._host.random))
-        node.failures = 0
-        node.is_deleted = False
-        self._troubles.note(request, "")
+        node.failures, node.is_deleted = 0, False
+        self._troubles.note(key, "")
         return result
 
     def is_running(self, name: str) -> bool:
@@ -189,9 +206,17 @@ class HollowNodes(Reconciler):
         """
         names = self._change(which, lambda life: life is not Life.RUNNING, Life.RUNNING)
         for name in names:
-            self._queue.add(self._nodes[name].request, cause="revived")
-            self._queue.add(self._nodes[name].heartbeat.request, cause="revived")
+            self._queue.add(self._nodes[name].key, cause="revived")
+            self._queue.add(self._nodes[name].heartbeat.key, cause="revived")
         return names
+
+    def _let_one_join(self) -> None:
+        """Let the next node stand in the queue, if there is one."""
+        with self._lock:
+            following = next(self._joining, None)
+        if following is not None:
+            node, at = following
+            self._queue.add_after(node.key, at - self._host.monotonic(), cause="joins")
 
     def _new_heartbeat(self, index: int) -> LeaseHeartbeat:
         name, interval = node_name(index), self._renew_interval
@@ -205,8 +230,9 @@ class HollowNodes(Reconciler):
         except AlreadyExists:
             result = self._report(node)
         node.registered = True
-        # Anywhere in the interval, so that those who join together do not beat together.
-        self._queue.add_after(node.heartbeat.request, self._renew_interval * self._host.random.random())
+        node.renewal_due = self._host.monotonic() + self._renew_interval
+        # Anywhere in the interval, so that nodes that join together do not beat together.
+        self._queue.add_after(node.heartbeat.key, self._renew_interval * self._host.random.random())
         with self._lock:
             self._unregistered -= 1
             complete = self._unregistered == 0
@@ -214,13 +240,26 @@ class HollowNodes(Reconciler):
             log.info("hollow nodes registered", nodes=len(self._nodes))
         return result
 
+    def _renew(self, node: _HollowNode, key: ObjectKey) -> Result:
+        """Go on with the lease, and note what is wrong with it."""
+        heartbeat = node.heartbeat
+        was_troubled = bool(heartbeat.trouble)
+        result = heartbeat.reconcile(key)
+        self._troubles.note(key, "" if node.is_deleted else heartbeat.trouble)
+        self._clock.note(key, f"{heartbeat.behind:.0f} s behind" if heartbeat.behind else "")
+        if not heartbeat.trouble and (result.requeue_after or 0.0) >= self._renew_interval:
+            now = self._host.monotonic()
+            if node.renewal_due is not None and not was_troubled:  # what fails is told as trouble
+                self._pace.note(now - node.renewal_due)
+            node.renewal_due = now + self._renew_interval * (1 + JITTER)
+        return result
+
     def _report(self, node: _HollowNode) -> Result:
         """Post the status."""
-        seen = self._lister.get(node.request) if self._lister is not None else None
-        found = seen or self._client.get(NODES, node.request, NodeView)
-        posted = conditions(timestamp(self._host.now()), found.statuses())
-        patch = {"status": {"conditions": posted}}
-        self._client.patch(NODES, node.request, patch, type=PatchType.STRATEGIC, subresource="status")
+        seen = self._lister.get(node.key) if self._lister is not None else None
+        found = seen or self._client.get(NODES, node.key, NodeView)
+        patch = {"status": {"conditions": conditions(timestamp(self._host.now()), found.statuses())}}
+        self._client.patch(NODES, node.key, patch, type=PatchType.STRATEGIC, subresource="status")
         return self._next_report(changed=not found.is_healthy())
 
     def _next_report(self, *, changed: bool) -> Result:
@@ -229,19 +268,19 @@ class HollowNodes(Reconciler):
 
     def _notice(self, delta: Delta) -> None:
         """Look at a node whose status others have changed."""
-        node = self._nodes.get(delta.request.name)
+        node = self._nodes.get(delta.key.name)
         if node is None or not node.registered or node.life is not Life.RUNNING:
             return
         node.is_deleted = delta.new is None
         if delta.new is None:
-            log.warning("hollow node was deleted, and registers again only once killed and revived", node=delta.request)
+            log.warning("hollow node was deleted, and registers again only once killed and revived", node=delta.key)
             return
         try:
             healthy = self._decode(delta.new.raw).is_healthy()
         except DecodeError:
             healthy = False
         if not healthy:
-            self._queue.add_after(node.request, STATUS_LOOK * self._host.random.random(), cause="status changed")
+            self._queue.add_after(node.key, STATUS_LOOK * self._host.random.random(), cause="status changed")
 
     def _change(self, which: Selection, concerns: Callable[[Life], bool], life: Life) -> list[str]:
         """Give those that are meant and concerned another life; their names."""

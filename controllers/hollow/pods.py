@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import Request, timestamp
+from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.backoff import Backoff
 from controller_runtime.core.errors import AlreadyExists, Conflict, ControllerRuntimeError, NotFound
@@ -27,7 +27,7 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.workqueue import WorkQueue
 from controllers.hollow.node import node_name
-from controllers.pods_by_node import pods_by_node
+from controllers.shared.pods_by_node import pods_by_node
 
 log = get_logger(__name__)
 
@@ -122,12 +122,12 @@ class HollowPods(Reconciler):
 
     def _hear_of_pod(self, delta: Delta) -> None:
         if delta.new is not None:
-            self._queue.add(delta.request)
+            self._queue.add(delta.key)
 
     def _hear_of_node(self, delta: Delta) -> None:
         """A kubelet that is back posts its node's status, which is how its pods hear of it."""
-        if delta.new is not None and self._is_running(delta.request.name):
-            for pod in self._pods_on(delta.request.name):
+        if delta.new is not None and self._is_running(delta.key.name):
+            for pod in self._pods_on(delta.key.name):
                 self._queue.add(pod)
 
     def reconcile(self, request: Request) -> Result:
@@ -144,18 +144,18 @@ class HollowPods(Reconciler):
             return Result()
         return Result()
 
-    def _say_it_runs(self, request: Request, pod: PodView) -> None:
+    def _say_it_runs(self, key: ObjectKey, pod: PodView) -> None:
         now = timestamp(self._host.now())
         status: dict[str, Any] = {
             "phase": "Running",
             "conditions": [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in pod.false],
         }
         if pod.status.phase != "Running":
-            whole = self._client.get(PODS, request, PodView)  # caches may leave the containers out
+            whole = self._client.get(PODS, key, PodView)  # caches may leave the containers out
             containers = [container.running(now) for container in whole.spec.containers]
             status |= {"startTime": now, "containerStatuses": containers}
         patch = {"metadata": {"uid": pod.metadata.uid}, "status": status}
-        self._client.patch(PODS, request, patch, type=PatchType.STRATEGIC, subresource="status")
+        self._client.patch(PODS, key, patch, type=PatchType.STRATEGIC, subresource="status")
 
 
 def hollow_pod(index: int, nodes: int, *, toleration_seconds: int | None = None) -> dict[str, Any]:

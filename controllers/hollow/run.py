@@ -16,10 +16,10 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
-from controllers.command.reach import reach
 from controllers.command.signals import handled_signals
 from controllers.hollow.control import add_hollow_nodes
-from controllers.lean import keep_little
+from controllers.shared.cache_trims import trim_caches
+from controllers.shared.session import reach
 
 log = get_logger(__name__)
 
@@ -59,7 +59,7 @@ def run_hollow_nodes(options: HollowRunOptions) -> None:
             kubeconfig = server.kubeconfig
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
         manager = Manager.from_kubeconfig(kubeconfig, options.context)
-        keep_little(manager)
+        trim_caches(manager)
         reach(manager, stop)
         add_hollow_nodes(manager, options.count, stack, workers=options.workers, path=options.control)
         signals.report = lambda: report(manager)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prometheus_client.metrics_core import Metric
 
 from controller_runtime.manager.exposition import Row, counter, gauge, metrics_of
-from controllers.node_lifecycle.monitor import ZoneReport
-from controllers.node_lifecycle.zones import ZoneState
+from controllers.node_lifecycle.zones import ZoneReport, ZoneState
 
 # fmt: off
 _OF_ZONES: tuple[Row[ZoneReport], ...] = (

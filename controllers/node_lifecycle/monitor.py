@@ -2,28 +2,31 @@
 """What is known of all nodes together: their signs of life, their zones, and whose turn it is.
 
 It hears of every change of a node or of a node's lease, in order, and decides with the pure
-functions of `node_lifecycle_health` and `node_lifecycle_zones`. It writes nothing.
+functions of `health` and `zones`. It writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 import attrs
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.store import Delta
+from controller_runtime.controller.channel import Channel
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import DecodeError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controllers.node_lifecycle.health import Graces, Health, first_seen, lease_seen, status_seen
 from controllers.node_lifecycle.taints import Eviction, eviction
+from controllers.node_lifecycle.turns import Turns
 from controllers.node_lifecycle.views import EXCLUDED, LeaseView, NodeView
-from controllers.node_lifecycle.zones import Turns, Zone, ZonePolicy, ZoneState
+from controllers.node_lifecycle.zones import Zone, ZonePolicy, ZoneReport, Zones
 
 log = get_logger(__name__)
 
@@ -43,25 +46,6 @@ class _Node:
     is_ready: bool
 
 
-@attrs.frozen
-class ZoneReport:
-    """A zone at one instant.
-
-    Attributes:
-        rate: Nodes a second that may be evicted in it.
-        waiting: Nodes that wait for their turn.
-        evictions: Turns that were given so far.
-    """
-
-    zone: str
-    state: ZoneState
-    ready: int
-    not_ready: int
-    rate: float
-    waiting: int
-    evictions: int
-
-
 class Monitor:
     """Follows nodes and leases, and answers for their health and for the pace of evictions.
 
@@ -69,50 +53,51 @@ class Monitor:
     zones as they are. A node that is new to it is given its whole grace.
 
     Threads: `node_changed` and `lease_changed` from one at a time each; the rest from any.
+
+    Attributes:
+        next_in_line: Pushes the nodes that should ask for their turn again, because another one left its zone's line
+            or has had its turn. Its controller receives it.
     """
 
     def __init__(self, host: Host, graces: Graces, policy: ZonePolicy) -> None:
         self._host = host
         self._graces = graces
-        self._policy = policy
         self._read_node = decoder_for(NodeView, NODES)
         self._read_lease = decoder_for(LeaseView, LEASES)
+        self.next_in_line = Channel(host)
         # Guards everything below.
         self._lock = host.lock("node monitor")
         self._nodes: dict[str, _Node] = {}
         self._renewed: dict[str, datetime] = {}  # by the name of the lease, whether there is such a node or not
-        self._zones: dict[str, Zone] = {}
-        self._turns: dict[str, Turns] = {}
-        self._all_silent: bool | None = None  # None until the initial list is in
+        self._zones = Zones(policy)
 
     @property
     def all_silent(self) -> bool:
         """Whether no node that counts is ready."""
         with self._lock:
-            self._judge_zones(self._host.monotonic())
-            return bool(self._all_silent)
+            return bool(self._zones.all_silent)
 
     def node_changed(self, delta: Delta) -> Iterable[Request]:
         """Take a change of a node into account; whom else it concerns, beside the node itself."""
-        name, node = delta.request.name, self._readable(delta.new)
+        name, node = delta.key.name, self._readable(delta.new)
         # What appears while we listen has just been made, whatever the clock of the server says.
         age = self._age(node) if node is not None and delta.initial else 0.0
         with self._lock:
-            now, before = self._host.monotonic(), self._all_silent
-            nudged = self._forget(name) if node is None else self._remember(node, now, age)
-            concerned = [] if delta.initial else self._judge_zones(now)
-            after = self._all_silent
+            now, before = self._host.monotonic(), self._zones.all_silent
+            told = self._forget(name, now) if node is None else self._remember(node, now, age)
+            told += [] if delta.initial else self._judge(now)
+            after = self._zones.all_silent
         if before is not None and after is not before:
             log.warning("no node is ready, so nobody is evicted" if after else "some nodes are ready again")
-        return dict.fromkeys(Request(each) for each in (*nudged, *concerned))
+        return dict.fromkeys(map(ObjectKey, told))
 
     def lease_changed(self, delta: Delta) -> Iterable[Request]:
         """Take a renewal into account. It concerns nobody: whoever waits for silence looks again by himself."""
-        name = delta.request.name
+        name = delta.key.name
         try:
             renewed = self._read_lease(delta.new.raw).renew_time if delta.new is not None else None
         except DecodeError as error:
-            log.warning("renewal does not count: the lease cannot be read", lease=delta.request, error=error)
+            log.warning("renewal does not count: the lease cannot be read", lease=delta.key, error=error)
             return ()
         with self._lock:
             if renewed is None:
@@ -154,39 +139,49 @@ class Monitor:
         Returns:
             Zero: now, and until its taint is seen or not wanted any more. Otherwise in how many
             seconds to ask again: after `patience`, if others are about to fall silent too.
-            None: whoever can change that tells the node.
+            None: the node will be told.
         """
+        told: list[str] = []
         with self._lock:
             known = self._nodes.get(name)
             if known is None:
                 return None
             now = self._host.monotonic()
-            self._judge_zones(now)
-            turns = self._turns_of(known.zone, now)
+            turns = self._zones.turns(known.zone, now)
             wait = turns.ask(name, now)
             if wait == 0.0 and self._foresees_disruption(known.zone, now):
-                return patience
-            if wait == 0.0:
-                turns.take(name, now)
-            return wait
+                wait = patience
+            elif wait == 0.0:
+                told = turns.take(name, now)
+        self._tell(told)
+        return wait
 
     def pass_turn(self, name: str) -> None:
-        """Give up the turn that the node was given; it may ask for another."""
-        with self._lock:
-            known = self._nodes.get(name)
-            if known is not None:
-                self._leave_line(known, name)
+        """Leave the line because the node must not be evicted now; the next one may have its turn."""
+        self._in_line(name, lambda turns, now: turns.give_back(name, now))
+
+    def step_aside(self, name: str) -> None:
+        """Let the others in the line pass, because a look at the node failed."""
+        self._in_line(name, lambda turns, now: turns.step_aside(name))
+
+    def leave_line(self, name: str) -> None:
+        """Leave the line because the node needs no turn."""
+        self._in_line(name, lambda turns, now: turns.leave(name))
 
     def reports(self) -> list[ZoneReport]:
         """Each zone that counts a node, by name."""
         with self._lock:
-            return [self._report(key, zone) for key, zone in sorted(self._zones.items())]
+            return self._zones.reports()
 
-    def _report(self, key: str, zone: Zone) -> ZoneReport:
-        state, turns = self._policy.state(zone.ready, zone.not_ready), self._turns.get(key)
-        waiting, given = (len(turns.waiting), turns.given) if turns is not None else (0, 0)
-        rate = self._rate(key, self._zones, self._are_all_silent(self._zones))
-        return ZoneReport(key, state, zone.ready, zone.not_ready, rate, waiting, given)
+    def _in_line(self, name: str, act: Callable[[Turns, float], list[str]]) -> None:
+        with self._lock:
+            known, now = self._nodes.get(name), self._host.monotonic()
+            told = act(self._zones.turns(known.zone, now), now) if known is not None else []
+        self._tell(told)
+
+    def _tell(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.next_in_line.push(ObjectKey(name), cause="next in line")
 
     def _readable(self, node: Cached | None) -> NodeView | None:
         try:
@@ -200,25 +195,23 @@ class Monitor:
         return 0.0 if created is None else (self._host.now() - created).total_seconds()
 
     def _remember(self, node: NodeView, now: float, age: float) -> list[str]:
-        """Take in a node as it is; who is next in line because of it."""
+        """Take in a node as it is; the nodes to tell because of it."""
         name, known, renewed = node.name, self._nodes.get(node.name), self._renewed.get(node.name)
-        nudged = []
+        told = []
         if known is None or known.health.uid != node.metadata.uid:
-            nudged += self._forget(name)
+            told += self._forget(name, now)
             health = first_seen(node, renewed, now, age)
             known = self._nodes[name] = _Node(health, node.metadata.resource_version, "", False, False)
         else:
             self._see_status(known, node, now)
             self._count(known, -1)
-        if known.zone != node.zone:
-            nudged += self._leave_line(known, name)
+        if known.zone != node.zone or eviction(node, all_silent=False) is not Eviction.ASK:
+            told += self._zones.turns(known.zone, now).leave(name)
         ready = node.ready
         known.zone, known.counts = node.zone, EXCLUDED not in node.labels
         known.is_ready = ready is not None and ready.status == "True"
         self._count(known, 1)
-        if eviction(node, all_silent=False) is not Eviction.ASK:
-            nudged += self._leave_line(known, name)
-        return nudged
+        return told
 
     def _see_status(self, known: _Node, node: NodeView, now: float) -> None:
         """A reconcile may read a node before we are told of it, and then we are told of what it was before."""
@@ -226,73 +219,34 @@ class Monitor:
             known.health = status_seen(known.health, node, self._renewed.get(node.name), now)
             known.version = node.metadata.resource_version
 
-    def _forget(self, name: str) -> list[str]:
+    def _forget(self, name: str, now: float) -> list[str]:
         known = self._nodes.pop(name, None)
         if known is None:
             return []
         self._count(known, -1)
-        return self._leave_line(known, name)
-
-    def _leave_line(self, known: _Node, name: str) -> list[str]:
-        turns = self._turns.get(known.zone)
-        if turns is None or not turns.leave(name) or turns.first is None:
-            return []
-        return [turns.first]
+        return self._zones.turns(known.zone, now).leave(name)
 
     def _count(self, known: _Node, change: int) -> None:
-        if not known.counts:
-            return
-        zone = self._zones.setdefault(known.zone, Zone())
-        if known.is_ready:
-            zone.ready += change
-        else:
-            zone.not_ready += change
-        if not zone.size:
-            del self._zones[known.zone]
+        if known.counts:
+            self._zones.count(known.zone, known.is_ready, change)
 
-    def _turns_of(self, key: str, now: float) -> Turns:
-        turns = self._turns.get(key)
-        if turns is None:
-            turns = self._turns[key] = Turns(self._rate(key, self._zones, bool(self._all_silent)), now)
-        return turns
-
-    def _rate(self, key: str, zones: dict[str, Zone], all_silent: bool) -> float:
-        """Nodes a second that may be evicted in a zone, if the zones were like that."""
-        if all_silent:
-            return 0.0
-        zone = zones.get(key, Zone())
-        return self._policy.rate_of(self._policy.state(zone.ready, zone.not_ready), zone.size)
-
-    def _are_all_silent(self, zones: dict[str, Zone]) -> bool:
-        return all(self._policy.state(zone.ready, zone.not_ready) is ZoneState.FULL for zone in zones.values())
-
-    def _judge_zones(self, now: float) -> list[str]:
-        """Let every zone go on at the rate of its state; the nodes for which that makes a difference."""
-        before, self._all_silent = self._all_silent, self._are_all_silent(self._zones)
-        concerned = []
-        for key, turns in self._turns.items():
-            was, rate = turns.rate, self._rate(key, self._zones, self._all_silent)
-            turns.set_rate(rate, now)
-            concerned += turns.waiting if rate != was else []
-        if before is None or before is self._all_silent:
-            return concerned
+    def _judge(self, now: float) -> list[str]:
+        """Let every zone go on at the rate of its state; the nodes to tell."""
+        before = self._zones.all_silent
+        told = self._zones.judge(now)
+        if before is None or before is self._zones.all_silent:
+            return told
         for known in self._nodes.values():
-            if not self._all_silent:  # we may have been deaf, and not they mute
+            if before:  # our watch may have been broken rather than the nodes: restart their grace periods
                 known.health = attrs.evolve(known.health, since=now)
-        for turns in self._turns.values():
-            turns.clear()
         return [name for name, known in self._nodes.items() if not known.is_ready]
 
     def _foresees_disruption(self, key: str, now: float) -> bool:
-        """Whether nobody could be evicted in the zone, if those who have been silent for long remain so."""
+        """Whether nobody could be evicted in the zone, if the nodes that have been silent for long remain so."""
         zones: dict[str, Zone] = {}
         for known in self._nodes.values():
             if known.counts:
-                zone = zones.setdefault(known.zone, Zone())
                 health = known.health
-                left = health.deadline(self._graces) - now
-                if known.is_ready and left >= FORESIGHT * health.grace(self._graces):
-                    zone.ready += 1
-                else:
-                    zone.not_ready += 1
-        return not self._rate(key, zones, self._are_all_silent(zones))
+                is_heard = health.deadline(self._graces) - now >= FORESIGHT * health.grace(self._graces)
+                zones.setdefault(known.zone, Zone()).count(known.is_ready and is_heard)
+        return not self._zones.would_evict(key, zones)

@@ -15,14 +15,14 @@ import attrs
 from prometheus_client.metrics_core import Metric
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, Request, timestamp
+from controller_runtime.api.objects import Cached, ObjectKey, timestamp
 from controller_runtime.api.resources import LEASES, NODES, PODS
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import Conflict, DecodeError, NotFound, TerminalError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -36,7 +36,7 @@ from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.pods import Debts, PodMarker
 from controllers.node_lifecycle.taints import Eviction, eviction, missing_labels, new_taints
 from controllers.node_lifecycle.views import STOPPED_POSTING, LeaseView, NodeView, PodView
-from controllers.pods_by_node import pods_by_node
+from controllers.shared.pods_by_node import pods_by_node
 
 log = get_logger(__name__)
 
@@ -94,17 +94,21 @@ class NodeLifecycle(Reconciler):
         if new is not None and delta.initial and self._was_declared_silent(new):
             self.debts.owe(new.name)  # whoever ran before may not have come to its pods
         concerned = self.monitor.node_changed(delta)
-        return concerned if new is None else {delta.request: None, **dict.fromkeys(concerned)}
+        return concerned if new is None else {delta.key: None, **dict.fromkeys(concerned)}
 
     def _look(self, node: NodeView) -> Result:
-        request = Request(node.name)
+        request, result = ObjectKey(node.name), None
         try:
             try:
-                return self._bring(node)
-            except Conflict:  # somebody else wrote: once more, by what it is now
-                return self._bring(self.client.get(NODES, request, NodeView))
+                result = self._bring(node)
+            except Conflict:  # another writer was first: once more, by what the node is now
+                result = self._bring(self.client.get(NODES, request, NodeView))
         except NotFound:  # of which we shall be told
-            return Result()
+            result = Result()
+        finally:
+            if result is None:  # it is looked at again later, and its zone's line does not wait for that
+                self.monitor.step_aside(node.name)
+        return result
 
     def _bring(self, node: NodeView) -> Result:
         """Do what is to be done for a node as it is; when to look again."""
@@ -115,6 +119,7 @@ class NodeLifecycle(Reconciler):
         if health.is_silent(graces, now) and unknown_conditions(node, ""):
             health = self._asked_the_server(node, health)
             if self.host.monotonic() - now > self.config.monitor_period:
+                self.monitor.step_aside(node.name)
                 return Result(requeue_after=_SOON)  # it may have renewed since: the answer is of the past
             if health.is_silent(graces, now):
                 node, is_declared = self._declare_unknown(node), True
@@ -134,7 +139,7 @@ class NodeLifecycle(Reconciler):
     def _asked_the_server(self, node: NodeView, health: Health) -> Health:
         """Its health by the lease as it is: our cache may be behind, or we may have been stopped for a while."""
         try:
-            renewed = self.client.get(LEASES, Request(node.name, NAMESPACE), LeaseView).renew_time
+            renewed = self.client.get(LEASES, ObjectKey(node.name, NAMESPACE), LeaseView).renew_time
         except (NotFound, DecodeError):
             renewed = None
         return self.monitor.renewed(node.name, renewed) or health
@@ -158,6 +163,8 @@ class NodeLifecycle(Reconciler):
         if what is Eviction.ASK:
             wait = self._wait_for_turn(node, health)
             what = Eviction.SET if wait == 0.0 else Eviction.ASK
+        else:
+            self.monitor.leave_line(node.name)
         taints = new_taints(node, what, timestamp(self.host.now()))
         labels = missing_labels(node)
         if taints is not None or labels:
@@ -165,16 +172,24 @@ class NodeLifecycle(Reconciler):
         return wait if what is Eviction.ASK else None
 
     def _wait_for_turn(self, node: NodeView, health: Health) -> float | None:
-        """In how many seconds the node may be evicted, as `Monitor.turn`."""
-        if node.ready is None or node.ready.status != "Unknown":  # it says so itself, which it can only alive
-            return self.monitor.turn(node.name, self.config.monitor_period)
-        if (left := self._left_to_answer(health)) >= 0:
-            return left + _JUST_AFTER
-        wait = self.monitor.turn(node.name, self.config.monitor_period)
-        if wait == 0.0 and (left := self._left_to_answer(self._asked_the_server(node, health))) >= 0:
-            self.monitor.pass_turn(node.name)
-            return left + _JUST_AFTER
-        return wait
+        """In how many seconds the node may be evicted, as `Monitor.turn`.
+
+        A node that says itself that it is not ready can only do so alive. Any other must not be evicted while its
+        lease is alive; meanwhile it does not stand in the line, where it would hold up the others.
+        """
+        patience = self.config.monitor_period
+        if node.ready is None or node.ready.status != "Unknown":
+            return self.monitor.turn(node.name, patience)
+        left = self._left_to_answer(health)
+        if left < 0:
+            wait = self.monitor.turn(node.name, patience)
+            if wait != 0.0:
+                return wait
+            left = self._left_to_answer(self._asked_the_server(node, health))
+            if left < 0:
+                return wait
+        self.monitor.pass_turn(node.name)
+        return left + _JUST_AFTER
 
     def _left_to_answer(self, health: Health) -> float:
         """Seconds in which a node counts as just heard: its lease is alive, so its status will be too."""
@@ -182,11 +197,16 @@ class NodeLifecycle(Reconciler):
 
     def _mark_pods(self, node: NodeView) -> float | None:
         """Mark the pods of a node that we declared unknown; in how many seconds to try again."""
-        if node.name not in self.debts:
+        so_far = self.debts.round(node.name)
+        if so_far is None:
             return None
-        is_unknown = node.ready is not None and node.ready.status == "Unknown"
-        if is_unknown and not self.marker.mark_all(node.name):
-            return self.config.monitor_period
+        if node.ready is not None and node.ready.status == "Unknown":
+            period = self.config.monitor_period
+            if not self.marker.mark_some(node.name, so_far, self.host.monotonic() + period):
+                return _JUST_AFTER
+            if so_far.failures:
+                self.debts.owe(node.name)
+                return period
         self.debts.forgive(node.name)
         return None
 
@@ -195,7 +215,7 @@ class NodeLifecycle(Reconciler):
     ) -> NodeView:
         """Write what was decided, if the node is still what it was decided on; what it is then."""
         body = {"metadata": {"resourceVersion": node.metadata.resource_version, **metadata}, **patch}
-        request = Request(node.name)
+        request = ObjectKey(node.name)
         written = self.client.patch(NODES, request, body, type=PatchType.STRATEGIC, subresource=subresource)
         return self.read_node(written.raw)
 
@@ -231,4 +251,5 @@ def node_lifecycle(manager: Manager, *, workers: int = WORKERS, config: Lifecycl
         .follow(NODES, reconciler.follow_nodes)
         .follow(LEASES, monitor.lease_changed, namespace=NAMESPACE, linger=_LINGER)
         .watch(PODS, map=marker.placed)
+        .receive(monitor.next_in_line)
     )

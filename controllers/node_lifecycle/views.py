@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.core.errors import UNREADABLE
 
 READY = "Ready"
@@ -137,9 +137,9 @@ class PodView(msgspec.Struct, gc=False, frozen=True):
     status: _PodStatus | None = None
 
     @property
-    def request(self) -> Request:
+    def key(self) -> ObjectKey:
         """The pod's own name."""
-        return Request(self.metadata.name, self.metadata.namespace)
+        return ObjectKey(self.metadata.name, self.metadata.namespace)
 
     @property
     def node_name(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a zone fares, and how fast its nodes may be evicted: pure functions, and the line its nodes wait in.
+"""The state of each zone, and how fast its nodes may be evicted.
 
 Where most of a zone is silent, the zone is likelier to be cut off than its nodes are to be
 dead; where all zones are, the control plane is the likelier culprit. Then evicting helps nobody.
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Iterable, Mapping
 
 import attrs
 
-_ROUNDING = 1e-6
-"""What sums of seconds may be off by, as a part of one turn."""
+from controllers.node_lifecycle.turns import Turns
 
 
 class ZoneState(enum.Enum):
@@ -29,14 +29,14 @@ class ZonePolicy:
     """When a zone counts as disrupted, and how many nodes a second may be evicted in it.
 
     Attributes:
-        rate: Of a zone that is well, and of one that is silent while others are not.
-        secondary_rate: Of a large zone that is disrupted in part; a small one evicts nobody.
-        large: More nodes than that are large.
-        threshold: From this share of nodes that are not ready on a zone is disrupted in part,
-            if they are more than two.
+        rate: Nodes a second in a zone that is well, and in one that is silent while others are not.
+        secondary_rate: Nodes a second in a large zone that is disrupted in part; a small one evicts nobody.
+        large: A zone with more nodes than this is large.
+        threshold: A zone is disrupted in part if at least this share of its nodes, and at least three,
+            are not ready.
 
     Raises:
-        ValueError: A negative rate or size, or a share that is not one.
+        ValueError: A negative rate or size, or a threshold outside 0..1.
     """
 
     rate: float = 0.1
@@ -64,6 +64,14 @@ class ZonePolicy:
             return self.rate
         return self.secondary_rate if size > self.large else 0.0
 
+    def are_all_silent(self, zones: Iterable[Zone]) -> bool:
+        """Whether no node that counts is ready."""
+        return all(self.state(zone.ready, zone.not_ready) is ZoneState.FULL for zone in zones)
+
+    def rate_in(self, zone: Zone, *, all_silent: bool) -> float:
+        """Nodes a second that may be evicted in a zone."""
+        return 0.0 if all_silent else self.rate_of(self.state(zone.ready, zone.not_ready), zone.size)
+
 
 @attrs.define
 class Zone:
@@ -77,80 +85,99 @@ class Zone:
         """How many there are."""
         return self.ready + self.not_ready
 
+    def count(self, is_ready: bool, change: int = 1) -> None:
+        """Take in a node, or (-1) leave it out."""
+        if is_ready:
+            self.ready += change
+        else:
+            self.not_ready += change
 
-class Turns:
-    """The line in which the nodes of one zone wait for their eviction: each once, first come, first served.
 
-    One may go at once, and then one whenever the rate has made up for it. Whoever got a turn
-    has it until he leaves, so that one who failed to use it need not wait for another.
+@attrs.frozen
+class ZoneReport:
+    """A zone at one instant.
+
+    Attributes:
+        rate: Nodes a second that may be evicted in it.
+        waiting: Nodes that wait for their turn.
+        evictions: Turns that were given so far.
+    """
+
+    zone: str
+    state: ZoneState
+    ready: int
+    not_ready: int
+    rate: float
+    waiting: int
+    evictions: int
+
+
+class Zones:
+    """All zones: which nodes each of them counts, and the line of its nodes that wait for their eviction.
+
+    Each line moves at the rate of its zone's state from the last `judge` on.
 
     Threads: its owner's lock.
 
     Attributes:
-        given: How many turns there have been.
+        all_silent: Whether no node that counts was ready at the last `judge`; None before the first.
     """
 
-    def __init__(self, rate: float, now: float) -> None:
-        self._rate = rate
-        self._credit = 1.0 if rate else 0.0  # of at most one node, at `_at`
-        self._at = now
-        self.given = 0
-        # Dicts for sets: they keep the order in which their members came.
-        self._waiting: dict[str, None] = {}
-        self._granted: dict[str, None] = {}
+    def __init__(self, policy: ZonePolicy) -> None:
+        self._policy = policy
+        self._zones: dict[str, Zone] = {}  # those that count a node
+        self._turns: dict[str, Turns] = {}
+        self.all_silent: bool | None = None
 
-    @property
-    def rate(self) -> float:
-        """Nodes a second."""
-        return self._rate
+    def count(self, key: str, is_ready: bool, change: int = 1) -> None:
+        """Let a zone count one node more, or (-1) one less."""
+        zone = self._zones.setdefault(key, Zone())
+        zone.count(is_ready, change)
+        if not zone.size:
+            del self._zones[key]
 
-    @property
-    def first(self) -> str | None:
-        """Whose turn is next."""
-        return next(iter(self._waiting), None)
+    def judge(self, now: float) -> list[str]:
+        """Let each line go on at the rate of its zone's state; the nodes to tell.
 
-    @property
-    def waiting(self) -> list[str]:
-        """Who waits, in order."""
-        return [*self._waiting]
+        When the last ready node of the cluster is lost, and when the first one returns, all lines are cleared: the
+        caller then tells all nodes that are not ready, and the first turn comes one turn's time later.
+        """
+        before, self.all_silent = self.all_silent, self._policy.are_all_silent(self._zones.values())
+        told = []
+        for key, turns in self._turns.items():
+            told += self._go_on(self._zones.get(key, Zone()), turns, now)
+        if before is None or before is self.all_silent:
+            return told
+        for turns in self._turns.values():
+            turns.clear(now)
+        return []
 
-    def set_rate(self, rate: float, now: float) -> None:
-        """Go on at another rate. Whoever could go can still; what was made up for in part is lost."""
-        if rate != self._rate:
-            self._credit = float(rate > 0 and self._credit_at(now) >= 1.0)
-            self._rate, self._at = rate, now
+    def turns(self, key: str, now: float) -> Turns:
+        """The line of a zone."""
+        if key not in self._turns:
+            rate = self._policy.rate_in(self._zones.get(key, Zone()), all_silent=bool(self.all_silent))
+            self._turns[key] = Turns(rate, now, is_full=not self.all_silent)
+        return self._turns[key]
 
-    def ask(self, name: str, now: float) -> float | None:
-        """Take a place in the line, if he has none; seconds until his turn may come, or None: not at this rate."""
-        if name not in self._granted:
-            self._waiting.setdefault(name)
-        if not self._rate:
-            return None
-        if name in self._granted:
-            return 0.0
-        ahead = next(place for place, waiting in enumerate(self._waiting) if waiting == name)
-        missing = ahead + 1.0 - self._credit_at(now)
-        return missing / self._rate if missing > _ROUNDING else 0.0
+    def would_evict(self, key: str, zones: Mapping[str, Zone]) -> bool:
+        """Whether nodes of a zone could be evicted if the zones were like `zones`."""
+        all_silent = self._policy.are_all_silent(zones.values())
+        return self._policy.rate_in(zones.get(key, Zone()), all_silent=all_silent) > 0
 
-    def take(self, name: str, now: float) -> None:
-        """Use up the turn that `ask` just offered: from now on he has it."""
-        if name in self._waiting:
-            self._credit, self._at = self._credit_at(now) - 1.0, now
-            del self._waiting[name]
-            self._granted[name] = None
-            self.given += 1
+    def reports(self) -> list[ZoneReport]:
+        """Each zone that counts a node, by name."""
+        all_silent = self._policy.are_all_silent(self._zones.values())
+        return [self._report(key, zone, all_silent) for key, zone in sorted(self._zones.items())]
 
-    def leave(self, name: str) -> bool:
-        """He needs no turn, or has used it; True if he was next, so that somebody else is now."""
-        was_first = name == self.first
-        self._waiting.pop(name, None)
-        self._granted.pop(name, None)
-        return was_first
+    def _go_on(self, zone: Zone, turns: Turns, now: float) -> list[str]:
+        was, rate = turns.rate, self._policy.rate_in(zone, all_silent=bool(self.all_silent))
+        # Where nodes return, those that return a moment later should not be evicted in that moment.
+        if rate > was == 0.0 and self._policy.state(zone.ready, zone.not_ready) is not ZoneState.FULL:
+            turns.empty_if_full(now)
+        return turns.set_rate(rate, now)
 
-    def clear(self) -> None:
-        """Send everybody away."""
-        self._waiting.clear()
-        self._granted.clear()
-
-    def _credit_at(self, now: float) -> float:
-        return min(1.0, self._credit + (now - self._at) * self._rate)
+    def _report(self, key: str, zone: Zone, all_silent: bool) -> ZoneReport:
+        state, turns = self._policy.state(zone.ready, zone.not_ready), self._turns.get(key)
+        waiting, given = (len(turns.waiting), turns.given) if turns is not None else (0, 0)
+        rate = self._policy.rate_in(zone, all_silent=all_silent)
+        return ZoneReport(key, state, zone.ready, zone.not_ready, rate, waiting, given)

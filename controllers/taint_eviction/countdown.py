@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.core.counters import Histogram
 from controller_runtime.core.host import Host
@@ -47,23 +47,23 @@ class Countdowns:
     def __init__(self, host: Host) -> None:
         # Guards both below.
         self._lock = host.lock("countdowns")
-        self._running: dict[Request, Countdown] = {}
+        self._running: dict[ObjectKey, Countdown] = {}
         self._deletions = Histogram(BUCKETS)
 
     def __len__(self) -> int:
         return len(self._running)
 
-    def get(self, pod: Request) -> Countdown | None:
+    def get(self, pod: ObjectKey) -> Countdown | None:
         """The pod's, if it has to leave."""
         with self._lock:
             return self._running.get(pod)
 
-    def put(self, pod: Request, countdown: Countdown) -> None:
+    def put(self, pod: ObjectKey, countdown: Countdown) -> None:
         """It has to leave."""
         with self._lock:
             self._running[pod] = countdown
 
-    def drop(self, pod: Request) -> None:
+    def drop(self, pod: ObjectKey) -> None:
         """It has not, or it has left."""
         with self._lock:
             self._running.pop(pod, None)

@@ -14,7 +14,7 @@ import msgspec
 from prometheus_client.metrics_core import Metric
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, Request, timestamp
+from controller_runtime.api.objects import Cached, ObjectKey, timestamp
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
@@ -22,14 +22,14 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_mapped
 from controller_runtime.controller.predicates import changed
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import Conflict, DecodeError, NotFound, TerminalError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.exposition import counter, histogram
 from controller_runtime.manager.manager import Manager
-from controllers.pods_by_node import pods_by_node
+from controllers.shared.pods_by_node import pods_by_node
 from controllers.taint_eviction.countdown import Countdown, Countdowns
 from controllers.taint_eviction.toleration import NO_EXECUTE, Taint, Toleration, have_come_again, leaves_at
 
@@ -153,49 +153,49 @@ class TaintEviction(Reconciler):
         yield histogram(f"{prefix}_deletion_duration_seconds", text, (), [((), late)])
 
     def _cached_taints(self, pod: PodView) -> list[Taint] | None:
-        node = self.nodes.get(Request(pod.spec.node_name))
+        node = self.nodes.get(ObjectKey(pod.spec.node_name))
         return None if node is None else node.expelling
 
     def _live_taints(self, pod: PodView) -> list[Taint] | None:
         try:
-            return self.client.get(NODES, Request(pod.spec.node_name), NodeView).expelling
+            return self.client.get(NODES, ObjectKey(pod.spec.node_name), NodeView).expelling
         except NotFound:
             return None
 
-    def _count_down(self, request: Request, pod: PodView, taints: Sequence[Taint] | None, now: float) -> float | None:
+    def _count_down(self, key: ObjectKey, pod: PodView, taints: Sequence[Taint] | None, now: float) -> float | None:
         """Let the pod's time run, go on or end, as these taints call for; when it has to leave, as `leaves_at`."""
-        before = self.countdowns.get(request)
+        before = self.countdowns.get(key)
         goes_on = before is not None and not have_come_again(before.taints, taints or ())
         at = leaves_at(taints, pod.tolerations, before.at if before is not None and goes_on else None, now)
         if before is not None and at != before.at:
-            self._end(request, before)
+            self._end(key, before)
         if taints is not None and at is not None and at > now:
-            self.countdowns.put(request, Countdown(pod.metadata.uid, at, taints))
+            self.countdowns.put(key, Countdown(pod.metadata.uid, at, taints))
         return at
 
-    def _end(self, request: Request, countdown: Countdown) -> None:
+    def _end(self, key: ObjectKey, countdown: Countdown) -> None:
         """End a countdown; an event tells of it where that was not our doing."""
-        self.countdowns.drop(request)
+        self.countdowns.drop(key)
         if not countdown.written:
-            self._tell(request, countdown, "CancelDeletion", f"Cancelling deletion of Pod {request}")
+            self._tell(key, countdown, "CancelDeletion", f"Cancelling deletion of Pod {key}")
 
-    def _evict(self, request: Request, pod: PodView, countdown: Countdown, now: float) -> Result:
+    def _evict(self, key: ObjectKey, pod: PodView, countdown: Countdown, now: float) -> Result:
         """Delete the pod as it was seen, and let its grace period begin."""
         try:
-            version = self._mark(request, pod)
-            self.client.delete(PODS, request, resource_version=version)
+            version = self._mark(key, pod)
+            self.client.delete(PODS, key, resource_version=version)
         except Conflict:  # it has changed, perhaps so that it may stay
             return Result(requeue_after=NEXT_TRY)
         except NotFound:
             version = pod.metadata.resource_version
         else:
-            self._tell(request, countdown, "Delete", f"Marking for deletion Pod {request}")
+            self._tell(key, countdown, "Delete", f"Marking for deletion Pod {key}")
             log.info("pod evicted", node=pod.spec.node_name)
             self.countdowns.count_deletion(self.host.monotonic() - max(countdown.at, now))
-        self.countdowns.put(request, attrs.evolve(countdown, written=version))
+        self.countdowns.put(key, attrs.evolve(countdown, written=version))
         return Result()
 
-    def _mark(self, request: Request, pod: PodView) -> str:
+    def _mark(self, key: ObjectKey, pod: PodView) -> str:
         """Say in its status why it goes; the version of the pod that says so."""
         metadata = pod.metadata
         said = next((one for one in pod.status.conditions or () if one.type == EVICTED["type"]), _Condition())
@@ -208,11 +208,11 @@ class TaintEviction(Reconciler):
             "metadata": {"resourceVersion": metadata.resource_version},
             "status": {"conditions": [condition]},
         }
-        answer = self.client.patch(PODS, request, patch, type=PatchType.STRATEGIC, subresource="status")
+        answer = self.client.patch(PODS, key, patch, type=PatchType.STRATEGIC, subresource="status")
         return answer.resource_version
 
-    def _tell(self, request: Request, countdown: Countdown, action: str, message: str) -> None:
-        metadata = {"name": request.name, "namespace": request.namespace, "uid": countdown.uid}
+    def _tell(self, key: ObjectKey, countdown: Countdown, action: str, message: str) -> None:
+        metadata = {"name": key.name, "namespace": key.namespace, "uid": countdown.uid}
         pod = {"metadata": metadata}
         self.recorder.event(pod, "Normal", "TaintManagerEviction", message, action=action, resource=PODS)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from asking import Asking
+from kit.asking import Asking
 
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import resource
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.__main__ import main
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer
@@ -62,6 +65,42 @@ def test_what_the_file_has_is_kept(sim: Simulation, tmp_path: Path) -> None:
     assert len(lines_of(path)) == 2
 
 
+BAD = "a\udcff\ud800"
+"""Text as it comes of bytes that are no UTF-8, and of half a surrogate pair."""
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(HTTPRequest("DELETE", f"{NODES}/a", (), {"user-agent": BAD}), id="user agent"),
+        pytest.param(HTTPRequest("DELETE", f"{NODES}/a", (), {"x-other": BAD}), id="another header"),
+        pytest.param(HTTPRequest("DELETE", f"{NODES}/a", (("pretty", BAD),)), id="query value"),
+        pytest.param(HTTPRequest("DELETE", f"{NODES}/a", ((BAD, "x"),)), id="query name"),
+        pytest.param(HTTPRequest("DELETE", f"{NODES}/{BAD}"), id="path"),
+        pytest.param(HTTPRequest(BAD, f"{NODES}/a"), id="method"),
+        pytest.param(
+            HTTPRequest("POST", NODES, (("fieldManager", BAD),), AGENT, b'{"metadata":{"name":"b"}}'), id="owner"
+        ),
+        pytest.param(HTTPRequest("POST", NODES, (), {"user-agent": BAD}, b'{"metadata":{"name":"b"}}'), id="its agent"),
+    ],
+)
+def test_a_request_whose_text_is_no_text_is_answered_and_has_its_line(
+    sim: Simulation, tmp_path: Path, request_: HTTPRequest
+) -> None:
+    host, path = sim.host("server"), tmp_path / "audit.log"
+    server = APIServer(host)
+    with AuditedHandler(host, server, path) as handler:
+        handler.handle(HTTPRequest("POST", NODES, (), AGENT, b'{"metadata":{"name":"a"}}'))
+        before = {item.key for item in server.storage.read("nodes").items}
+        answer = handler.handle(request_)
+        after = {item.key for item in server.storage.read("nodes").items}
+
+    assert isinstance(answer, HTTPResponse)
+    assert (before != after) == (answer.status < 300)
+    assert answer.status < 500
+    assert [line["responseStatus"]["code"] for line in lines_of(path)] == [201, answer.status]
+
+
 class Fixed:
     """Answers the same to everything."""
 
@@ -78,6 +117,69 @@ def test_a_disk_that_is_full_is_logged_and_requests_are_answered(
 
     assert answer == HTTPResponse(204)
     assert [text_of(record) for record in caplog.records] == ["request not audited"]
+
+
+def test_a_line_that_did_not_fit_is_ended_before_the_next_one(sim: Simulation, tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(b'{"kind":"Event","half a line')
+
+    with AuditedHandler(sim.host("server"), Fixed(), path) as handler:
+        for _ in range(2):
+            handler.handle(HTTPRequest("GET", NODES))
+
+    first, *whole = path.read_text().splitlines()
+    assert first == '{"kind":"Event","half a line'
+    assert [json.loads(line)["requestURI"] for line in whole] == [NODES] * 2
+
+
+@pytest.fixture
+def limited_files() -> Iterator[None]:
+    """Lets no file grow beyond 400 bytes, as a disk that becomes full in the middle of a line."""
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.usefixtures("limited_files")
+def test_a_disk_that_becomes_full_within_a_line_is_logged(
+    sim: Simulation, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "audit.log"
+    with AuditedHandler(sim.host("server"), Fixed(), path) as handler:
+        answers = [handler.handle(HTTPRequest("GET", NODES)) for _ in range(3)]
+
+    assert answers == [HTTPResponse(204)] * 3
+    assert [text_of(record) for record in caplog.records] == ["request not audited"] * 2
+    assert path.stat().st_size == 400
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+def test_the_file_is_for_its_owner_alone_whatever_the_umask(sim: Simulation, tmp_path: Path, umask: int) -> None:
+    path = tmp_path / "audit.log"
+    before = os.umask(umask)
+    try:
+        AuditedHandler(sim.host("server"), Fixed(), path).close()
+    finally:
+        os.umask(before)
+
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_others_may_read_is_told_with_the_remedy(
+    sim: Simulation, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "audit.log"
+    path.touch()
+    path.chmod(0o640)
+
+    AuditedHandler(sim.host("server"), Fixed(), path).close()
+
+    told = f"other users may read what the server keeps: run chmod go= {path}"
+    assert [text_of(record) for record in caplog.records] == [told]
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

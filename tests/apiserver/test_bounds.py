@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asking import JSON_PATCH, LEASES, MERGE, NODES, PODS, STRATEGIC, Asking, lease, node, pod
-from defining import ANYTHING, DEFINITIONS, WIDGETS, conditions, define, definition, structure, version, widget
+from kit.asking import JSON_PATCH, LEASES, MERGE, NODES, PODS, STRATEGIC, Asking, lease, node, pod
+from kit.defining import ANYTHING, DEFINITIONS, WIDGETS, conditions, define, definition, structure, version, widget
 
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.api.selectors import LabelSelector

@@ -8,9 +8,9 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from asking import LEASES, NODES, PODS, STRATEGIC, Asking, lease, node, pod
+from kit.asking import LEASES, NODES, PODS, STRATEGIC, Asking, lease, node, pod
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
 

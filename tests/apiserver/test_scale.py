@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from asking import JSON_PATCH, STRATEGIC, Asking, Object
+from kit.asking import JSON_PATCH, STRATEGIC, Asking, Object
 
 from controller_runtime.apiserver.rules.label_match import selector_text
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest, HTTPResponse
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.system import SystemHost
 

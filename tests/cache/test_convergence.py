@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model import ModelServer, State
+from kit.model import ModelServer, State
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.informer import Informer
@@ -38,15 +38,15 @@ class Ledger:
     """What was told, added up; each change must begin where the last one ended."""
 
     def __init__(self) -> None:
-        self.copy: dict[Request, Cached] = {}
+        self.copy: dict[ObjectKey, Cached] = {}
 
     def __call__(self, delta: Delta) -> None:
-        assert self.copy.get(delta.request) is delta.old, "a gap or a repetition"
+        assert self.copy.get(delta.key) is delta.old, "a gap or a repetition"
         assert delta.old is None or delta.new is None or delta.old.raw != delta.new.raw, "told of no change"
         if delta.new is None:
-            del self.copy[delta.request]
+            del self.copy[delta.key]
         else:
-            self.copy[delta.request] = delta.new
+            self.copy[delta.key] = delta.new
 
 
 def act(server: ModelServer, sim: Simulation, what: str, how: object) -> None:
@@ -115,7 +115,7 @@ def play(seed: int, acts: list[tuple[str, object]], *, streaming: bool, go_back:
             sim.advance(QUIET)
         assert held(informer) == server.present
         for ledger in (early, late, slow):
-            assert ledger.copy == {obj.request: obj for obj in informer.store.list()}
+            assert ledger.copy == {obj.key: obj for obj in informer.store.list()}
         stop.set()
         sim.settle()
         assert thread.join_until(None)

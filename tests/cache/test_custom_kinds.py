@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
@@ -69,11 +69,11 @@ def test_a_kind_that_somebody_defined_is_written_and_followed_like_any_other(wor
     informer = world.followed(streaming=streaming)
     lister: Lister[Any] = Lister(informer.store, gadgets)
 
-    written = world.client.patch(gadgets, Request("a", "default"), {"spec": {"size": 2}})
-    told = world.client.patch(gadgets, written.request, {"status": {"ready": True}}, subresource="status")
+    written = world.client.patch(gadgets, ObjectKey("a", "default"), {"spec": {"size": 2}})
+    told = world.client.patch(gadgets, written.key, {"status": {"ready": True}}, subresource="status")
 
     assert lister.wait_for(told.resource_version, timeout=60.0)
-    found = lister.get(written.request)
+    found = lister.get(written.key)
     assert (found["spec"], found["status"], found["kind"]) == ({"size": 2}, {"ready": True}, "Gadget")
     assert informer.reflector.skipped == 0
 
@@ -83,7 +83,7 @@ def test_a_kind_that_is_undefined_and_defined_anew_is_followed_again(world: Worl
     world.client.create(gadgets, {"metadata": {"name": "a"}}, "default")
     informer = world.followed(streaming=True)
 
-    world.client.delete(world.definitions, Request("gadgets.demo.example.com"))
+    world.client.delete(world.definitions, ObjectKey("gadgets.demo.example.com"))
     world.sim.advance(300.0)
     with pytest.raises(NotFound):
         world.client.list(gadgets)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from nodes import added, bookmark, cached, deleted, listed, modified
+from kit.nodes import added, bookmark, cached, deleted, listed, modified
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.subscription import Subscription
@@ -22,17 +22,17 @@ class Told:
     def __init__(self, host: Host | None = None) -> None:
         self._lock = (host or SystemHost("test")).lock("told")
         self.deltas: list[Delta] = []
-        self.copy: dict[Request, Cached] = {}
+        self.copy: dict[ObjectKey, Cached] = {}
         self.synced = 0
 
     def __call__(self, delta: Delta) -> None:
         with self._lock:
-            assert self.copy.get(delta.request) is delta.old, "a gap or a repetition"
+            assert self.copy.get(delta.key) is delta.old, "a gap or a repetition"
             self.deltas.append(delta)
             if delta.new is None:
-                del self.copy[delta.request]
+                del self.copy[delta.key]
             else:
-                self.copy[delta.request] = delta.new
+                self.copy[delta.key] = delta.new
 
     def sync(self) -> None:
         self.synced += 1
@@ -47,7 +47,7 @@ def made() -> tuple[Delivery, Store]:
 def test_handler_finds_the_change_in_the_store() -> None:
     delivery, store = made()
     found = []
-    delivery.add(lambda delta: found.append(store.get(delta.request) is delta.new), lambda: None)
+    delivery.add(lambda delta: found.append(store.get(delta.key) is delta.new), lambda: None)
 
     delivery.replace(listed(cached("a", 1), cached("b", 2)), "2")
     delivery.apply(modified(cached("a", 3)))
@@ -92,7 +92,7 @@ def test_relist_tells_what_was_missed_and_nothing_of_what_did_not_change() -> No
     delivery.replace(listed(cached("same", 1), cached("changed", 5), cached("new", 6)), "6")
     remove()
 
-    assert [(delta.request.name, delta.old is None) for delta in told.deltas] == [("changed", False), ("new", True)]
+    assert [(delta.key.name, delta.old is None) for delta in told.deltas] == [("changed", False), ("new", True)]
 
 
 @pytest.mark.scenario("SI-15")
@@ -106,7 +106,7 @@ def test_late_handler_hears_of_what_is_there_as_initial_and_the_others_hear_noth
     delivery.add(late := Told(), late.sync)
     delivery.apply(added(cached("c", 3)))
 
-    assert [(delta.request.name, delta.initial) for delta in late.deltas] == [("a", True), ("b", True), ("c", False)]
+    assert [(delta.key.name, delta.initial) for delta in late.deltas] == [("a", True), ("b", True), ("c", False)]
     assert (late.synced, len(early.deltas)) == (1, 3)
 
 
@@ -134,7 +134,7 @@ def test_removed_handler_hears_nothing_more_and_its_twin_goes_on() -> None:
     first()
     delivery.apply(added(cached("b", 2)))
 
-    assert [delta.request.name for delta in heard] == ["a", "a", "b"]
+    assert [delta.key.name for delta in heard] == ["a", "a", "b"]
 
 
 def test_subscription_that_has_ended_gathers_nothing(sim: Simulation) -> None:
@@ -187,7 +187,7 @@ def test_handlers_that_come_and_go_while_events_flow_miss_nothing(seed: int) -> 
 
         assert len(lived) == 4
         for told in lived:
-            assert told.copy == {obj.request: obj for obj in store.list()}
+            assert told.copy == {obj.key: obj for obj in store.list()}
             assert told.synced == 1
 
 

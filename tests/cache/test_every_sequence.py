@@ -12,17 +12,22 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
-from controller_runtime.client.faults import (
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.client.transport import Stream, Transport
+from controller_runtime.core.errors import ConnectionLost
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.faults import (
     Answered,
     CutReply,
     CutStream,
@@ -31,11 +36,6 @@ from controller_runtime.client.faults import (
     Refused,
     SilentStream,
 )
-from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.client.listwatch import ListWatch
-from controller_runtime.client.transport import Stream, Transport
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
 QUIET = 1200.0
@@ -70,15 +70,15 @@ class Ledger:
     """What was told, added up."""
 
     def __init__(self) -> None:
-        self.copy: dict[Request, Cached] = {}
+        self.copy: dict[ObjectKey, Cached] = {}
 
     def __call__(self, delta: Delta) -> None:
-        assert self.copy.get(delta.request) is delta.old, "a gap or a repetition"
+        assert self.copy.get(delta.key) is delta.old, "a gap or a repetition"
         assert delta.old is None or delta.new is None or delta.old.raw != delta.new.raw, "told of no change"
         if delta.new is None:
-            del self.copy[delta.request]
+            del self.copy[delta.key]
         else:
-            self.copy[delta.request] = delta.new
+            self.copy[delta.key] = delta.new
 
 
 class CuttableTransport:
@@ -151,14 +151,15 @@ class EverySequence(RuleBasedStateMachine):
     @rule(name=NAMES)
     def put(self, name: str) -> None:
         if self.exists(name):
-            self.client.patch(NODES, Request(name), {"metadata": {"labels": {"at": str(self.server.storage.version)}}})
+            labels = {"at": str(self.server.storage.version)}
+            self.client.patch(NODES, ObjectKey(name), {"metadata": {"labels": labels}})
         else:
             self.client.create(NODES, {"metadata": {"name": name}})
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
         if self.exists(name):
-            self.client.delete(NODES, Request(name))
+            self.client.delete(NODES, ObjectKey(name))
 
     @rule(name=NAMES)
     def replace_by_another(self, name: str) -> None:
@@ -203,7 +204,7 @@ class EverySequence(RuleBasedStateMachine):
         try:
             self.faults.clear()
             self.sim.advance(QUIET)
-            held = {cached.request: cached for cached in self.informer.store.list()}
+            held = {cached.key: cached for cached in self.informer.store.list()}
             assert {(c.name, c.uid, c.resource_version, c.raw) for c in held.values()} == self.served()
             for ledger in (self.handler, self.subscriber, *self.late):
                 assert ledger.copy == held

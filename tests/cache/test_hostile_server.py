@@ -7,11 +7,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 import pytest
-from nodes import bookmark_line, error_line, line, node
-from scripted import Act, Answer, Cut, End, Pause, Refused, ScriptedServer, Watched, failure, page, watched
+from kit.nodes import bookmark_line, error_line, line, node
+from kit.scripted import Act, Answer, Cut, End, Pause, Refused, ScriptedServer, Watched, failure, page, watched
 
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.cache.informers import Informers
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop

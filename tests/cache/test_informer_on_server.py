@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
@@ -18,7 +18,9 @@ from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
-from controller_runtime.client.faults import (
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.faults import (
     Answered,
     CutReply,
     CutStream,
@@ -30,8 +32,6 @@ from controller_runtime.client.faults import (
     SilentStream,
     no_faults,
 )
-from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
 FAULTS: list[Callable[[random.Random], Fault]] = [
@@ -72,10 +72,10 @@ def test_copy_follows_the_server(sim: Simulation, streaming: bool) -> None:
     house.informers.start(house.stop)
     assert house.informers.wait_for_sync(house.stop, timeout=5.0)
 
-    written = house.client.patch(NODES, Request("a"), {"metadata": {"labels": {"zone": "x"}}})
+    written = house.client.patch(NODES, ObjectKey("a"), {"metadata": {"labels": {"zone": "x"}}})
     assert lister.wait_for(written.resource_version, timeout=5.0)
 
-    found = lister.get(Request("a"))
+    found = lister.get(ObjectKey("a"))
     assert found is not None
     assert found["metadata"]["labels"] == {"zone": "x"}
     assert (found["kind"], found["apiVersion"]) == ("Node", "v1")
@@ -115,14 +115,14 @@ class Ledger:
     """What was told, added up."""
 
     def __init__(self) -> None:
-        self.copy: dict[Request, Cached] = {}
+        self.copy: dict[ObjectKey, Cached] = {}
 
     def __call__(self, delta: Delta) -> None:
-        assert self.copy.get(delta.request) is delta.old, "a gap or a repetition"
+        assert self.copy.get(delta.key) is delta.old, "a gap or a repetition"
         if delta.new is None:
-            del self.copy[delta.request]
+            del self.copy[delta.key]
         else:
-            self.copy[delta.request] = delta.new
+            self.copy[delta.key] = delta.new
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -146,7 +146,7 @@ def test_copy_ends_equal_to_the_server_after_a_storm(seed: int) -> None:
         sim.advance(1200.0)
 
         assert {(obj.name, obj.uid, obj.resource_version, obj.raw) for obj in informer.store.list()} == served(house)
-        assert ledger.copy == {obj.request: obj for obj in informer.store.list()}
+        assert ledger.copy == {obj.key: obj for obj in informer.store.list()}
         house.end()
 
 
@@ -156,9 +156,9 @@ def write(client: Client, chance: random.Random, alive: set[str]) -> None:
         client.create(NODES, {"metadata": {"name": name}})
         alive.add(name)
     elif chance.random() < 0.5:
-        client.patch(NODES, Request(name), {"metadata": {"labels": {"at": str(chance.random())}}})
+        client.patch(NODES, ObjectKey(name), {"metadata": {"labels": {"at": str(chance.random())}}})
     else:
-        client.delete(NODES, Request(name))
+        client.delete(NODES, ObjectKey(name))
         alive.discard(name)
 
 

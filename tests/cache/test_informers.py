@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import pytest
-from nodes import bookmark_line, line, node
-from scripted import Act, Pause, ScriptedServer, failure, page, watched
+from kit.nodes import bookmark_line, line, node
+from kit.scripted import Act, Pause, ScriptedServer, failure, page, watched
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.cache.subscription import Subscription
@@ -154,7 +154,7 @@ def test_handler_is_in_sync_with_the_first_list_and_hears_of_changes(
 
     p.informers.start(p.stop)
     assert registration.wait_for_sync(p.stop, p.host.monotonic() + 1.0)
-    assert [(delta.request.name, delta.initial) for delta in heard] == [("a", True), ("b", True)]
+    assert [(delta.key.name, delta.initial) for delta in heard] == [("a", True), ("b", True)]
 
     sim.advance(60.0)
     registration.remove()
@@ -210,8 +210,8 @@ class Slow:
 
     def __call__(self, delta: Delta) -> None:
         self._stop.wait(self._seconds)
-        self.names.append(delta.request.name)
-        if delta.request == Request(self._fails_for):
+        self.names.append(delta.key.name)
+        if delta.key == ObjectKey(self._fails_for):
             raise ZeroDivisionError(self._fails_for)
 
 
@@ -294,7 +294,7 @@ def test_callback_may_close_its_own_subscription(program: Callable[..., Program]
     mine: list[Subscription] = []
 
     def once(delta: Delta) -> None:
-        seen.append(delta.request.name)
+        seen.append(delta.key.name)
         mine[0].close()
 
     mine.append(p.informers.of(NODES).subscribe(once, name="once"))

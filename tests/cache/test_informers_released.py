@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from nodes import bookmark_line, line, node
-from scripted import Act, Pause, ScriptedServer, watched
+from kit.nodes import bookmark_line, line, node
+from kit.scripted import Act, Pause, ScriptedServer, watched
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
@@ -130,7 +130,7 @@ def test_released_while_a_handler_runs_the_release_returns_at_once(p: Program) -
 
     def slow(delta: Delta) -> None:
         Stop(p.host).wait(10.0)
-        told.append(delta.request.name)
+        told.append(delta.key.name)
 
     registration = informer.subscribe(slow, name="slow")
     p.start()
@@ -151,7 +151,7 @@ def test_who_hears_of_a_change_may_release_it(p: Program, how: str) -> None:
     told: list[str] = []
 
     def once(delta: Delta) -> None:
-        told.append(delta.request.name)
+        told.append(delta.key.name)
         p.informers.release(informer)
 
     if how == "handler":
@@ -182,7 +182,7 @@ def test_waiting_for_sync_does_not_wait_for_one_that_is_released(sim: Simulation
 
 def test_failure_of_a_subscription_of_one_collection_stops_the_program(p: Program) -> None:
     def broken(delta: Delta) -> None:
-        raise ZeroDivisionError(delta.request)
+        raise ZeroDivisionError(delta.key)
 
     p.informers.of(NODES).subscribe(broken, name="broken")
     p.start()
@@ -196,7 +196,7 @@ def test_those_that_come_and_go_leave_nothing_behind(p: Program) -> None:
     for _ in range(100):
         informer = p.informers.of(NODES)
         p.sim.settle()
-        assert informer.store.get(Request("a")) is not None
+        assert informer.store.get(ObjectKey("a")) is not None
         p.informers.release(informer)
         p.sim.settle()
 

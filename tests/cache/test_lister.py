@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from kit.nodes import added, cached, listed, packed
 from kubernetes.client import V1Node
-from nodes import added, cached, listed, packed
 
-from controller_runtime.api.objects import Cached, ObjectMeta, Request, cached_from_bytes
+from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Store
@@ -42,9 +42,9 @@ def test_one_store_is_read_as_several_classes() -> None:
     """Typed, plain and own views of one kind: each works, over one store and so one watch."""
     store = store_of(cached("a", 1, zone="x"))
 
-    model = Lister(store, NODES).get(Request("a"))
-    plain = Lister(store, NODES, dict).get(Request("a"))
-    view = Lister(store, NODES, Named).get(Request("a"))
+    model = Lister(store, NODES).get(ObjectKey("a"))
+    plain = Lister(store, NODES, dict).get(ObjectKey("a"))
+    view = Lister(store, NODES, Named).get(ObjectKey("a"))
 
     assert isinstance(model, V1Node)
     assert plain is not None
@@ -58,7 +58,7 @@ def test_changing_what_was_read_leaves_the_store_alone() -> None:
     """A reader owns what it reads: the cache is unaffected."""
     lister = Lister(store_of(cached("a", 1, zone="x")), NODES, dict)
 
-    for read in (lister.get(Request("a")), *lister.list()):
+    for read in (lister.get(ObjectKey("a")), *lister.list()):
         assert read is not None
         read["metadata"]["labels"]["zone"] = "spoiled"
 
@@ -68,8 +68,8 @@ def test_changing_what_was_read_leaves_the_store_alone() -> None:
 def test_object_that_is_not_there_is_none() -> None:
     lister = Lister(store_of(), NODES)
 
-    assert lister.get(Request("a")) is None
-    assert (len(lister), lister.requests(), lister.list()) == (0, [], [])
+    assert lister.get(ObjectKey("a")) is None
+    assert (len(lister), lister.keys(), lister.list()) == (0, [], [])
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_object_that_a_class_cannot_hold_is_left_out_of_lists_and_raised_by_name
 
     assert [view.metadata.name for view in lister.list()] == ["whole"]
     with pytest.raises(DecodeError, match=r"^half: "):
-        lister.get(Request("half"))
+        lister.get(ObjectKey("half"))
 
 
 def test_class_that_cannot_match_is_refused_when_the_lister_is_made() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from kit.scripted import Answer, ScriptedServer, page, watched
 from kubernetes.client import V1Node
-from scripted import Answer, ScriptedServer, page, watched
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import ObjectMeta, PartialObjectMetadata, Request
+from controller_runtime.api.objects import ObjectKey, ObjectMeta, PartialObjectMetadata
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
@@ -41,13 +41,13 @@ def test_only_metadata_is_kept_of_what_is_there_and_of_what_changes(sim: Simulat
     assert informers.wait_for_sync(stop, 5.0)
 
     client.create(NODES, {"metadata": {"name": "b"}})
-    client.patch(NODES, Request("b"), {"metadata": {"labels": {"zone": "y"}}, "spec": {"unschedulable": True}})
-    client.delete(NODES, Request("a"))
+    client.patch(NODES, ObjectKey("b"), {"metadata": {"labels": {"zone": "y"}}, "spec": {"unschedulable": True}})
+    client.delete(NODES, ObjectKey("a"))
     sim.advance(1.0)
 
     lister = Lister(informer.store, NODE_METADATA)
     assert [obj.metadata.labels for obj in lister.list()] == [{"zone": "y"}]
-    assert [delta.request.name for delta in told] == ["a", "b", "b", "a"]
+    assert [delta.key.name for delta in told] == ["a", "b", "b", "a"]
     assert not any(b'"spec"' in delta.object.raw or b'"status"' in delta.object.raw for delta in told)
     stop.set()
     assert informers.join_until(host.monotonic() + 1.0) == []

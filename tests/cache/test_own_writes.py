@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from lagging import LaggingTransport
-from nodes import added, bookmark, cached, listed
+from kit.lagging import LaggingTransport
+from kit.nodes import added, bookmark, cached, listed
 
-from controller_runtime.api.objects import PartialObjectMetadata, Request, meta
+from controller_runtime.api.objects import ObjectKey, PartialObjectMetadata, meta
 from controller_runtime.api.resources import LEASES, NODES, Resource
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.apiserver.server import APIServer
@@ -64,53 +64,53 @@ def world(sim: Simulation) -> Iterator[World]:
     made.server.close()
 
 
-Write = Callable[[World, Resource[Any], Request], str]
+Write = Callable[[World, Resource[Any], ObjectKey], str]
 """Writes, and says at which version."""
 
 LABEL = {"metadata": {"labels": {"l": "v"}}}
 
 
-def replaced(world: World, resource: Resource[Any], request: Request) -> str:
-    whole = world.client.get(resource, request, dict)
+def replaced(world: World, resource: Resource[Any], key: ObjectKey) -> str:
+    whole = world.client.get(resource, key, dict)
     whole["metadata"]["labels"] = {"l": "v"}
-    return world.client.replace(resource, whole).resource_version
+    return world.client.update(resource, whole).resource_version
 
 
-def applied(world: World, resource: Resource[Any], request: Request) -> str:
-    wanted = world.thing(resource, request.name) | LABEL
-    wanted["metadata"] = {**world.thing(resource, request.name)["metadata"], **LABEL["metadata"]}
+def applied(world: World, resource: Resource[Any], key: ObjectKey) -> str:
+    wanted = world.thing(resource, key.name) | LABEL
+    wanted["metadata"] = {**world.thing(resource, key.name)["metadata"], **LABEL["metadata"]}
     return world.client.apply(resource, wanted, field_manager="me", force=True).resource_version
 
 
-def created(world: World, resource: Resource[Any], request: Request) -> str:
+def created(world: World, resource: Resource[Any], key: ObjectKey) -> str:
     return world.client.create(resource, world.thing(resource, "new")).resource_version
 
 
-def patched(world: World, resource: Resource[Any], request: Request) -> str:
-    return world.client.patch(resource, request, LABEL).resource_version
+def patched(world: World, resource: Resource[Any], key: ObjectKey) -> str:
+    return world.client.patch(resource, key, LABEL).resource_version
 
 
 CONDITION = {"type": "Known", "status": "True", "reason": "Told", "message": "", "lastTransitionTime": None}
 
 
-def status_patched(world: World, resource: Resource[Any], request: Request) -> str:
+def status_patched(world: World, resource: Resource[Any], key: ObjectKey) -> str:
     status = {"status": {"conditions": [CONDITION]}}
-    return world.client.patch(resource, request, status, subresource="status").resource_version
+    return world.client.patch(resource, key, status, subresource="status").resource_version
 
 
-def status_replaced(world: World, resource: Resource[Any], request: Request) -> str:
-    whole = world.client.get(resource, request, dict)
+def status_replaced(world: World, resource: Resource[Any], key: ObjectKey) -> str:
+    whole = world.client.get(resource, key, dict)
     whole["status"] = {"conditions": [CONDITION]}
-    return world.client.replace(resource, whole, subresource="status").resource_version
+    return world.client.update(resource, whole, subresource="status").resource_version
 
 
-def scaled(world: World, resource: Resource[Any], request: Request) -> str:
-    return world.client.patch(resource, request, {"spec": {"replicas": 3}}, subresource="scale").resource_version
+def scaled(world: World, resource: Resource[Any], key: ObjectKey) -> str:
+    return world.client.patch(resource, key, {"spec": {"replicas": 3}}, subresource="scale").resource_version
 
 
-def scale_replaced(world: World, resource: Resource[Any], request: Request) -> str:
-    scale = world.client.get_subresource(resource, request, "scale")
-    return world.client.replace(resource, {**scale, "spec": {"replicas": 3}}, subresource="scale").resource_version
+def scale_replaced(world: World, resource: Resource[Any], key: ObjectKey) -> str:
+    scale = world.client.get_subresource(resource, key, "scale")
+    return world.client.update(resource, {**scale, "spec": {"replicas": 3}}, subresource="scale").resource_version
 
 
 @pytest.mark.scenario("RY-01")
@@ -127,7 +127,7 @@ def test_after_waiting_for_its_version_every_read_has_the_write(
     world: World, resource: Resource[Any], write: Write
 ) -> None:
     """The watch lags ten seconds; get and list, in one namespace and all, as a dict, a model and metadata."""
-    request = Request("x", "default" if resource.namespaced else "")
+    request = ObjectKey("x", "default" if resource.namespaced else "")
     world.client.create(resource, world.thing(resource))
     listers = [
         world.lister(resource, dict),
@@ -139,7 +139,7 @@ def test_after_waiting_for_its_version_every_read_has_the_write(
     before = world.sim.time
 
     version = write(world, resource, request)
-    named = Request("new", request.namespace) if write is created else request
+    named = ObjectKey("new", request.namespace) if write is created else request
 
     assert all(lister.behind(version) for lister in listers)
     for lister in listers:
@@ -161,12 +161,12 @@ def test_after_waiting_for_its_deletion_no_read_has_it_as_it_was(
     thing["metadata"]["finalizers"] = finalizers
     lister = world.lister(resource, dict)
     made = world.client.create(resource, thing)
-    world.client.delete(resource, made.request)
+    world.client.delete(resource, made.key)
 
-    assert lister.get(made.request) is None, "it has not even been seen to be there"
+    assert lister.get(made.key) is None, "it has not even been seen to be there"
     assert lister.wait_for_deletion(made, timeout=60.0)
 
-    found = lister.get(made.request)
+    found = lister.get(made.key)
     if finalizers:
         assert found is not None
         assert meta(found).deletion_timestamp is not None
@@ -178,7 +178,7 @@ def test_after_waiting_for_its_deletion_no_read_has_it_as_it_was(
 def test_a_deletion_is_seen_though_another_has_taken_the_name(world: World) -> None:
     lister = world.lister(NODES, dict)
     made = world.client.create(NODES, world.thing(NODES))
-    world.client.delete(NODES, made.request)
+    world.client.delete(NODES, made.key)
     again = world.client.create(NODES, world.thing(NODES))
 
     assert lister.wait_for_deletion(made, timeout=60.0)
@@ -193,9 +193,9 @@ def test_a_write_that_fails_leaves_reads_alone(world: World) -> None:
     before = world.sim.time
 
     with pytest.raises(Conflict):
-        world.client.patch(NODES, made.request, {"metadata": {"resourceVersion": "1"}})
+        world.client.patch(NODES, made.key, {"metadata": {"resourceVersion": "1"}})
 
-    assert lister.get(made.request) is not None
+    assert lister.get(made.key) is not None
     assert not lister.behind(made.resource_version)
     assert world.sim.time == before
 
@@ -207,22 +207,22 @@ def test_a_storm_of_writes_to_one_object_delays_no_read_of_another(world: World)
     other = world.client.create(NODES, world.thing(NODES, "b"))
     lister, own = world.lister(NODES, dict), OwnWrites(world.host)
     for number in range(100):
-        written = world.client.patch(NODES, Request("a"), {"metadata": {"labels": {"n": str(number)}}})
-        own.wrote(Request("a"), "", lister, written.resource_version)
+        written = world.client.patch(NODES, ObjectKey("a"), {"metadata": {"labels": {"n": str(number)}}})
+        own.wrote(ObjectKey("a"), "", lister, written.resource_version)
     before = world.sim.time
 
-    assert lister.get(Request("b")) is not None
+    assert lister.get(ObjectKey("b")) is not None
     assert lister.wait_for(other.resource_version, timeout=60.0)
-    own.check(Request("b"))
+    own.check(ObjectKey("b"))
     assert world.sim.time == before
     with pytest.raises(StaleCache):
-        own.check(Request("a"))
+        own.check(ObjectKey("a"))
 
 
 class Gate:
     """A gate and two collections that go as far as they are told."""
 
-    OWNER = Request("owner")
+    OWNER = ObjectKey("owner")
 
     def __init__(self, host: SimulatedHost) -> None:
         self.own = OwnWrites(host)
@@ -285,7 +285,7 @@ def test_what_is_forgotten_is_the_owners_own(gate: Gate, owner: str, uid: str, l
     """Kept for an unknown owner and a wrong uid, dropped for the right one and for none."""
     gate.own.wrote(gate.OWNER, "u", gate.nodes, "10")
 
-    gate.own.forget(Request(owner), uid)
+    gate.own.forget(ObjectKey(owner), uid)
 
     assert len(gate.own) == left
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from model import ModelServer
+from kit.model import ModelServer
 
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.listwatch import ListWatch

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import pytest
-from nodes import bookmark_line
-from scripted import Answer, Cut, Pause, Refused, ScriptedServer, watched
+from kit.nodes import bookmark_line
+from kit.scripted import Answer, Cut, Pause, Refused, ScriptedServer, watched
 
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.cache.patience import Patience
 from controller_runtime.core.backoff import Backoff
 from controller_runtime.core.stop import Stop

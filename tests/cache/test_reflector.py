@@ -7,15 +7,15 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from nodes import bookmark_line, error_line, line, node
-from scripted import Act, Answer, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
+from kit.nodes import bookmark_line, error_line, line, node
+from kit.scripted import Act, Answer, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
 
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Store
-from controller_runtime.client.contact import Contact
 from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.backoff import Backoff
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
@@ -37,7 +37,7 @@ class Scene:
         self.store = Store(self.host)
         source = ListWatch(self.host, self.server, NODES, page_size=page_size)
         patience = Patience(backoff=Backoff(**options))
-        self.contact = Contact(self.host)
+        self.contact = ServerReachable(self.host)
         self.reflector = Reflector(
             self.host, source, self.store, streaming=streaming, patience=patience, contact=self.contact
         )

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 
 import pytest
-from nodes import bookmark_line, error_line
-from scripted import Act, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
+from kit.nodes import bookmark_line, error_line
+from kit.scripted import Act, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
 
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informers import Informers

@@ -8,9 +8,9 @@ import gc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nodes import added, bookmark, cached, deleted, listed, modified
+from kit.nodes import added, bookmark, cached, deleted, listed, modified
 
-from controller_runtime.api.objects import Cached, Request, labels_of
+from controller_runtime.api.objects import Cached, ObjectKey, labels_of
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import WatchEvent
 from controller_runtime.core.system import SystemHost
@@ -37,7 +37,7 @@ def test_event_changes_the_store_and_comes_back_as_a_delta(store: Store) -> None
 
 
 def test_delta_is_named_for_its_object() -> None:
-    assert Delta(None, cached("a", 1)).request == Delta(cached("a", 1), None).request == Request("a")
+    assert Delta(None, cached("a", 1)).key == Delta(cached("a", 1), None).key == ObjectKey("a")
 
 
 def test_deletion_of_what_is_not_held_is_no_change(store: Store) -> None:

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nodes import bookmark_line, cached, error_line, line, node, packed
-from scripted import Act, Pause, ScriptedServer, page, watched
+from kit.nodes import bookmark_line, cached, error_line, line, node, packed
+from kit.scripted import Act, Pause, ScriptedServer, page, watched
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
@@ -82,7 +82,7 @@ def test_an_object_keeps_its_identity_whatever_is_made_of_it() -> None:
     """A transform that drops all metadata does not lose the version, nor the name."""
     found = transformed(cached("n1", 7), edited(dict.clear))
 
-    assert (found.raw, found.request, found.uid, found.resource_version) == (b"{}", Request("n1"), "uid-n1", "7")
+    assert (found.raw, found.key, found.uid, found.resource_version) == (b"{}", ObjectKey("n1"), "uid-n1", "7")
 
 
 def suffix(obj: dict[str, Any]) -> None:
@@ -139,7 +139,7 @@ def test_handlers_and_readers_see_transformed_objects_only(sim: Simulation, stre
     sim.advance(10.0)
 
     assert p.seen == {"a": "x!", "c": "z!"}
-    told = [(delta.request.name, delta.old is None, delta.new is None) for delta in p.told]
+    told = [(delta.key.name, delta.old is None, delta.new is None) for delta in p.told]
     assert told == [("a", True, False), ("b", True, False), ("b", False, True), ("c", True, False)]
     assert all(b'!"' in side.raw for delta in p.told for side in (delta.old, delta.new) if side is not None)
     p.end()
@@ -170,7 +170,7 @@ def test_an_object_that_the_transform_cannot_read_is_skipped_and_counted(sim: Si
         sim, picky, page(5, node("odd", 1), node("a", 2)), watched(line("ADDED", node("odd2", 6))), streaming=False
     )
 
-    assert p.lister.requests() == [Request("a")]
+    assert p.lister.keys() == [ObjectKey("a")]
     assert (p.informer.reflector.skipped, p.stop.failure) == (2, None)
     p.end()
 
@@ -198,10 +198,10 @@ def test_a_deletion_counts_although_the_transform_cannot_read_its_last_state(sim
 
     gone = node("a", 3, seen="odd")
     p = Program(sim, picky, watched(line("ADDED", node("a", 1)), SYNCED, Pause(1.0), line("DELETED", gone)))
-    assert p.lister.requests() == [Request("a")]
+    assert p.lister.keys() == [ObjectKey("a")]
 
     sim.advance(2.0)
 
-    assert p.lister.requests() == []
+    assert p.lister.keys() == []
     assert p.informer.reflector.skipped == 0
     p.end()

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from controller_runtime.api.wire import HTTPResponse
+from controller_runtime.api.http import HTTPResponse
 from controller_runtime.client.answers import check
 from controller_runtime.core.errors import (
     AlreadyExists,

@@ -7,12 +7,12 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from kit.recorder import Recorder
 from kubernetes.client import V1Lease, V1LeaseSpec, V1Node, V1ObjectMeta
-from recorder import Recorder
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.http import HTTPResponse
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import LEASES, NODES, PODS
-from controller_runtime.api.wire import HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -42,9 +42,9 @@ def live(host: SimulatedHost) -> Client:
 def test_every_call_has_a_deadline_and_says_who_asks(host: SimulatedHost, recorder: Recorder) -> None:
     client = Client(host, recorder, request_timeout=12.0)
 
-    client.get(NODES, Request("n1"))
-    client.patch(NODES, Request("n1"), {})
-    client.delete(NODES, Request("n1"))
+    client.get(NODES, ObjectKey("n1"))
+    client.patch(NODES, ObjectKey("n1"), {})
+    client.delete(NODES, ObjectKey("n1"))
 
     assert len(recorder.deadlines) == 3
     assert all(11.5 < deadline - host.monotonic() <= 12.0 for deadline in recorder.deadlines)
@@ -64,7 +64,7 @@ def test_every_call_has_a_deadline_and_says_who_asks(host: SimulatedHost, record
 def test_a_patch_is_sent_as_its_type(
     host: SimulatedHost, recorder: Recorder, type_: PatchType, content_type: str, patch: dict[str, object]
 ) -> None:
-    written = Client(host, recorder).patch(NODES, Request("n1"), patch, type=type_, subresource="status")
+    written = Client(host, recorder).patch(NODES, ObjectKey("n1"), patch, type=type_, subresource="status")
 
     request = recorder.asked[0]
     assert (request.method, request.path) == ("PATCH", "/api/v1/nodes/n1/status")
@@ -86,7 +86,7 @@ def test_a_patch_is_sent_as_its_type(
 def test_a_delete_carries_the_options_that_were_asked_for(
     host: SimulatedHost, recorder: Recorder, options: dict[str, object], body: dict[str, object] | None
 ) -> None:
-    Client(host, recorder).delete(PODS, Request("p", "ns"), **options)  # type: ignore[arg-type]
+    Client(host, recorder).delete(PODS, ObjectKey("p", "ns"), **options)  # type: ignore[arg-type]
 
     request = recorder.asked[0]
     assert (request.method, request.path) == ("DELETE", "/api/v1/namespaces/ns/pods/p")
@@ -130,7 +130,7 @@ def test_a_client_within_less_time_asks_for_no_more(host: SimulatedHost, recorde
     client = Client(host, recorder, request_timeout=5.0)
 
     for seconds in (2.0, 60.0):
-        client.within(seconds).delete(NODES, Request("n1"))
+        client.within(seconds).delete(NODES, ObjectKey("n1"))
 
     assert recorder.deadlines == [host.monotonic() + 2.0, host.monotonic() + 5.0]
     with pytest.raises(ValueError, match="must be positive"):
@@ -145,8 +145,8 @@ def test_a_timeout_that_is_none_is_refused(host: SimulatedHost, recorder: Record
 def test_objects_are_read_in_the_form_that_is_asked_for(live: Client) -> None:
     live.create(NODES, {"metadata": {"name": "n1", "labels": {"a": "b"}}})
 
-    model = live.get(NODES, Request("n1"))
-    plain = live.get(NODES, Request("n1"), dict)
+    model = live.get(NODES, ObjectKey("n1"))
+    plain = live.get(NODES, ObjectKey("n1"), dict)
 
     assert isinstance(model, V1Node)
     assert plain["metadata"]["labels"] == {"a": "b"}
@@ -173,35 +173,35 @@ def test_a_model_survives_the_way_there_and_back(live: Client) -> None:
     )
 
     created = live.create(LEASES, lease)
-    read = live.get(LEASES, Request("l", "kube-system"))
+    read = live.get(LEASES, ObjectKey("l", "kube-system"))
     read.spec.holder_identity = "b"
-    replaced = live.replace(LEASES, read)
+    replaced = live.update(LEASES, read)
 
     assert isinstance(created, Cached)
     assert read.spec.renew_time == renewed
     assert replaced.resource_version > created.resource_version
-    assert live.get(LEASES, Request("l", "kube-system")).spec.holder_identity == "b"
+    assert live.get(LEASES, ObjectKey("l", "kube-system")).spec.holder_identity == "b"
 
 
 def test_failures_say_what_to_do_next(live: Client) -> None:
     lease = {"metadata": {"name": "l", "namespace": "kube-system"}, "spec": {"holderIdentity": "a"}}
     first = live.create(LEASES, lease)
     stale = {**lease, "metadata": {**lease["metadata"], "resourceVersion": first.resource_version}}
-    live.replace(LEASES, {**stale, "spec": {"holderIdentity": "b"}})
+    live.update(LEASES, {**stale, "spec": {"holderIdentity": "b"}})
 
     with pytest.raises(AlreadyExists):
         live.create(LEASES, lease)
     with pytest.raises(Conflict):
-        live.replace(LEASES, stale)
+        live.update(LEASES, stale)
     with pytest.raises(Conflict):
-        live.delete(LEASES, first.request, uid="another")
+        live.delete(LEASES, first.key, uid="another")
     with pytest.raises(NotFound):
-        live.get(NODES, Request("missing"))
+        live.get(NODES, ObjectKey("missing"))
 
 
 def test_what_was_deleted_is_gone(live: Client) -> None:
     node = live.create(NODES, {"metadata": {"name": "n1"}})
 
-    live.delete(NODES, node.request, uid=node.uid, resource_version=node.resource_version)
+    live.delete(NODES, node.key, uid=node.uid, resource_version=node.resource_version)
 
     assert live.list(NODES) == []

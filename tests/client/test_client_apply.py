@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import Cached, Request, labels_of
+from controller_runtime.api.objects import Cached, ObjectKey, labels_of
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import Conflict, Invalid
@@ -58,4 +58,4 @@ def test_applying_without_a_manager_is_refused(client: Client) -> None:
 def test_what_was_applied_is_what_is_read(client: Client) -> None:
     apply(client, "one", {"l": "1"})
 
-    assert labels_of(client.get(LEASES, Request("a", "default"), dict)) == {"l": "1"}
+    assert labels_of(client.get(LEASES, ObjectKey("a", "default"), dict)) == {"l": "1"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import EVENTS, LEASES, NODES, Resource
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -105,7 +105,7 @@ def test_a_discovered_kind_is_read_and_written_as_dicts(host: SimulatedHost, tra
 
     created = client.create(maps, {"metadata": {"name": "m"}, "data": {"a": "b"}}, "default")
 
-    assert client.get(maps, created.request)["data"] == {"a": "b"}
+    assert client.get(maps, created.key)["data"] == {"a": "b"}
     assert not maps.path("default", "m").endswith("/")
 
 

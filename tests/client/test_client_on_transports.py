@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.apiserver.shell.tls import make_certificates
 from controller_runtime.client.client import Client
-from controller_runtime.client.configuration import from_kubeconfig
 from controller_runtime.client.counting import CountingTransport
-from controller_runtime.client.faults import FaultyTransport, no_faults
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.errors import BadRequest, ConnectionLost, NotFound
 from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.core.system import SystemHost
+from controller_runtime.testing.faults import FaultyTransport, no_faults
 from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.simulation.faults import ScriptedFaults
 from controller_runtime.testing.simulation.network import Network
@@ -72,18 +72,18 @@ def names(client: Client, **selectors: str) -> list[str]:
 
 def test_an_object_lives_and_dies_by_its_verbs(client: Client) -> None:
     client.create(NODES, {"metadata": {"name": "a", "labels": {"l": "1"}}})
-    client.patch(NODES, Request("a"), {"status": {"phase": "Running"}}, subresource="status")
+    client.patch(NODES, ObjectKey("a"), {"status": {"phase": "Running"}}, subresource="status")
     client.apply(NODES, {"metadata": {"name": "a", "labels": {"m": "2"}}}, field_manager="me")
-    node = client.get(NODES, Request("a"), dict)
+    node = client.get(NODES, ObjectKey("a"), dict)
     node["metadata"]["labels"]["l"] = "3"
-    client.replace(NODES, node)
+    client.update(NODES, node)
 
-    found: dict[str, Any] = client.get(NODES, Request("a"), dict)
-    client.delete(NODES, Request("a"), uid=found["metadata"]["uid"])
+    found: dict[str, Any] = client.get(NODES, ObjectKey("a"), dict)
+    client.delete(NODES, ObjectKey("a"), uid=found["metadata"]["uid"])
 
     assert (found["metadata"]["labels"], found["status"]["phase"]) == ({"l": "3", "m": "2"}, "Running")
     with pytest.raises(NotFound):
-        client.get(NODES, Request("a"))
+        client.get(NODES, ObjectKey("a"))
 
 
 def test_parts_and_collections_are_reached(client: Client) -> None:
@@ -91,8 +91,8 @@ def test_parts_and_collections_are_reached(client: Client) -> None:
     for number in range(3):
         client.create(NODES, {"metadata": {"name": f"n{number}", "labels": {"odd": str(number % 2)}}})
 
-    evicted = client.create_subresource(PODS, pod.request, "eviction", {"deleteOptions": {"gracePeriodSeconds": 0}})
-    status = client.get_subresource(NODES, Request("n0"), "status")
+    evicted = client.create_subresource(PODS, pod.key, "eviction", {"deleteOptions": {"gracePeriodSeconds": 0}})
+    status = client.get_subresource(NODES, ObjectKey("n0"), "status")
     client.delete_collection(NODES, label_selector="odd=0")
 
     assert (evicted["status"], status["metadata"]["name"], names(client)) == ("Success", "n0", ["n1"])
@@ -111,7 +111,7 @@ def test_any_kind_is_discovered(client: Client) -> None:
 
     made = client.create(maps, {"metadata": {"name": "m"}, "data": {"k": "v"}}, "default")
 
-    assert client.get(maps, made.request)["data"] == {"k": "v"}
+    assert client.get(maps, made.key)["data"] == {"k": "v"}
 
 
 def test_what_the_server_warns_of_arrives(client: Client, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from recorder import Recorder
+from kit.recorder import Recorder
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPResponse
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS, Resource
-from controller_runtime.api.wire import HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -56,7 +56,7 @@ def live(host: SimulatedHost) -> Client:
 def test_a_scale_is_read_as_what_it_is_and_not_as_its_object(host: SimulatedHost) -> None:
     recorder = Recorder(SCALE)
     client = Client(host, recorder)
-    request = Request("d", "default")
+    request = ObjectKey("d", "default")
 
     plain = client.get_subresource(DEPLOYMENTS, request, "scale")
     view = client.get_subresource(DEPLOYMENTS, request, "scale", ScaleView)
@@ -71,7 +71,7 @@ def test_a_scale_is_written_under_its_own_kind(host: SimulatedHost) -> None:
     recorder = Recorder(SCALE)
 
     scale = {"metadata": {"name": "d", "namespace": "default"}, "spec": {"replicas": 3}}
-    Client(host, recorder).replace(DEPLOYMENTS, scale, subresource="scale")
+    Client(host, recorder).update(DEPLOYMENTS, scale, subresource="scale")
 
     request = recorder.asked[0]
     assert (request.method, request.path) == ("PUT", "/apis/apps/v1/namespaces/default/deployments/d/scale")
@@ -83,25 +83,25 @@ def test_a_scale_is_read_patched_and_replaced(live: Client) -> None:
     spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
     made = live.create(DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec}, "default")
 
-    patched = live.patch(DEPLOYMENTS, made.request, {"spec": {"replicas": 4}}, subresource="scale")
-    scale = live.get_subresource(DEPLOYMENTS, made.request, "scale")
-    live.replace(DEPLOYMENTS, {**scale, "spec": {"replicas": 5}}, subresource="scale")
+    patched = live.patch(DEPLOYMENTS, made.key, {"spec": {"replicas": 4}}, subresource="scale")
+    scale = live.get_subresource(DEPLOYMENTS, made.key, "scale")
+    live.update(DEPLOYMENTS, {**scale, "spec": {"replicas": 5}}, subresource="scale")
 
     assert (scale["metadata"]["resourceVersion"], scale["spec"]) == (patched.resource_version, {"replicas": 4})
-    assert live.get(DEPLOYMENTS, made.request)["spec"]["replicas"] == 5
+    assert live.get(DEPLOYMENTS, made.key)["spec"]["replicas"] == 5
     with pytest.raises(Conflict):
-        live.replace(DEPLOYMENTS, scale, subresource="scale")
+        live.update(DEPLOYMENTS, scale, subresource="scale")
 
 
 def test_a_status_is_replaced_and_nothing_else(live: Client) -> None:
     live.create(NODES, {"metadata": {"name": "n1"}})
-    node = live.get(NODES, Request("n1"), dict)
+    node = live.get(NODES, ObjectKey("n1"), dict)
     node["spec"] = {"podCIDR": "10.0.0.0/24"}
     node["status"] = {"phase": "Running"}
 
-    live.replace(NODES, node, subresource="status")
+    live.update(NODES, node, subresource="status")
 
-    found = live.get_subresource(NODES, Request("n1"), "status")
+    found = live.get_subresource(NODES, ObjectKey("n1"), "status")
     assert found["status"]["phase"] == "Running"
     assert "podCIDR" not in found.get("spec", {})
 
@@ -110,20 +110,20 @@ def test_a_pod_is_bound_and_evicted_by_creating_on_its_parts(live: Client) -> No
     pod = live.create(PODS, POD)
 
     target = {"target": {"apiVersion": "v1", "kind": "Node", "name": "n1"}}
-    bound = live.create_subresource(PODS, pod.request, "binding", target)
-    assert live.get(PODS, pod.request, dict)["spec"]["nodeName"] == "n1"
-    evicted = live.create_subresource(PODS, pod.request, "eviction", {"deleteOptions": {"gracePeriodSeconds": 0}})
+    bound = live.create_subresource(PODS, pod.key, "binding", target)
+    assert live.get(PODS, pod.key, dict)["spec"]["nodeName"] == "n1"
+    evicted = live.create_subresource(PODS, pod.key, "eviction", {"deleteOptions": {"gracePeriodSeconds": 0}})
 
     assert (bound["status"], evicted["status"]) == ("Success", "Success")
     with pytest.raises(NotFound):
-        live.get(PODS, pod.request)
+        live.get(PODS, pod.key)
 
 
 def test_what_is_created_on_a_part_is_addressed_to_its_object(host: SimulatedHost) -> None:
     recorder = Recorder(HTTPResponse(201, {}, b'{"kind":"TokenRequest","status":{"token":"t"}}'))
     accounts: Resource[dict[str, Any]] = Resource("", "v1", "ServiceAccount", "serviceaccounts")
 
-    answer = Client(host, recorder).create_subresource(accounts, Request("a", "ns"), "token", {"spec": {}})
+    answer = Client(host, recorder).create_subresource(accounts, ObjectKey("a", "ns"), "token", {"spec": {}})
 
     assert answer["status"]["token"] == "t"
     assert recorder.body == {
@@ -138,7 +138,7 @@ def test_an_answer_that_is_no_object_is_named_so(host: SimulatedHost) -> None:
     client = Client(host, Recorder(HTTPResponse(201, {}, b"[]")))
 
     with pytest.raises(DecodeError, match="no JSON object"):
-        client.create_subresource(PODS, Request("p", "ns"), "eviction")
+        client.create_subresource(PODS, ObjectKey("p", "ns"), "eviction")
 
 
 def test_a_collection_is_deleted_by_selector(live: Client) -> None:
@@ -168,11 +168,11 @@ def test_what_a_client_says_with_its_writes_is_said_with_each_of_them(host: Simu
     client = Client(host, recorder).writing(field_manager="me", field_validation=FieldValidation.STRICT, dry_run=True)
 
     client.create(NODES, {"metadata": {"name": "n1"}})
-    client.replace(NODES, {"metadata": {"name": "n1"}})
-    client.within(1.0).patch(NODES, Request("n1"), {})
+    client.update(NODES, {"metadata": {"name": "n1"}})
+    client.within(1.0).patch(NODES, ObjectKey("n1"), {})
     client.apply(NODES, {"metadata": {"name": "n1"}}, force=True)
-    client.create_subresource(PODS, Request("p", "ns"), "eviction")
-    client.get(NODES, Request("n1"))
+    client.create_subresource(PODS, ObjectKey("p", "ns"), "eviction")
+    client.get(NODES, ObjectKey("n1"))
 
     said = {("fieldManager", "me"), ("fieldValidation", "Strict"), ("dryRun", "All")}
     forced = {*said, ("force", "true")}
@@ -183,7 +183,7 @@ def test_deletions_say_that_they_are_tried_in_their_body(host: SimulatedHost) ->
     recorder = Recorder(NODE)
     trying = Client(host, recorder).writing(dry_run=True)
 
-    trying.delete(NODES, Request("n1"), uid="u")
+    trying.delete(NODES, ObjectKey("n1"), uid="u")
     trying.delete_collection(NODES, label_selector="a")
 
     assert recorder.asked[0].query == ()
@@ -197,8 +197,8 @@ def test_nothing_changes_that_is_only_tried(live: Client) -> None:
     trying = live.writing(dry_run=True)
 
     made = trying.create(NODES, {"metadata": {"name": "n2"}})
-    patched = trying.patch(NODES, Request("n1"), {"metadata": {"labels": {"a": "b"}}})
-    trying.delete(NODES, Request("n1"))
+    patched = trying.patch(NODES, ObjectKey("n1"), {"metadata": {"labels": {"a": "b"}}})
+    trying.delete(NODES, ObjectKey("n1"))
     trying.delete_collection(NODES)
 
     assert (made.name, b'"a":"b"' in patched.raw) == ("n2", True)
@@ -223,7 +223,7 @@ def test_fields_belong_to_who_is_said_to_write_them(live: Client) -> None:
     mine.apply(NODES, {"metadata": {"name": "n1", "labels": {"a": "b"}}})
     mine.apply(NODES, {"metadata": {"name": "n1", "labels": {"c": "d"}}}, field_manager="other")
 
-    managed = live.get(NODES, Request("n1"), dict)["metadata"]["managedFields"]
+    managed = live.get(NODES, ObjectKey("n1"), dict)["metadata"]["managedFields"]
     assert {(entry["manager"], entry["operation"]) for entry in managed} == {
         ("mine", "Update"),
         ("mine", "Apply"),

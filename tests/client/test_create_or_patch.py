@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
@@ -18,7 +18,7 @@ from controller_runtime.core.errors import AlreadyExists, Conflict
 from controller_runtime.testing import RecordingTransport
 from controller_runtime.testing.simulation import Simulation
 
-NODE, LEASE = Request("n"), Request("l", "default")
+NODE, LEASE = ObjectKey("n"), ObjectKey("l", "default")
 READY = {"type": "Ready", "status": "True"}
 
 
@@ -54,7 +54,7 @@ def both(obj: dict[str, Any]) -> None:
     ("resource", "request_"),
     [pytest.param(NODES, NODE, id="cluster-scoped"), pytest.param(LEASES, LEASE, id="namespaced")],
 )
-def test_what_is_missing_is_created(client: Client, resource: Resource[Any], request_: Request) -> None:
+def test_what_is_missing_is_created(client: Client, resource: Resource[Any], request_: ObjectKey) -> None:
     """Where there is no object, `mutate` gets a bare one with its kind and name, which is created."""
     seen: list[dict[str, Any]] = []
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from echo import EchoHandler
+from kit.echo import EchoHandler
 
-from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.testing.simulation import LockHeld, Simulation

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
 from controller_runtime.core.errors import DecodeError, Expired, Invalid

@@ -6,11 +6,11 @@ from __future__ import annotations
 import logging
 
 import pytest
-from recorder import Recorder
+from kit.recorder import Recorder
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.client import Client
 from controller_runtime.client.throttle import ThrottledTransport
 from controller_runtime.core.errors import ConnectionLost
@@ -113,12 +113,12 @@ def test_copies_of_a_limited_client_share_its_limit_and_others_have_none(host: S
     free = Client(host, inner)
     limited = free.limited(qps=0.001, burst=2)
 
-    limited.get(NODES, Request("n"), dict)
-    limited.within(5.0).get(NODES, Request("n"), dict)
+    limited.get(NODES, ObjectKey("n"), dict)
+    limited.within(5.0).get(NODES, ObjectKey("n"), dict)
 
     with pytest.raises(ConnectionLost, match="limit"):
-        limited.writing(dry_run=True).get(NODES, Request("n"), dict)
-    free.get(NODES, Request("n"), dict)
+        limited.writing(dry_run=True).get(NODES, ObjectKey("n"), dict)
+    free.get(NODES, ObjectKey("n"), dict)
     assert len(inner.asked) == 3
 
 

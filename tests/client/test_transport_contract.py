@@ -9,19 +9,19 @@ from pathlib import Path
 
 import attrs
 import pytest
-from echo import JSON, EchoHandler, ScriptedWatch
+from kit.echo import JSON, EchoHandler, ScriptedWatch
 
-from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.apiserver.shell.tls import make_certificates
-from controller_runtime.client.configuration import from_kubeconfig
-from controller_runtime.client.faults import FaultyTransport, no_faults
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.system import SystemHost
+from controller_runtime.testing.faults import FaultyTransport, no_faults
 
 WATCH = HTTPRequest("GET", "/watch")
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import logging
 
 import pytest
-from recorder import Recorder
+from kit.recorder import Recorder
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPResponse
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -60,7 +60,7 @@ def test_a_refusal_can_warn_too(host: SimulatedHost, caplog: pytest.LogCaptureFi
     client = Client(host, Recorder(HTTPResponse(404, {"warning": '299 - "v1beta1 goes away"'})))
 
     with pytest.raises(NotFound):
-        client.get(NODES, Request("a"))
+        client.get(NODES, ObjectKey("a"))
 
     assert told(caplog) == ["v1beta1 goes away"]
 

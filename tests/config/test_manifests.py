@@ -12,23 +12,21 @@ from typing import Any
 
 import pytest
 import yaml
+from kit.manifests import ROOT, Right
 
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
-from controller_runtime.manager.program import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster, RecordingTransport, Simulation, a_node
 from controllers.command import catalog, cli, run
 
-ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "config"
 FILES = sorted(CONFIG.glob("*.yaml"))
 
-Right = tuple[str, str, str]
-"""API group, resource, verb."""
 
 CORE, LEASES, EVENTS = "", "coordination.k8s.io", "events.k8s.io"
 

@@ -10,9 +10,9 @@ from typing import Any
 import attrs
 import pytest
 import yaml
-from test_manifests import ROOT, Right
+from kit.manifests import ROOT, Right
 
-from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager

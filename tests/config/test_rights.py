@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
-from controller_runtime.api.objects import Request, microtime
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NAMESPACES, NODES, PODS
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.client.patches import PatchType
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease, a_node, a_pod
-from controllers.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
 from controllers.election.lease_candidate_election import lease_candidate_election
-from controllers.election.lease_candidate_gc import lease_candidate_gc
+from controllers.expiry.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
+from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 from controllers.heartbeat.node_lease import NAMESPACE, node_lease
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods, PodMaker
@@ -91,14 +91,14 @@ def run_hollow_nodes(sim: Simulation, cluster: EmbeddedCluster) -> None:
     sim.advance(20.0)
     user.create(PODS, a_pod("p", node="hollow-00000"))
     sick = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
-    user.patch(NODES, Request("hollow-00001"), sick, type=PatchType.STRATEGIC, subresource="status")
+    user.patch(NODES, ObjectKey("hollow-00001"), sick, type=PatchType.STRATEGIC, subresource="status")
     sim.advance(20.0)
     for pod in ("p", "hollow-pod-00000"):
-        user.delete(PODS, Request(pod, "default"))
+        user.delete(PODS, ObjectKey(pod, "default"))
     everybody = Selection(random=2)
     nodes.kill(everybody)
     nodes.revive(everybody)
-    user.delete(LEASES, Request("hollow-00000", NAMESPACE))
+    user.delete(LEASES, ObjectKey("hollow-00000", NAMESPACE))
     sim.advance(400.0)
     assert user.list(PODS) == []
 
@@ -111,7 +111,7 @@ def run_taint_eviction(sim: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.start()
     for key in ("node.kubernetes.io/unreachable", "", "node.kubernetes.io/not-ready", "", "dedicated"):
         taints = [{"key": key, "effect": "NoExecute"}] if key else None
-        user.patch(NODES, Request("n"), {"spec": {"taints": taints}})
+        user.patch(NODES, ObjectKey("n"), {"spec": {"taints": taints}})
         sim.advance(10.0)
     sim.advance(3600.0)
     assert all("deletionTimestamp" in pod["metadata"] for pod in user.list(PODS, view=dict))
@@ -123,7 +123,7 @@ def run_node_lifecycle(sim: Simulation, cluster: EmbeddedCluster) -> None:
         user.create(NODES, a_node(name))
     user.create(PODS, a_pod("p", node="n"))
     ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    for resource, request in ((NODES, Request("n")), (NODES, Request("m")), (PODS, Request("p", "default"))):
+    for resource, request in ((NODES, ObjectKey("n")), (NODES, ObjectKey("m")), (PODS, ObjectKey("p", "default"))):
         user.patch(resource, request, ready, type=PatchType.STRATEGIC, subresource="status")
     cluster.manager.add(node_lifecycle(cluster.manager))
     cluster.start()
@@ -131,13 +131,13 @@ def run_node_lifecycle(sim: Simulation, cluster: EmbeddedCluster) -> None:
     user.create(LEASES, a_lease("m", NAMESPACE, holder="m", duration=40, renew_time=microtime(cluster.host.now())))
     sim.advance(11.0)
     for seconds in range(20):  # written again before our write: then the node is read from the server
-        user.patch(NODES, Request("m"), {"spec": {"unschedulable": seconds % 2 == 0}})
-        user.patch(NODES, Request("m"), {"metadata": {"labels": {"kubernetes.io/os": str(seconds)}}})
+        user.patch(NODES, ObjectKey("m"), {"spec": {"unschedulable": seconds % 2 == 0}})
+        user.patch(NODES, ObjectKey("m"), {"metadata": {"labels": {"kubernetes.io/os": str(seconds)}}})
     sim.advance(60.0)
     ready["status"]["conditions"][0]["lastHeartbeatTime"] = "2026-01-01T00:00:00Z"
-    user.patch(NODES, Request("n"), ready, type=PatchType.STRATEGIC, subresource="status")
+    user.patch(NODES, ObjectKey("n"), ready, type=PatchType.STRATEGIC, subresource="status")
     sim.advance(3600.0)  # it falls silent once more, and in the end its events are a series
-    assert user.get(NODES, Request("n"), dict)["spec"]["taints"]
+    assert user.get(NODES, ObjectKey("n"), dict)["spec"]["taints"]
 
 
 def a_candidate(name: str, lease: str, renewed: datetime) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def run_election(sim: Simulation, cluster: EmbeddedCluster) -> None:
     stale = a_candidate("stale", "other", now - timedelta(seconds=10))
     for candidate in (stale, a_candidate("fresh", "lease", now)):
         cluster.user.create(LEASE_CANDIDATES, candidate)
-    inner: Any = cluster.transport._inner
+    inner: Any = cluster.transport.inner
     request, taken = inner.request, []
 
     def just_taken(asked: HTTPRequest, deadline: float) -> object:
@@ -166,7 +166,7 @@ def run_election(sim: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.start()
     sim.advance(60.0)
     for holder in ("fresh", "stranger", "fresh"):  # what is wrong comes again, so its event is a series
-        cluster.user.patch(LEASES, Request("lease", "default"), {"spec": {"holderIdentity": holder}})
+        cluster.user.patch(LEASES, ObjectKey("lease", "default"), {"spec": {"holderIdentity": holder}})
         sim.advance(60.0)
     sim.advance(3600.0)
 
@@ -218,9 +218,9 @@ def test_a_candidate_asks_for_what_its_roles_grant_and_nothing_else(simulation: 
             replica.start()
             simulation.advance(600.0)
             (candidate,) = elector.user.list(LEASE_CANDIDATES, home, view=dict)
-            elector.user.delete(LEASE_CANDIDATES, Request(candidate["metadata"]["name"], home))
+            elector.user.delete(LEASE_CANDIDATES, ObjectKey(candidate["metadata"]["name"], home))
             simulation.advance(60.0)
-            assert elector.user.get(LEASES, Request("controllers", home), dict)["spec"]["holderIdentity"]
+            assert elector.user.get(LEASES, ObjectKey("controllers", home), dict)["spec"]["holderIdentity"]
         asked = {right_of(request) for request in replica.transport.requests}
 
     leading = {(home, group, "leases", verb) for verb in ("get", "update")}

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from recorded import AGENT, Replay, Translation, exchanges
-from targets import cluster, embedded
+from kit.recorded import AGENT, Replay, Translation, exchanges
+from kit.targets import cluster, embedded
 
-from controller_runtime.api.wire import HTTPRequest
+from controller_runtime.api.http import HTTPRequest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from deviations import DEVIATIONS, Part
-from recorded import Answer, Replay, exchanges, without
+from kit.deviations import DEVIATIONS, Part
+from kit.recorded import Answer, Replay, exchanges, without
 
 # Members that are for people: a message, what a column of a table means.
 WORDS = ("message", "description")

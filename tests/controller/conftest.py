@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from noting import Bench
+from kit.noting import Bench
 
 from controller_runtime.testing.simulation import Simulation
 

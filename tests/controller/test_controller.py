@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 import pytest
-from noting import Bench, Noting
+from kit.noting import Bench, Noting
 
-from controller_runtime.api.objects import Request, annotations_of
+from controller_runtime.api.objects import ObjectKey, annotations_of
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.predicates import changed
-from controller_runtime.controller.reconciler import Result
+from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.core.errors import CacheSyncTimeout, DecodeError, UsageError
 from controller_runtime.core.stop import Stop
 
@@ -29,7 +29,7 @@ def test_creation_change_and_deletion_reach_the_reconciler(bench: Bench) -> None
     bench.sim.settle()
     bench.annotate("a", "x")
     bench.sim.settle()
-    bench.client.delete(NODES, Request("a"))
+    bench.client.delete(NODES, ObjectKey("a"))
     bench.sim.settle()
 
     assert noting.seen == ["a", "a", "a"]
@@ -41,7 +41,7 @@ def test_changes_that_the_predicate_stops_cause_nothing(bench: Bench) -> None:
     bench.create("a")
     bench.sim.settle()
 
-    bench.client.patch(NODES, Request("a"), {"metadata": {"labels": {"l": "x"}}})
+    bench.client.patch(NODES, ObjectKey("a"), {"metadata": {"labels": {"l": "x"}}})
     bench.sim.settle()
     assert noting.seen == ["a"]
     bench.annotate("a", "x")
@@ -88,7 +88,7 @@ def test_a_followed_callback_that_raises_stops_the_program(bench: Bench) -> None
 
 def test_a_mapping_decides_what_is_requested(bench: Bench) -> None:
     noting = Noting()
-    bench.start(Controller("notes", noting).watch(NODES, map=lambda delta: [Request("everything", "in one")]))
+    bench.start(Controller("notes", noting).watch(NODES, map=lambda delta: [ObjectKey("everything", "in one")]))
 
     bench.create("a")
     bench.sim.settle()
@@ -127,7 +127,7 @@ def test_no_worker_starts_before_a_followed_list_has_been_seen(bench: Bench) -> 
     def slow(delta: Delta) -> Iterable[Request]:
         never.wait(1.0)
         reconciled_during.append(len(noting.seen))
-        return [delta.request]
+        return [delta.key]
 
     bench.start(Controller("notes", noting).follow(NODES, slow))
 
@@ -141,12 +141,12 @@ def test_a_followed_callback_sees_each_change_once_in_order_and_may_request_othe
 
     def count(delta: Delta) -> Iterable[Request]:
         changes.append((delta.old is not None, delta.new is not None, delta.initial))
-        return [] if delta.initial else [Request("everybody")]
+        return [] if delta.initial else [ObjectKey("everybody")]
 
     bench.start(Controller("notes", noting).follow(NODES, count))
     bench.create("b")
     bench.sim.settle()
-    bench.client.delete(NODES, Request("a"))
+    bench.client.delete(NODES, ObjectKey("a"))
     bench.sim.settle()
 
     assert changes == [(False, True, True), (False, True, False), (True, False, False)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import Cached, Request, meta
+from controller_runtime.api.objects import Cached, ObjectKey, meta
 from controller_runtime.api.resources import LEASES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
@@ -18,7 +18,7 @@ from controller_runtime.testing import RecordingTransport
 from controller_runtime.testing.simulation import Simulation
 
 A, B, C, OTHER = "example.com/a", "example.com/b", "example.com/c", "example.com/other"
-LEASE = Request("l", "default")
+LEASE = ObjectKey("l", "default")
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import Cached, Request, cached_from_bytes
+from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import NODES, Resource
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.handlers import enqueue_mapped, enqueue_object, enqueue_owner
+from controller_runtime.controller.reconciler import Request
 
 REPLICA_SETS: Resource[Any] = Resource("apps", "v1", "ReplicaSet", "replicasets")
 
@@ -36,7 +37,7 @@ def pod(*owners: dict[str, Any], labels: str = "") -> Cached:
 )
 def test_every_change_requests_its_object_once(delta: Delta) -> None:
     """Creation, change and deletion each cause one request for the object."""
-    assert list(enqueue_object(delta)) == [Request("pod", "ns")]
+    assert list(enqueue_object(delta)) == [ObjectKey("pod", "ns")]
 
 
 @pytest.mark.scenario("HN-02")
@@ -61,19 +62,19 @@ def test_a_change_requests_the_owners_of_both_sides(
     """An owner on either side is requested, once; others are not."""
     requests = enqueue_owner(REPLICA_SETS)(Delta(old, new))
 
-    assert list(requests) == [Request(name, "ns") for name in expected]
+    assert list(requests) == [ObjectKey(name, "ns") for name in expected]
 
 
 def test_owners_that_do_not_control_are_requested_when_asked_for() -> None:
     handler = enqueue_owner(REPLICA_SETS, only_controller=False)
 
-    assert list(handler(Delta(None, pod(owner("a", controller=False))))) == [Request("a", "ns")]
+    assert list(handler(Delta(None, pod(owner("a", controller=False))))) == [ObjectKey("a", "ns")]
 
 
 def test_a_cluster_scoped_owner_is_requested_without_a_namespace() -> None:
     handler = enqueue_owner(NODES)
 
-    assert list(handler(Delta(None, pod(owner("n", "Node", "v1"))))) == [Request("n")]
+    assert list(handler(Delta(None, pod(owner("n", "Node", "v1"))))) == [ObjectKey("n")]
 
 
 @pytest.mark.scenario("HN-04")
@@ -83,13 +84,13 @@ def test_a_mapping_sees_both_sides_and_its_repetitions_are_dropped() -> None:
 
     def names(cached: Cached) -> list[Request]:
         seen.append(cached)
-        return [Request("both"), *map(Request, (cached.meta.labels or {})["to"].split(","))]
+        return [ObjectKey("both"), *map(ObjectKey, (cached.meta.labels or {})["to"].split(","))]
 
     old, new = pod(labels="a,b"), pod(labels="b,c")
 
     requests = enqueue_mapped(names)(Delta(old, new))
 
-    assert list(requests) == [Request("both"), Request("a"), Request("b"), Request("c")]
+    assert list(requests) == [ObjectKey("both"), ObjectKey("a"), ObjectKey("b"), ObjectKey("c")]
     assert seen == [old, new]
 
 
@@ -98,11 +99,11 @@ def test_a_side_that_cannot_be_read_leaves_the_other_one(broken_first: bool) -> 
     broken = cached_from_bytes(b'{"metadata":{"name":"pod","namespace":"ns","ownerReferences":7}}')
     sides = (broken, pod(owner("a"))) if broken_first else (pod(owner("a")), broken)
 
-    assert list(enqueue_owner(REPLICA_SETS)(Delta(*sides))) == [Request("a", "ns")]
+    assert list(enqueue_owner(REPLICA_SETS)(Delta(*sides))) == [ObjectKey("a", "ns")]
 
 
 def test_the_core_group_is_written_without_a_slash() -> None:
     nodes = enqueue_owner(NODES)
 
-    assert list(nodes(Delta(None, pod(owner("n", kind="Node", api_version="v1"))))) == [Request("n")]
+    assert list(nodes(Delta(None, pod(owner("n", kind="Node", api_version="v1"))))) == [ObjectKey("n")]
     assert list(nodes(Delta(None, pod(owner("n", kind="Node", api_version="/v1"))))) == []

@@ -8,17 +8,17 @@ import random
 
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.outcome import settle
-from controller_runtime.controller.reconciler import Result
+from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.core.errors import Cancelled, Conflict, ConnectionLost, TerminalError, TooManyRequests
 from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import Simulation
 
-NODE = Request("node-1")
+NODE = ObjectKey("node-1")
 
 
 @pytest.fixture

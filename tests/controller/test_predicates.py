@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicates are questions about two sides of a change."""
+"""Predicates are questions about a change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import json
 import pytest
 
 from controller_runtime.api.objects import Cached, annotations_of, cached_from_bytes, labels_of
-from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, negate
+from controller_runtime.cache.store import Delta
+from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, not_
 
 
 def obj(version: int = 1, generation: int = 1, **labels: str) -> Cached:
@@ -16,11 +17,11 @@ def obj(version: int = 1, generation: int = 1, **labels: str) -> Cached:
     return cached_from_bytes(json.dumps({"metadata": {**metadata, "annotations": labels}}).encode())
 
 
-def always(old: Cached | None, new: Cached | None) -> bool:
+def always(delta: Delta) -> bool:
     return True
 
 
-NEVER = negate(always)
+NEVER = not_(always)
 
 
 @pytest.mark.scenario("PR-01")
@@ -37,12 +38,12 @@ def test_an_update_passes_only_if_the_value_changed(predicate: Predicate) -> Non
     """Equal values stop an update, different ones let it pass; creations and deletions pass, nothing does not."""
     before, after = obj(1, 1, zone="a"), obj(2, 2, zone="b")
 
-    assert predicate(before, after)
-    assert predicate(before, obj(2, 2))
-    assert not predicate(before, obj(1, 1, zone="a"))
-    assert predicate(None, after)
-    assert predicate(before, None)
-    assert not predicate(None, None)
+    assert predicate(Delta(before, after))
+    assert predicate(Delta(before, obj(2, 2)))
+    assert not predicate(Delta(before, obj(1, 1, zone="a")))
+    assert predicate(Delta(None, after))
+    assert predicate(Delta(before, None))
+    assert not predicate(Delta(None, None))
 
 
 @pytest.mark.scenario("PR-02")
@@ -55,7 +56,7 @@ def test_an_update_passes_only_if_the_value_changed(predicate: Predicate) -> Non
         pytest.param(any_of(NEVER, always), True, id="either"),
         pytest.param(any_of(NEVER, NEVER), False, id="neither"),
         pytest.param(any_of(), False, id="any of none"),
-        pytest.param(negate(NEVER), True, id="not never"),
+        pytest.param(not_(NEVER), True, id="not never"),
     ],
 )
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_an_update_passes_only_if_the_value_changed(predicate: Predicate) -> Non
 )
 def test_predicates_combine(predicate: Predicate, expected: bool, sides: tuple[Cached | None, Cached | None]) -> None:
     """And, or and not do what they say for every kind of change."""
-    assert predicate(*sides) is expected
+    assert predicate(Delta(*sides)) is expected
 
 
 @pytest.mark.scenario("PR-02")
@@ -87,7 +88,7 @@ def test_a_selector_lets_pass_what_it_matches_before_or_after(
     old: Cached | None, new: Cached | None, expected: bool
 ) -> None:
     """Leaving the selection is news as well as joining it."""
-    assert matches("tier in (db, cache)")(old, new) is expected
+    assert matches("tier in (db, cache)")(Delta(old, new)) is expected
 
 
 def test_a_malformed_selector_is_refused_when_the_predicate_is_made() -> None:

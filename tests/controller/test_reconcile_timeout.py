@@ -8,17 +8,17 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
-from controller_runtime.client.faults import LostRequest
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.counters import ReconcileCounters
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.deadline import reconcile_deadline
 from controller_runtime.core.errors import ConnectionLost, ReconcileTimeout, TerminalError
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, Simulation
+from controller_runtime.testing.faults import LostRequest
 
 TIMEOUT = 5.0
 
@@ -44,7 +44,7 @@ class Calling(Reconciler):
 def start(cluster: EmbeddedCluster, function: Callable[[Manager], Result]) -> tuple[Calling, Controller]:
     """A controller of which one request is reconciled at once."""
     calling = Calling(cluster.manager, function)
-    controller = Controller("slow", calling, reconcile_timeout=TIMEOUT).every(1e6, lambda: [Request("a")])
+    controller = Controller("slow", calling, reconcile_timeout=TIMEOUT).every(1e6, lambda: [ObjectKey("a")])
     cluster.manager.add(controller)
     cluster.start()
     return calling, controller
@@ -102,7 +102,7 @@ def test_no_request_waits_longer_than_what_is_left(simulation: Simulation) -> No
         def ask(manager: Manager) -> Result:
             wait(manager, 2.0)
             try:
-                manager.client.get(NODES, Request("a"))
+                manager.client.get(NODES, ObjectKey("a"))
             finally:
                 ended.append(manager.host.monotonic())
             return Result()
@@ -119,7 +119,7 @@ def test_no_request_waits_longer_than_what_is_left(simulation: Simulation) -> No
 def test_past_the_deadline_nothing_is_sent(simulation: Simulation, cluster: EmbeddedCluster) -> None:
     def late(manager: Manager) -> Result:
         wait(manager, TIMEOUT + 1.0)
-        manager.client.delete(NODES, Request("a"))
+        manager.client.delete(NODES, ObjectKey("a"))
         return Result()
 
     calling, controller = start(cluster, late)

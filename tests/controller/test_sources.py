@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from functools import partial
 
 import pytest
-from noting import Bench, Noting
+from kit.noting import Bench, Noting
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Result
+from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.core.stop import Stop
@@ -23,7 +23,7 @@ from controller_runtime.testing.simulation import Simulation
 
 
 def everything() -> Iterable[Request]:
-    return [Request("everything")]
+    return [ObjectKey("everything")]
 
 
 def test_time_causes_requests_at_the_start_and_after_each_period(bench: Bench) -> None:
@@ -81,7 +81,7 @@ def test_what_time_causes_stands_behind_what_changes(bench: Bench) -> None:
         return Result()
 
     noting = Noting(extra=wait_at_first)
-    bench.start(Controller("notes", noting).every(3600.0, lambda: [Request("t1"), Request("t2")]).watch(NODES))
+    bench.start(Controller("notes", noting).every(3600.0, lambda: [ObjectKey("t1"), ObjectKey("t2")]).watch(NODES))
     bench.create("new")
     bench.sim.settle()
     gate.set()
@@ -118,7 +118,7 @@ def test_a_period_that_makes_no_sense_is_refused(seconds: float, jitter: float) 
 
 def push(channel: Channel, *names: str) -> None:
     for name in names:
-        channel.push(Request(name))
+        channel.push(ObjectKey(name))
 
 
 @pytest.mark.scenario("HN-01")
@@ -138,13 +138,13 @@ def test_what_is_pushed_is_reconciled_each_once_while_it_waits(bench: Bench) -> 
 def test_before_the_start_a_channel_keeps_so_many_and_counts_what_it_refuses(bench: Bench) -> None:
     channel, noting = Channel(bench.host, capacity=2), Noting()
 
-    kept = [channel.push(Request(name)) for name in ("a", "b", "c", "a")]
+    kept = [channel.push(ObjectKey(name)) for name in ("a", "b", "c", "a")]
     bench.start(Controller("notes", noting).receive(channel))
 
     assert kept == [True, True, False, True]
     assert (channel.pushed, channel.refused) == (4, 1)
     assert noting.seen == ["a", "b"]
-    assert channel.push(Request("c"))
+    assert channel.push(ObjectKey("c"))
 
 
 def test_after_the_end_pushing_comes_to_nothing(bench: Bench) -> None:
@@ -152,7 +152,7 @@ def test_after_the_end_pushing_comes_to_nothing(bench: Bench) -> None:
     bench.start(Controller("notes", noting).receive(channel))
     bench.stop.set()
 
-    channel.push(Request("late"))
+    channel.push(ObjectKey("late"))
     bench.sim.settle()
 
     assert noting.seen == []
@@ -171,7 +171,7 @@ def test_a_channel_has_one_controller(bench: Bench) -> None:
 def test_a_channel_of_one_keeps_one(bench: Bench) -> None:
     channel = Channel(bench.host, capacity=1)
 
-    assert [channel.push(Request(name)) for name in ("a", "b")] == [True, False]
+    assert [channel.push(ObjectKey(name)) for name in ("a", "b")] == [True, False]
 
 
 def test_a_period_may_be_a_part_of_a_second(bench: Bench) -> None:
@@ -190,7 +190,7 @@ def test_a_reconcile_is_told_what_has_become_of_its_object(bench: Bench, caplog:
         for act in (lambda: bench.create("b"), lambda: bench.annotate("b", "x")):
             act()
             bench.sim.settle()
-        bench.client.delete(NODES, Request("b"))
+        bench.client.delete(NODES, ObjectKey("b"))
         bench.sim.settle()
 
     causes = [fields_of(record)["causes"] for record in caplog.records if text_of(record) == "reconciled"]
@@ -207,7 +207,7 @@ def test_nothing_pushed_while_the_controller_starts_is_lost(seed: int) -> None:
         def push_all(user: int) -> None:
             for number in range(5):
                 host.leaving("between two pushes")
-                channel.push(Request(f"{user}-{number}"))
+                channel.push(ObjectKey(f"{user}-{number}"))
 
         for user in range(4):
             host.spawn(f"user-{user}", partial(push_all, user))

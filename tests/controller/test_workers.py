@@ -10,8 +10,8 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.errors import ConnectionLost, TerminalError
 from controller_runtime.core.host import Host
@@ -20,7 +20,7 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
-A, B = Request("a"), Request("b")
+A, B = ObjectKey("a"), ObjectKey("b")
 
 
 @attrs.frozen
@@ -40,13 +40,13 @@ class Room:
     host: SimulatedHost
     queue: WorkQueue[Request]
     stop: Stop
-    ran: list[Request] = attrs.field(factory=list)
+    ran: list[ObjectKey] = attrs.field(factory=list)
     workers: Workers = attrs.field(init=False)
 
     def work(self, function: Callable[[Request], Result], workers: int = 1) -> None:
-        def note(request: Request) -> Result:
-            self.ran.append(request)
-            return function(request)
+        def note(key: ObjectKey) -> Result:
+            self.ran.append(key)
+            return function(key)
 
         self.stop.on_set(self.queue.shut_down)
         self.workers = Workers(self.host, "zones", Calling(note), self.queue, self.stop)
@@ -62,7 +62,7 @@ def room(sim: Simulation) -> Room:
 def sleeper(host: Host, seconds: float) -> Callable[[Request], Result]:
     never = Stop(host, "never")
 
-    def sleep(request: Request) -> Result:
+    def sleep(key: ObjectKey) -> Result:
         never.wait(seconds)
         return Result()
 
@@ -81,7 +81,7 @@ def test_workers_are_named_after_their_controller(sim: Simulation, room: Room) -
 def test_a_failure_is_retried_until_it_succeeds_and_only_then_forgotten(sim: Simulation, room: Room) -> None:
     """One error, one success, two observations, and the count of failures is gone."""
 
-    def fail_once(request: Request) -> Result:
+    def fail_once(key: ObjectKey) -> Result:
         if len(room.ran) == 1:
             raise ConnectionLost("cut")
         return Result()
@@ -127,7 +127,7 @@ def test_a_bug_is_counted_logged_with_its_traceback_and_retried(
 
 
 def test_a_terminal_error_is_not_retried(sim: Simulation, room: Room) -> None:
-    def refuse(request: Request) -> Result:
+    def refuse(key: ObjectKey) -> Result:
         raise TerminalError("hopeless")
 
     room.queue.add(A)
@@ -188,8 +188,8 @@ def test_after_the_stop_nothing_is_begun_and_what_runs_is_finished(seed: int) ->
         room = Room(host, WorkQueue(host), Stop(host))
         sleep, cancelled = sleeper(host, 10.0), []
 
-        def slow(request: Request) -> Result:
-            sleep(request)
+        def slow(key: ObjectKey) -> Result:
+            sleep(key)
             cancelled.append(room.stop.is_cancelled())
             return Result()
 
@@ -224,7 +224,7 @@ def test_each_reconcile_has_a_number_that_its_lines_and_its_own_code_can_see(sim
     """Numbers are unique in the controller; the context has them, in threads of the reconcile as well."""
     numbers: list[object] = []
 
-    def note(request: Request) -> Result:
+    def note(key: ObjectKey) -> Result:
         room.host.spawn("helper", lambda: numbers.append(bound_fields()["reconcile"]))
         return Result()
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.system import SystemHost
 from controllers.node_ttl import STEPS, ClusterSize, advance, parse_ttl
 
 SOME = Cached(b"{}", "some", "", "", "1")
 ADD, CHANGE, DELETE = Delta(None, SOME), Delta(SOME, SOME), Delta(SOME, None)
-EVERYBODY = [Request("a"), Request("b")]
+EVERYBODY = [ObjectKey("a"), ObjectKey("b")]
 
 
 def cluster_of(nodes: int, *, lazy: bool = False) -> ClusterSize:
@@ -97,14 +97,14 @@ def test_a_changed_node_is_looked_at_and_not_counted() -> None:
 
     concerned = list(size.observe(CHANGE))
 
-    assert concerned == [Request("some")]
+    assert concerned == [ObjectKey("some")]
     assert size.nodes == 100
 
 
 def test_a_change_of_step_concerns_every_node() -> None:
     size = cluster_of(100)
 
-    assert list(size.observe(ADD)) == [*EVERYBODY, Request("some")]
+    assert list(size.observe(ADD)) == [*EVERYBODY, ObjectKey("some")]
 
 
 def test_a_shrinking_step_concerns_every_node_that_is_left() -> None:
@@ -118,7 +118,7 @@ def test_a_shrinking_step_concerns_every_node_that_is_left() -> None:
 def test_in_upstreams_mode_a_change_of_step_concerns_the_added_node_alone() -> None:
     size = cluster_of(100, lazy=True)
 
-    assert list(size.observe(ADD)) == [Request("some")]
+    assert list(size.observe(ADD)) == [ObjectKey("some")]
 
 
 @pytest.mark.scenario("C-11")

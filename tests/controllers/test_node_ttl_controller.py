@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import Request, annotations_of
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey, annotations_of
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.host import Host
@@ -165,7 +165,7 @@ def test_in_upstreams_mode_other_nodes_wait_for_their_next_change(sim: Simulatio
     cluster.create("one-more")
     sim.advance(60.0)
     assert sorted(filter(None, cluster.ttls())) == ["0"] * 100 + ["15"]
-    cluster.world.client.patch(NODES, Request("n-000"), {"metadata": {"labels": {"touched": "yes"}}})
+    cluster.world.client.patch(NODES, ObjectKey("n-000"), {"metadata": {"labels": {"touched": "yes"}}})
     sim.advance(1.0)
 
     assert sorted(filter(None, cluster.ttls())) == ["0"] * 99 + ["15"] * 2
@@ -189,7 +189,7 @@ def test_a_failing_patch_is_retried_after_5_10_and_20_ms(sim: Simulation) -> Non
         assert transport.gaps() == pytest.approx([0.005, 0.010, 0.020], abs=0.001)
 
         transport.failures, transport.patched_at = 1, []
-        world.patch(NODES, Request("n"), {"metadata": {"annotations": {ANNOTATION: "wrong"}}})
+        world.patch(NODES, ObjectKey("n"), {"metadata": {"annotations": {ANNOTATION: "wrong"}}})
         sim.advance(1.0)
         assert transport.gaps() == pytest.approx([0.005], abs=0.001)
 
@@ -227,7 +227,7 @@ def test_a_slow_patch_holds_up_its_own_node_alone(sim: Simulation) -> None:
         world.create(NODES, {"metadata": {"name": "slow"}})
         sim.advance(1.0)
 
-        world.patch(NODES, Request("slow"), {"metadata": {"annotations": {ANNOTATION: "wrong"}}})
+        world.patch(NODES, ObjectKey("slow"), {"metadata": {"annotations": {ANNOTATION: "wrong"}}})
         world.create(NODES, {"metadata": {"name": "other"}})
         sim.advance(60.0)
 
@@ -243,7 +243,7 @@ def test_a_node_that_vanishes_before_its_patch_ends_without_error(sim: Simulatio
     cluster.start()
 
     cluster.create("brief")
-    cluster.world.client.delete(NODES, Request("brief"))
+    cluster.world.client.delete(NODES, ObjectKey("brief"))
     sim.advance(5.0)
 
     assert cluster.ttls() == []

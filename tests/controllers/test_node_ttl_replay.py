@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from controller_runtime.api.objects import Request, annotations_of
+from controller_runtime.api.objects import ObjectKey, annotations_of
 from controller_runtime.api.resources import NODES
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
@@ -78,11 +78,11 @@ class Script:
             self.cluster.client.create(NODES, {"metadata": {"name": self.names[-1]}})
             self.sim.settle()
         while len(self.names) > count:
-            self.cluster.client.delete(NODES, Request(self.names.pop()))
+            self.cluster.client.delete(NODES, ObjectKey(self.names.pop()))
         self.sim.settle()
 
     def patch(self, name: str, metadata: dict[str, Any]) -> None:
-        self.cluster.client.patch(NODES, Request(name), {"metadata": metadata})
+        self.cluster.client.patch(NODES, ObjectKey(name), {"metadata": metadata})
 
     def restart(self) -> None:
         self.cluster.stop()

@@ -10,7 +10,7 @@ import pytest
 
 from controller_runtime.election import config as config_module
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
-from controller_runtime.election.decision import Held, Sighting, Step, decide_coordinated, is_vacant
+from controller_runtime.election.decision import Action, Held, Sighting, decide_coordinated, is_vacant
 from controller_runtime.election.record import LeaseRecord
 
 NOW = 1000.0
@@ -22,17 +22,17 @@ THEIRS = attrs.evolve(MINE, holder="other")
 @pytest.mark.parametrize(
     ("record", "seen_at", "step"),
     [
-        pytest.param(None, NOW, Step.WAIT, id="E-19 no lease: never made"),
-        pytest.param(THEIRS, NOW, Step.WAIT, id="LE-09 another's"),
-        pytest.param(THEIRS, NOW - 100, Step.WAIT, id="another's, expired: never taken"),
-        pytest.param(attrs.evolve(MINE, holder=""), NOW, Step.WAIT, id="nobody's: never taken"),
-        pytest.param(MINE, NOW - 5, Step.TAKE, id="E-20 given to us"),
-        pytest.param(MINE, NOW - 15, Step.TAKE, id="alive to the last instant"),
-        pytest.param(MINE, NOW - 15.1, Step.GIVE_BACK, id="E-22 given to us, and not begun in time"),
-        pytest.param(attrs.evolve(MINE, preferred="b"), NOW, Step.GIVE_BACK, id="another is preferred already"),
+        pytest.param(None, NOW, Action.WAIT, id="E-19 no lease: never made"),
+        pytest.param(THEIRS, NOW, Action.WAIT, id="LE-09 another's"),
+        pytest.param(THEIRS, NOW - 100, Action.WAIT, id="another's, expired: never taken"),
+        pytest.param(attrs.evolve(MINE, holder=""), NOW, Action.WAIT, id="nobody's: never taken"),
+        pytest.param(MINE, NOW - 5, Action.TAKE, id="E-20 given to us"),
+        pytest.param(MINE, NOW - 15, Action.TAKE, id="alive to the last instant"),
+        pytest.param(MINE, NOW - 15.1, Action.GIVE_BACK, id="E-22 given to us, and not begun in time"),
+        pytest.param(attrs.evolve(MINE, preferred="b"), NOW, Action.GIVE_BACK, id="another is preferred already"),
     ],
 )
-def test_who_does_not_lead_begins_when_it_is_named(record: LeaseRecord | None, seen_at: float, step: Step) -> None:
+def test_who_does_not_lead_begins_when_it_is_named(record: LeaseRecord | None, seen_at: float, step: Action) -> None:
     """Nobody makes or takes a lease by itself; who was named too late gives it back."""
     assert decide_coordinated(Sighting(record, seen_at), "me", None, NOW) is step
 
@@ -41,16 +41,16 @@ def test_who_does_not_lead_begins_when_it_is_named(record: LeaseRecord | None, s
 @pytest.mark.parametrize(
     ("record", "until", "step"),
     [
-        pytest.param(MINE, NOW + 1, Step.RENEW, id="ours"),
-        pytest.param(MINE, NOW, Step.LOST, id="past the deadline"),
-        pytest.param(THEIRS, NOW + 1, Step.LOST, id="taken"),
-        pytest.param(None, NOW + 1, Step.LOST, id="deleted"),
-        pytest.param(attrs.evolve(MINE, preferred="b"), NOW + 1, Step.YIELD, id="E-21 another is preferred"),
-        pytest.param(attrs.evolve(MINE, preferred="me"), NOW + 1, Step.YIELD, id="even if that is ourselves"),
-        pytest.param(attrs.evolve(MINE, preferred="b"), NOW, Step.LOST, id="preferred, and too late"),
+        pytest.param(MINE, NOW + 1, Action.RENEW, id="ours"),
+        pytest.param(MINE, NOW, Action.LOST, id="past the deadline"),
+        pytest.param(THEIRS, NOW + 1, Action.LOST, id="taken"),
+        pytest.param(None, NOW + 1, Action.LOST, id="deleted"),
+        pytest.param(attrs.evolve(MINE, preferred="b"), NOW + 1, Action.YIELD, id="E-21 another is preferred"),
+        pytest.param(attrs.evolve(MINE, preferred="me"), NOW + 1, Action.YIELD, id="even if that is ourselves"),
+        pytest.param(attrs.evolve(MINE, preferred="b"), NOW, Action.LOST, id="preferred, and too late"),
     ],
 )
-def test_who_leads_renews_or_gives_way(record: LeaseRecord | None, until: float, step: Step) -> None:
+def test_who_leads_renews_or_gives_way(record: LeaseRecord | None, until: float, step: Action) -> None:
     """A preferred holder ends the term, whoever it is."""
     assert decide_coordinated(Sighting(record, NOW), "me", Held(4, until), NOW) is step
 
@@ -94,6 +94,6 @@ def test_an_identity_has_to_be_fit_for_a_name() -> None:
 def test_a_package_that_does_not_know_its_version_asks_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_module, "__version__", "unreleased")
 
-    with pytest.raises(ValueError, match=r"binary_version must be given: that of this package \(unreleased\)"):
+    with pytest.raises(ValueError, match=r"binary_version must be given: .*\(unreleased\) is not a version"):
         Candidacy()
     assert Candidacy(binary_version="1.0").binary_version == "1.0.0"

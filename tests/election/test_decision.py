@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.election.decision import Held, Sighting, Step, decide
+from controller_runtime.election.decision import Action, Held, Sighting, decide
 from controller_runtime.election.record import LeaseRecord
 
 NOW = 1000.0
@@ -21,18 +21,18 @@ MINE = LeaseRecord(ME, 15, "then", "later", 4)
 @pytest.mark.parametrize(
     ("record", "seen_at", "step"),
     [
-        pytest.param(None, NOW, Step.CREATE, id="no lease"),
-        pytest.param(LeaseRecord(), NOW, Step.TAKE, id="no holder data"),
-        pytest.param(attrs.evolve(THEIRS, holder=""), NOW + 5, Step.TAKE, id="released"),
-        pytest.param(THEIRS, NOW - 14.99, Step.WAIT, id="held by another"),
-        pytest.param(THEIRS, NOW - 15, Step.TAKE, id="unchanged for long"),
-        pytest.param(THEIRS, NOW + 5, Step.WAIT, id="just renewed"),
-        pytest.param(attrs.evolve(THEIRS, duration=0), NOW, Step.TAKE, id="without a duration"),
-        pytest.param(attrs.evolve(THEIRS, duration=60), NOW - 15, Step.WAIT, id="with a duration of its own"),
-        pytest.param(MINE, NOW, Step.TAKE, id="ours, though we do not lead"),
+        pytest.param(None, NOW, Action.CREATE, id="no lease"),
+        pytest.param(LeaseRecord(), NOW, Action.TAKE, id="no holder data"),
+        pytest.param(attrs.evolve(THEIRS, holder=""), NOW + 5, Action.TAKE, id="released"),
+        pytest.param(THEIRS, NOW - 14.99, Action.WAIT, id="held by another"),
+        pytest.param(THEIRS, NOW - 15, Action.TAKE, id="unchanged for long"),
+        pytest.param(THEIRS, NOW + 5, Action.WAIT, id="just renewed"),
+        pytest.param(attrs.evolve(THEIRS, duration=0), NOW, Action.TAKE, id="without a duration"),
+        pytest.param(attrs.evolve(THEIRS, duration=60), NOW - 15, Action.WAIT, id="with a duration of its own"),
+        pytest.param(MINE, NOW, Action.TAKE, id="ours, though we do not lead"),
     ],
 )
-def test_a_candidate_takes_what_is_free(record: LeaseRecord | None, seen_at: float, step: Step) -> None:
+def test_a_candidate_takes_what_is_free(record: LeaseRecord | None, seen_at: float, step: Action) -> None:
     """Free is what is missing, blank, ours by name, or unchanged for its own duration by our clock."""
     assert decide(Sighting(record, seen_at), ME, None, NOW) is step
 
@@ -41,15 +41,15 @@ def test_a_candidate_takes_what_is_free(record: LeaseRecord | None, seen_at: flo
 @pytest.mark.parametrize(
     ("record", "until", "step"),
     [
-        pytest.param(MINE, NOW + 1, Step.RENEW, id="ours"),
-        pytest.param(MINE, NOW, Step.LOST, id="past the deadline"),
-        pytest.param(THEIRS, NOW + 1, Step.LOST, id="taken"),
-        pytest.param(attrs.evolve(MINE, transitions=6), NOW + 1, Step.LOST, id="ours again after somebody else's"),
-        pytest.param(attrs.evolve(MINE, holder=""), NOW + 1, Step.LOST, id="blanked"),
-        pytest.param(None, NOW + 1, Step.LOST, id="deleted"),
+        pytest.param(MINE, NOW + 1, Action.RENEW, id="ours"),
+        pytest.param(MINE, NOW, Action.LOST, id="past the deadline"),
+        pytest.param(THEIRS, NOW + 1, Action.LOST, id="taken"),
+        pytest.param(attrs.evolve(MINE, transitions=6), NOW + 1, Action.LOST, id="ours again after somebody else's"),
+        pytest.param(attrs.evolve(MINE, holder=""), NOW + 1, Action.LOST, id="blanked"),
+        pytest.param(None, NOW + 1, Action.LOST, id="deleted"),
     ],
 )
-def test_a_leader_renews_its_own_record_or_has_lost(record: LeaseRecord | None, until: float, step: Step) -> None:
+def test_a_leader_renews_its_own_record_or_has_lost(record: LeaseRecord | None, until: float, step: Action) -> None:
     """Anything else than its own record, or the deadline, ends a leadership."""
     assert decide(Sighting(record, NOW - 100), ME, Held(4, until), NOW) is step
 
@@ -61,8 +61,8 @@ def test_how_old_a_lease_looks_does_not_matter(renew_time: str) -> None:
     record = attrs.evolve(THEIRS, renew_time=renew_time, acquire_time=renew_time)
     seen = Sighting(None, 0.0).again(record, NOW)
 
-    assert decide(seen, ME, None, NOW + 14.9) is Step.WAIT
-    assert decide(seen, ME, None, NOW + 15.0) is Step.TAKE
+    assert decide(seen, ME, None, NOW + 14.9) is Action.WAIT
+    assert decide(seen, ME, None, NOW + 15.0) is Action.TAKE
 
 
 def test_a_renewal_starts_the_wait_anew_and_an_unchanged_lease_does_not() -> None:

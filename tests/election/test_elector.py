@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from election_bench import LEASE, Bench
+from kit.election_bench import LEASE, Bench
 
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import LEASES
-from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.client.faults import Fault, LostReply, LostRequest, Refused, scripted
 from controller_runtime.core.errors import LeadershipLost
+from controller_runtime.testing.faults import Fault, LostReply, LostRequest, Refused, scripted
 from controller_runtime.testing.simulation import Simulation
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from election_bench import Bench, Candidate
+from kit.election_bench import Bench, Candidate
 
 from controller_runtime.testing.simulation import Simulation
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a leadership fences: requests that begin too late, and those that have to wait before they are sent."""
+"""The fence of a leadership: requests that begin too late, and requests that wait too long before they are sent."""
 
 from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.client.faults import Delayed, Faults, FaultyTransport, no_faults
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, LeadershipLost
-from controller_runtime.election.term import FencedTransport, Term
+from controller_runtime.election.term import Term, leadership_limit
+from controller_runtime.testing.faults import Delayed, Faults, FaultyTransport, no_faults
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 WRITE = HTTPRequest("PATCH", "/api/v1/nodes/a")
@@ -40,10 +41,10 @@ def host(sim: Simulation) -> SimulatedHost:
     return sim.host("a")
 
 
-def fenced(host: SimulatedHost, faults: Faults = no_faults) -> tuple[FencedTransport, Wire, Term]:
+def fenced(host: SimulatedHost, faults: Faults = no_faults) -> tuple[DeadlineTransport, Wire, Term]:
     wire = Wire(host)
     term = Term(host, 7, host.monotonic() + UNTIL)
-    return FencedTransport(FaultyTransport(host, wire, faults), lambda: term), wire, term
+    return DeadlineTransport(FaultyTransport(host, wire, faults), leadership_limit(lambda: term)), wire, term
 
 
 @pytest.mark.parametrize("how", ["request", "stream"])
@@ -92,6 +93,6 @@ def test_a_leadership_that_is_renewed_lets_pass_what_begins_then(sim: Simulation
 def test_without_a_leadership_everything_passes(host: SimulatedHost) -> None:
     wire = Wire(host)
 
-    FencedTransport(wire, lambda: None).request(WRITE, host.monotonic() + 30.0)
+    DeadlineTransport(wire, leadership_limit(lambda: None)).request(WRITE, host.monotonic() + 30.0)
 
     assert len(wire.sent) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
@@ -19,7 +19,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.election.lease_lock import LeaseLock
 from controller_runtime.election.record import LeaseRecord
 
-LEASE = Request("program", "default")
+LEASE = ObjectKey("program", "default")
 STAMP = "2026-01-01T00:00:00.000000Z"
 OURS = LeaseRecord("me", 15, STAMP, STAMP, 3)
 
@@ -35,7 +35,7 @@ def client(host: Host) -> Client:
 
 
 def lock_of(host: Host, client: Client, **labels: str) -> LeaseLock:
-    return LeaseLock(host, client, LEASE, labels)
+    return LeaseLock(client, LEASE, labels)
 
 
 def soon(host: Host) -> float:
@@ -65,7 +65,7 @@ def test_a_lease_is_missing_made_once_and_known_by_its_name(host: Host, client: 
 def test_a_lease_is_not_written_before_it_was_read_or_made(host: Host, client: Client) -> None:
     """Writing blindly is refused without a request: there is no version to write with."""
     lock = lock_of(host, client)
-    with pytest.raises(UsageError, match="default/program cannot be written before it is read or made"):
+    with pytest.raises(UsageError, match="default/program cannot be updated before it is read or created"):
         lock.update(OURS, soon(host))
 
     lock.create(OURS, soon(host))
@@ -134,7 +134,7 @@ def test_a_lease_taken_without_coordination_says_nothing_of_it(host: Host, clien
 
 
 def test_no_request_begins_after_its_deadline(host: Host, client: Client) -> None:
-    with pytest.raises(ConnectionLost, match="no time left"):
+    with pytest.raises(ConnectionLost, match="its deadline has passed"):
         lock_of(host, client).create(OURS, host.monotonic())
 
     with pytest.raises(NotFound):

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from election_bench import LEASE, Bench, Candidate
+from kit.election_bench import LEASE, Bench, Candidate
 
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import LEASES
-from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.client.faults import Fault, LostRequest
 from controller_runtime.core.errors import LeadershipLost, NotFound
+from controller_runtime.testing.faults import Fault, LostRequest
 from controller_runtime.testing.simulation import Simulation
 
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from election_bench import Bench, Candidate
+from kit.election_bench import Bench, Candidate
 
-from controller_runtime.client.faults import Refused
 from controller_runtime.core.errors import LeadershipLost
 from controller_runtime.election.elector import Write
 from controller_runtime.election.record import LeaseRecord
+from controller_runtime.testing.faults import Refused
 from controller_runtime.testing.simulation import Simulation
 
 

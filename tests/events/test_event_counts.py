@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from happenings import REPORTER, happened, tell
+from kit.happenings import REPORTER, happened, tell
 
 from controller_runtime.api.resources import CORE_EVENTS
 from controller_runtime.events.counting import COMBINED, CountingCorrelator

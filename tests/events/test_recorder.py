@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from happenings import Sink
+from kit.happenings import Sink
 from kubernetes.client import V1Node
 
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import AnyObject, cached_from_bytes
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
 from controller_runtime.events.occurrence import Fate

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from happenings import Sink
+from kit.happenings import Sink
 
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from happenings import REPORTER, happened, tell
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.happenings import REPORTER, happened, tell
 
 from controller_runtime.api.resources import CORE_EVENTS, EVENTS
 from controller_runtime.events.occurrence import CACHED, Fate, Write

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from custom_resource import DEFINITION, DEFINITIONS, RACK, RACKS, racks
 
-from controller_runtime import NODES, Invalid, Request
+from controller_runtime import NODES, Invalid, ObjectKey
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 
@@ -19,11 +19,11 @@ def test_a_rack_counts_its_nodes_and_closes_them(sim: Simulation) -> None:
         cluster.user.create(NODES, {"metadata": {"name": "n", "labels": {RACK: "a"}}})
         sim.settle()
 
-        cluster.user.patch(RACKS, Request("a"), {"spec": {"closed": True}})
+        cluster.user.patch(RACKS, ObjectKey("a"), {"spec": {"closed": True}})
         sim.settle()
 
-        assert cluster.user.get(RACKS, Request("a"))["status"] == {"nodes": 1}
-        assert cluster.user.get(NODES, Request("n"), dict)["spec"]["unschedulable"]
+        assert cluster.user.get(RACKS, ObjectKey("a"))["status"] == {"nodes": 1}
+        assert cluster.user.get(NODES, ObjectKey("n"), dict)["spec"]["unschedulable"]
 
 
 def test_a_rack_without_a_room_is_refused(sim: Simulation) -> None:

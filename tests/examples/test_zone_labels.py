@@ -3,7 +3,7 @@
 
 from zone_labels import ZONE, zone_labels
 
-from controller_runtime import NODES, Request, labels_of
+from controller_runtime import NODES, ObjectKey, labels_of
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 
@@ -15,4 +15,4 @@ def test_the_zone_annotation_becomes_a_label(sim: Simulation) -> None:
         cluster.client.create(NODES, {"metadata": {"name": "n", "annotations": {ZONE: "a"}}})
         sim.settle()
 
-        assert labels_of(cluster.client.get(NODES, Request("n")))[ZONE] == "a"
+        assert labels_of(cluster.client.get(NODES, ObjectKey("n")))[ZONE] == "a"

@@ -11,10 +11,9 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
 from controller_runtime.api.resources import NODES
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost

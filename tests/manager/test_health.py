@@ -8,17 +8,16 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
-from controller_runtime.client.faults import Fault, Refused, SilentStream
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.health import Health, health_of
 from controller_runtime.manager.inspection import describe
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
+from controller_runtime.testing.faults import Fault, Refused, SilentStream
 
 FINE = Health(live={"a": lambda: "", "b": lambda: ""}, ready={"c": lambda: ""})
 BROKEN = Health(live={"a": lambda: "", "b": lambda: "the disk is full"}, ready={"b": lambda: "the disk is full"})

@@ -8,14 +8,15 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS, Resource
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import CacheSyncTimeout, ConnectionLost, ControllerRuntimeError, UsageError
 from controller_runtime.core.host import Thread
 from controller_runtime.core.stop import Stage, Stop, spawn
@@ -92,13 +93,13 @@ class Bench:
     def slow(self, seconds: float) -> Controller:
         """A controller whose reconciles take long, and give up when they are cancelled."""
 
-        def work(request: Request) -> None:
-            self.log.append(f"{request} begins")
+        def work(key: ObjectKey) -> None:
+            self.log.append(f"{key} begins")
             deadline = self.host.monotonic() + seconds
             while self.host.monotonic() < deadline:
                 self.manager.stopping.raise_if_cancelled()
                 asleep.wait(0.5)
-            self.log.append(f"{request} ends")
+            self.log.append(f"{key} ends")
 
         asleep = Stop(self.host, "asleep")
         return Controller("slow", Calling(work)).watch(NODES)
@@ -176,7 +177,7 @@ def test_the_failure_of_a_runnable_stops_the_rest_and_is_raised(bench: Bench) ->
 
 
 def test_a_predicate_that_raises_is_a_bug_and_stops_the_run(bench: Bench) -> None:
-    def broken(old: Cached | None, new: Cached | None) -> bool:
+    def broken(delta: Delta) -> bool:
         raise ZeroDivisionError("in a predicate")
 
     bench.manager.add(Controller("zones", Calling(print)).watch(NODES, when=broken))
@@ -297,7 +298,7 @@ def test_what_is_still_stuck_is_named_with_its_stack(bench: Bench) -> None:
     bench.create("node")
     forever = Stop(bench.host, "forever")
 
-    def block_here(request: Request) -> None:
+    def block_here(key: ObjectKey) -> None:
         forever.wait_until(None)
 
     bench.manager.add(Controller("zones", Calling(block_here)).watch(NODES))

@@ -9,22 +9,22 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
-from controller_runtime.client.faults import Fault, FaultyTransport, Refused
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import ControllerRuntimeError, LeadershipLost
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.faults import Fault, FaultyTransport, Refused
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
-LEASE = Request("program", "kube-system")
+LEASE = ObjectKey("program", "kube-system")
 
 
 @attrs.frozen
@@ -80,7 +80,7 @@ class Replica:
         """Add a controller whose reconciles take long, and end early if they are cancelled."""
         asleep = Stop(self.host, "asleep")
 
-        def work(request: Request) -> None:
+        def work(key: ObjectKey) -> None:
             deadline = self.host.monotonic() + seconds
             while self.host.monotonic() < deadline:
                 self.manager.stopping.raise_if_cancelled()
@@ -223,10 +223,10 @@ def test_a_client_that_lost_the_lease_sends_nothing(house: House) -> None:
     a = house.replica("a")
     stuck, outcome = Stop(a.host, "stuck"), []
 
-    def write_late(request: Request) -> None:
+    def write_late(key: ObjectKey) -> None:
         stuck.wait_until(a.host.monotonic() + 12.0)
         try:
-            a.manager.client.patch(NODES, request, {"metadata": {"labels": {"by": "a"}}})
+            a.manager.client.patch(NODES, key, {"metadata": {"labels": {"by": "a"}}})
         except ControllerRuntimeError as error:
             outcome.append(error)
 
@@ -237,18 +237,18 @@ def test_a_client_that_lost_the_lease_sends_nothing(house: House) -> None:
 
     assert isinstance(outcome[0], LeadershipLost)
     assert "PATCH /api/v1/nodes/node was not sent" in str(outcome[0])
-    assert "labels" not in house.client.get(NODES, Request("node"), dict)["metadata"]
+    assert "labels" not in house.client.get(NODES, ObjectKey("node"), dict)["metadata"]
 
 
 def test_before_it_leads_and_after_it_gave_the_lease_back_the_client_works(house: House) -> None:
     a = house.replica("a")
-    a.manager.client.get(NODES, Request("node"), dict)
+    a.manager.client.get(NODES, ObjectKey("node"), dict)
     a.start()
     a.stop.set()
     house.sim.advance(1.0)
 
     assert a.outcome.failure is None
-    assert a.manager.client.get(NODES, Request("node"), dict)
+    assert a.manager.client.get(NODES, ObjectKey("node"), dict)
 
 
 def test_work_that_does_not_end_keeps_the_lease_until_it_expires(house: House) -> None:

@@ -10,17 +10,17 @@ from pathlib import Path
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.identity import new_identity
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.client.client import Client
-from controller_runtime.client.configuration import from_kubeconfig
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import Endpoints
@@ -111,7 +111,7 @@ def run_over_tls(host: SystemHost, transport: HTTPTransport) -> None:
     stop, seen = Stop(host), Stop(host)
     for number in range(50):
         controller = Controller(f"telling-{number}", Telling(manager.client, seen))
-        manager.add(controller.watch(NODES).every(3600.0, lambda: [Request("all")]))
+        manager.add(controller.watch(NODES).every(3600.0, lambda: [ObjectKey("all")]))
     thread = spawn(host, stop, "manager", lambda: manager.run(stop))
     assert seen.wait(30.0)
     stop.set()

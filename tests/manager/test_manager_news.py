@@ -6,12 +6,12 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 
@@ -64,7 +64,7 @@ def test_what_is_added_and_pushed_on_a_replica_that_waits_is_done_once_it_leads(
         two.manager.add(controller.receive(channel))
         two.start()
         simulation.advance(5.0)
-        channel.push(Request("pushed"))
+        channel.push(ObjectKey("pushed"))
         controller.watch(NODES)
         one.user.create(NODES, a_node("a"))
         simulation.advance(5.0)

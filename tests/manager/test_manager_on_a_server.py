@@ -14,6 +14,7 @@ from controller_runtime import (
     Controller,
     Lister,
     Manager,
+    ObjectKey,
     Reconciler,
     Request,
     Result,
@@ -55,7 +56,7 @@ def test_a_write_comes_back_by_the_front_door() -> None:
 
         manager.run(stop)
 
-        assert labels_of(manager.client.get(NODES, Request("a"), dict)) == {"zone": "z1"}
+        assert labels_of(manager.client.get(NODES, ObjectKey("a"), dict)) == {"zone": "z1"}
         manager.transport.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from controller_runtime import (
@@ -17,17 +18,22 @@ from controller_runtime import (
     LeaderElectionConfig,
     LeadershipLost,
     Manager,
+    ObjectKey,
     Reconciler,
     Request,
     Result,
     Stop,
     UsageError,
 )
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import CORE_EVENTS
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.stop import spawn
+from controller_runtime.events.occurrence import Fate
+from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster
+from controller_runtime.testing.faults import Fault, FaultyTransport, LostReply
 from controller_runtime.testing.simulation import Simulation
 
 COMPONENT = "example.com/greeter"
@@ -57,7 +63,7 @@ def events(cluster: EmbeddedCluster) -> list[dict[str, Any]]:
 
 
 def label(cluster: EmbeddedCluster, value: str) -> None:
-    cluster.client.patch(NODES, Request("n"), {"metadata": {"labels": {"a": value}}})
+    cluster.client.patch(NODES, ObjectKey("n"), {"metadata": {"labels": {"a": value}}})
 
 
 def test_what_a_reconciler_tells_is_an_event_on_the_server(sim: Simulation) -> None:
@@ -106,8 +112,83 @@ def test_what_was_told_last_is_written_before_the_manager_ends(sim: Simulation) 
 
         [event] = events(cluster)
         assert event["series"]["count"] == 4
-        reconciler.reconcile(Request("n"))
+        reconciler.reconcile(ObjectKey("n"))
         assert len(events(cluster)) == 1
+
+
+@attrs.frozen
+class LastWord:
+    """A runnable that tells of its end, after some more work."""
+
+    recorder: EventRecorder
+    asleep: Stop
+    name: str = "last-word"
+
+    def run(self, stop: Stop) -> None:
+        stop.wait_until(None)
+        for note in ("stopping", "stopped"):
+            self.asleep.wait(1.0)
+            node = {"metadata": {"name": note, "uid": f"uid-{note}"}}
+            self.recorder.event(node, "Normal", "Stopping", note, resource=NODES)
+
+
+@pytest.mark.parametrize("is_recorder_first", [True, False])
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_runnable_tells_while_it_ends_is_written(seed: int, is_recorder_first: bool) -> None:
+    with Simulation(seed=seed) as sim:
+        host = sim.host("here")
+        with EmbeddedCluster(host) as cluster:
+            recorder = EventRecorder(host, cluster.manager.client, component=COMPONENT)
+            things = [recorder, LastWord(recorder, Stop(host, "asleep"))]
+            for thing in things if is_recorder_first else reversed(things):
+                cluster.manager.add(thing)
+            cluster.start()
+            sim.settle()
+
+            cluster.stop()
+
+            assert sorted(event["note"] for event in events(cluster)) == ["stopped", "stopping"]
+            assert sim.threads() == []
+
+
+def test_recorders_start_before_the_runnables_that_tell_them_something(
+    sim: Simulation, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "controller_runtime.manager.lifecycle")
+    host = sim.host("here")
+    with EmbeddedCluster(host) as cluster:
+        recorder = EventRecorder(host, cluster.manager.client, component=COMPONENT)
+        cluster.manager.add(LastWord(recorder, Stop(host, "asleep")))
+        cluster.manager.add(recorder)
+        cluster.start()
+        sim.settle()
+
+    started = [record.getMessage() for record in caplog.records if "started" in record.getMessage()]
+    assert [word in line for word, line in zip(("events/", "last-word"), started, strict=True)] == [True, True]
+
+
+def test_a_recorder_is_given_up_with_the_rest_when_the_grace_ends(sim: Simulation) -> None:
+    """A server that answers nothing any more does not hold up the end for longer than the grace and what follows it."""
+    host, silent = sim.host("here"), False
+
+    def fault(number: int, request: HTTPRequest) -> Fault | None:
+        return LostReply() if silent and "/events" in request.path else None
+
+    server = APIServer(sim.host("server"))
+    manager = Manager(host, FaultyTransport(host, InProcessTransport(host, server), fault), grace=3.0)
+    recorder = manager.recorder(COMPONENT)
+    manager.add(LastWord(recorder, Stop(host, "asleep")))
+    stop, outcome = Stop(host), Stop(host, "outcome")
+    spawn(host, outcome, "manager", lambda: manager.run(stop))
+    sim.advance(1.0)
+
+    silent = True
+    stop.set()
+    sim.advance(3.0 + 2 * CANCEL_GRACE)
+
+    assert outcome.failure is None
+    assert sim.threads() == []
+    assert recorder.counts()[Fate.FAILED] == 2
 
 
 def test_a_component_has_one_recorder(sim: Simulation) -> None:
@@ -131,7 +212,7 @@ def test_what_happened_may_be_told_after_the_lease_was_lost(sim: Simulation) -> 
     sim.advance(1.0)
 
     client = Client(host, transport)
-    client.patch(LEASES, Request("l", "kube-system"), {"spec": {"holderIdentity": "somebody else"}})
+    client.patch(LEASES, ObjectKey("l", "kube-system"), {"spec": {"holderIdentity": "somebody else"}})
     sim.advance(60.0)
 
     assert isinstance(outcome.failure, LeadershipLost)

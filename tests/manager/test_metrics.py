@@ -8,17 +8,16 @@ from collections.abc import Callable, Iterator
 import attrs
 import prometheus_client
 import pytest
-from scraping import lines_of, series_of, value_of
+from kit.scraping import lines_of, series_of, value_of
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
-from controller_runtime.client.faults import Refused, scripted
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import ControllerRuntimeError, TerminalError
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
@@ -26,6 +25,7 @@ from controller_runtime.manager.inspection import describe
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
+from controller_runtime.testing.faults import Refused, scripted
 
 RECONCILE_BUCKETS = (
     "0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 3.5 4 4.5 "
@@ -45,9 +45,9 @@ class Calling(Reconciler):
         return self.function(request)
 
 
-def by_name(request: Request) -> Result:
+def by_name(key: ObjectKey) -> Result:
     """Each node's name says how its reconcile ends."""
-    match request.name:
+    match key.name:
         case "later":
             return Result(requeue_after=3600.0)
         case "fails":
@@ -194,7 +194,7 @@ def test_pushed_and_refused_requests_are_counted_for_the_controllers_that_have_c
     channel = Channel(cluster.host, capacity=1)
     cluster.manager.add(Controller("pushed", Calling(by_name)).receive(channel))
     for name in ("a", "b"):
-        channel.push(Request(name))
+        channel.push(ObjectKey(name))
     start(simulation, cluster)
 
     assert value_of(cluster.manager, "controller_runtime_channel_pushed_total", controller="pushed") == 2
@@ -248,7 +248,7 @@ def test_a_renewal_off_the_fast_path_is_counted(simulation: Simulation, elected:
     simulation.advance(5.0)
     assert value_of(manager, "leader_election_slowpath_total", name="shared") == 0
 
-    user.patch(LEASES, Request("shared", "default"), {"metadata": {"labels": {"touched": "yes"}}})
+    user.patch(LEASES, ObjectKey("shared", "default"), {"metadata": {"labels": {"touched": "yes"}}})
     simulation.advance(5.0)
 
     assert value_of(manager, "leader_election_slowpath_total", name="shared") == 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager import serving

@@ -8,19 +8,18 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
-from controller_runtime.client.faults import Fault, FaultyTransport, LostRequest
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.host import Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.faults import Fault, FaultyTransport, LostRequest
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 GRACE = 2.0
@@ -48,7 +47,7 @@ class Registering:
 
 
 @attrs.frozen
-class Program:
+class Lifecycle:
     """A manager that runs, and the stop that asks it to end; its own failure is in `outcome`."""
 
     stop: Stop
@@ -70,7 +69,7 @@ def started(
     *,
     writes: str = "",
     election: LeaderElectionConfig | None = None,
-) -> Program:
+) -> Lifecycle:
     host: SimulatedHost = sim.host("r0")
     server = InProcessTransport(host, APIServer(host))
     Client(host, server).create(NODES, {"metadata": {"name": "node"}})
@@ -82,7 +81,7 @@ def started(
     stop, outcome = Stop(host), Stop(host, "outcome")
     thread = spawn(host, outcome, "manager", lambda: manager.run(stop))
     sim.advance(1.0)
-    return Program(stop, outcome, thread)
+    return Lifecycle(stop, outcome, thread)
 
 
 @pytest.mark.parametrize(

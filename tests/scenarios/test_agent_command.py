@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kubectl import Kubectl
-from processes import read_until, running
+from kit.kubectl import Kubectl
+from kit.processes import read_until, running
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
@@ -28,7 +28,7 @@ from controller_runtime.testing import eventually
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.agent.observer import MachineObserver
 from controllers.heartbeat.node_lease import NAMESPACE
-from controllers.quantities import parse_quantity
+from controllers.shared.quantities import parse_quantity
 
 NAME = "this-machine"
 
@@ -57,7 +57,7 @@ class Cluster:
         self._thread = spawn(self.manager.host, self._stop, "world", lambda: self.manager.run(self._stop))
 
     def node(self) -> dict[str, Any]:
-        node: dict[str, Any] = self.client.get(NODES, Request(NAME), dict)
+        node: dict[str, Any] = self.client.get(NODES, ObjectKey(NAME), dict)
         return node
 
     def conditions(self) -> dict[str, dict[str, Any]]:
@@ -201,7 +201,7 @@ def test_a_node_that_is_deleted_under_it_comes_back_with_the_next_start(cluster:
     often = ("--node-status-update-frequency", "0.2")
     with running(command(cluster.option, *often)) as process:
         read_until(process, "node is registered")
-        cluster.client.delete(NODES, Request(NAME))
+        cluster.client.delete(NODES, ObjectKey(NAME))
         read_until(process, "WARNING .*status cannot be posted.*not found")
         end(process)
     assert cluster.client.list(NODES, view=dict) == []

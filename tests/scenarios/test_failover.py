@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import attrs
 import pytest
-from replica import LOST, WRITTEN
+from kit import replica
+from kit.replica import LOST, WRITTEN
 
-from controller_runtime import LEASES, NODES, Client, Request, SystemHost
-from controller_runtime.client.configuration import from_kubeconfig
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime import LEASES, NODES, Client, ObjectKey, SystemHost
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing import a_node
 from controller_runtime.testing.server_process import APIServerProcess
@@ -65,7 +66,7 @@ class Stage:
     replicas: dict[str, subprocess.Popen[bytes]] = attrs.field(factory=dict)
 
     def start(self, name: str) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("replica.py")), str(self.kubeconfig), name]
+        command = [sys.executable, replica.__file__, str(self.kubeconfig), name]
         self.replicas[name] = subprocess.Popen([*command, *map(str, (LEASE, DEADLINE, RETRY))])
 
     def send(self, name: str, number: signal.Signals) -> float:
@@ -125,7 +126,7 @@ def test_when_a_leader_is_killed_another_leads_as_soon_as_the_lease_has_run_out(
     last_renewal = stage.deadline_of("one") - DEADLINE
     assert stage.writes_of("two")[0] - last_renewal > LEASE - RETRY
     assert stage.writes_of("one")[-1] < stage.writes_of("two")[0]
-    lease = stage.client.get(LEASES, Request("writers", "default"), dict)
+    lease = stage.client.get(LEASES, ObjectKey("writers", "default"), dict)
     assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseTransitions"]) == ("two", 1)
 
 
@@ -142,4 +143,4 @@ def test_a_leader_frozen_for_two_leases_and_woken_writes_nothing_and_ends(stage:
 
     assert status == LOST
     assert max(asked.at for asked in stage.asked_by("one")) < stage.deadline_of("one") < stage.writes_of("two")[0]
-    assert stage.client.get(LEASES, Request("writers", "default"), dict)["spec"]["holderIdentity"] == "two"
+    assert stage.client.get(LEASES, ObjectKey("writers", "default"), dict)["spec"]["holderIdentity"] == "two"

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kubectl import rows, server
+from kit.kubectl import rows, server
 
 from controller_runtime.api.resources import LEASES
 from controller_runtime.core.stop import Stop, spawn

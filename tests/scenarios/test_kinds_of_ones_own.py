@@ -17,6 +17,7 @@ from controller_runtime import (
     Invalid,
     Lister,
     Manager,
+    ObjectKey,
     Reconciler,
     Request,
     Resource,
@@ -27,8 +28,8 @@ from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kube
 from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.apiserver.shell.tls import make_certificates
 from controller_runtime.client.client import Client
-from controller_runtime.client.configuration import from_kubeconfig
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import EmbeddedCluster, Simulation, eventually
 
@@ -138,7 +139,7 @@ def test_a_controller_of_a_kind_of_ones_own(cluster: EmbeddedCluster) -> None:
 
     client.create(BACKUPS, backup("a", copies=2), "default")
     client.create(BACKUPS, backup("b"), "default")
-    both = [Request("a", "default"), Request("b", "default")]
+    both = [ObjectKey("a", "default"), ObjectKey("b", "default")]
 
     def all_done() -> bool:
         found = [by_dict.get(request) for request in both]
@@ -169,15 +170,15 @@ def test_a_definition_that_goes_empties_the_caches_and_one_that_comes_again_fill
         cluster.manager.add(backups(cluster.manager))
         cluster.start()
         sim.settle()
-        before = lister.requests()
+        before = lister.keys()
 
-        user.delete(definitions(user), Request("backups.demo.example.com"))
+        user.delete(definitions(user), ObjectKey("backups.demo.example.com"))
         sim.advance(60.0)
-        between = lister.requests()
+        between = lister.keys()
         user.create(definitions(user), DEFINITION)
         user.create(BACKUPS, backup("b"), "default")
         sim.advance(60.0)
 
-        assert (before, between) == ([Request("a", "default")], [])
-        assert lister.requests() == [Request("b", "default")]
-        assert user.get(BACKUPS, Request("b", "default"))["status"] == {"done": 1}
+        assert (before, between) == ([ObjectKey("a", "default")], [])
+        assert lister.keys() == [ObjectKey("b", "default")]
+        assert user.get(BACKUPS, ObjectKey("b", "default"))["status"] == {"done": 1}

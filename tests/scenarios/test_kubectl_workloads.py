@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 import yaml
-from kubectl import Kubectl, server
+from kit.kubectl import Kubectl, server
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 

@@ -17,11 +17,11 @@ import attrs
 import pytest
 import yaml
 
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.client.client import Client
-from controller_runtime.client.configuration import from_kubeconfig
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import read_until, running
+from kit.processes import read_until, running
 
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess

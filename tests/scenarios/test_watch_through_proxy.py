@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
@@ -23,8 +23,8 @@ from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
-from controller_runtime.client.configuration import from_kubeconfig
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.backoff import Backoff
 from controller_runtime.core.errors import Conflict, ConnectionLost
@@ -42,16 +42,16 @@ class Ledger:
     """What a handler was told, added up; a gap or a repetition does not add up."""
 
     def __init__(self) -> None:
-        self.copy: dict[Request, Cached] = {}
+        self.copy: dict[ObjectKey, Cached] = {}
         self.wrong: list[Delta] = []
 
     def __call__(self, delta: Delta) -> None:
-        if self.copy.get(delta.request) is not delta.old:
+        if self.copy.get(delta.key) is not delta.old:
             self.wrong.append(delta)
         if delta.new is None:
-            del self.copy[delta.request]
+            del self.copy[delta.key]
         else:
-            self.copy[delta.request] = delta.new
+            self.copy[delta.key] = delta.new
 
 
 @attrs.frozen
@@ -76,10 +76,10 @@ class World:
 
     def change(self, round_: int) -> None:
         """One of each: a change, a deletion, a creation."""
-        self.user.patch(NODES, Request("steady"), {"metadata": {"labels": {"round": str(round_)}}})
+        self.user.patch(NODES, ObjectKey("steady"), {"metadata": {"labels": {"round": str(round_)}}})
         self.user.create(NODES, {"metadata": {"name": f"new-{round_}"}})
         if round_:
-            self.user.delete(NODES, Request(f"new-{round_ - 1}"))
+            self.user.delete(NODES, ObjectKey(f"new-{round_ - 1}"))
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -190,39 +190,39 @@ def test_a_silence_within_the_bound_is_no_reason_to_give_up(world: World) -> Non
 
 def test_a_write_whose_answer_is_lost_was_done_once_and_says_that_it_may_have_been(world: World) -> None:
     client = Client(HOST, world.transport, request_timeout=PATIENCE)
-    before = client.get(NODES, Request("steady"), dict)
+    before = client.get(NODES, ObjectKey("steady"), dict)
     world.proxy.drop_after_request()
 
     with pytest.raises(ConnectionLost):
-        client.patch(NODES, Request("steady"), {"metadata": {"labels": {"a": "b"}}})
+        client.patch(NODES, ObjectKey("steady"), {"metadata": {"labels": {"a": "b"}}})
 
-    after = world.user.get(NODES, Request("steady"), dict)
+    after = world.user.get(NODES, ObjectKey("steady"), dict)
     assert after["metadata"]["labels"] == {"a": "b"}
     stale = {"metadata": {"resourceVersion": before["metadata"]["resourceVersion"], "labels": {"a": "c"}}}
     with pytest.raises(Conflict):
-        client.patch(NODES, Request("steady"), stale)
+        client.patch(NODES, ObjectKey("steady"), stale)
     wait_for(world.agrees)
 
 
 def test_a_read_whose_answer_is_lost_is_asked_again(world: World) -> None:
     client = Client(HOST, world.transport, request_timeout=PATIENCE)
-    client.get(NODES, Request("steady"), dict)
+    client.get(NODES, ObjectKey("steady"), dict)
     world.proxy.drop_after_request()
 
-    assert client.get(NODES, Request("steady"), dict)["metadata"]["name"] == "steady"
+    assert client.get(NODES, ObjectKey("steady"), dict)["metadata"]["name"] == "steady"
 
 
 def test_requests_in_a_stalled_network_end_at_their_deadlines_and_later_ones_succeed(world: World) -> None:
     client = Client(HOST, world.transport)
-    client.get(NODES, Request("steady"), dict)
+    client.get(NODES, ObjectKey("steady"), dict)
     world.proxy.stall()
 
     for _ in range(3):
         with pytest.raises(ConnectionLost, match="timed out"):
-            client.within(0.2).get(NODES, Request("steady"), dict)
+            client.within(0.2).get(NODES, ObjectKey("steady"), dict)
     world.proxy.restore()
 
-    assert client.get(NODES, Request("steady"), dict)["metadata"]["name"] == "steady"
+    assert client.get(NODES, ObjectKey("steady"), dict)["metadata"]["name"] == "steady"
 
 
 def test_kept_connections_and_watches_survive_a_restart_of_the_server(

@@ -7,7 +7,7 @@ A thousand seeds are `tox -e simulation`.
 from __future__ import annotations
 
 import pytest
-from planted_caches import BelievesInItsVersion, ForgetsWhatWasMissed, ResumesFromItsList, TellsOfNoDeletions
+from kit.planted_caches import BelievesInItsVersion, ForgetsWhatWasMissed, ResumesFromItsList, TellsOfNoDeletions
 
 from controller_runtime.cache import informer
 from controller_runtime.testing.simulate import smallest

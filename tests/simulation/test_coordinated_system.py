@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-import coordinated_run
 import pytest
-from coordinated_run import run
+from kit import coordinated_run
+from kit.coordinated_run import run
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.core.host import Host
 from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
-from controller_runtime.election.decision import Held, Sighting, Step, decide_coordinated
+from controller_runtime.election.decision import Action, Held, Sighting, decide_coordinated
 from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind
 from controllers.election import step
 from controllers.election.lease_candidate_election import LeaseCandidateElection
@@ -92,9 +92,9 @@ def test_one_is_elected_though_all_watches_are_late(seed: int) -> None:
 
 
 def test_an_election_that_believes_its_cache_and_stamps_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cached(self: LeaseCandidateElection, request: Request) -> object:
-        candidates = self.candidates.list(request.namespace)
-        return self.leases.get(request), {view.metadata.name: view for view in candidates if view.lease == request}
+    def cached(self: LeaseCandidateElection, key: ObjectKey) -> object:
+        candidates = self.candidates.list(key.namespace)
+        return self.leases.get(key), {view.metadata.name: view for view in candidates if view.lease == key}
 
     monkeypatch.setattr(step, "HEARD", 0.0)
     monkeypatch.setattr(LeaseCandidateElection, "_live", cached)
@@ -103,9 +103,9 @@ def test_an_election_that_believes_its_cache_and_stamps_is_found(monkeypatch: py
 
 
 def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stubborn(seen: Sighting, identity: str, held: Held | None, now: float) -> Step:
+    def stubborn(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
         decided = decide_coordinated(seen, identity, held, now)
-        return Step.RENEW if decided is Step.YIELD else decided
+        return Action.RENEW if decided is Action.YIELD else decided
 
     monkeypatch.setattr(elector, "decide_coordinated", stubborn)
 

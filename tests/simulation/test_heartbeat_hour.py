@@ -6,8 +6,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream, Transport

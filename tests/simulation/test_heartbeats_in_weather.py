@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import heartbeat_weather
-import planted_heartbeats
 import pytest
-from heartbeat_weather import run
+from kit import heartbeat_weather, planted_heartbeats
+from kit.heartbeat_weather import run
 
 from controller_runtime.testing.simulation.faults import Fault, Kind, Script, script_to_json
 from controllers.heartbeat import lease_heartbeat

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import planted_lifecycle
 import pytest
-from lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
+from kit import planted_lifecycle
+from kit.lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
 
 from controller_runtime.testing.simulation.faults import Fault, Kind, Script, script_to_json
 from controllers.node_lifecycle import monitor, node_lifecycle
 from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
+from controllers.node_lifecycle.zones import ZonePolicy
 from controllers.taint_eviction import taint_eviction
 from controllers.taint_eviction.taint_eviction import TaintEviction
 
@@ -93,7 +94,7 @@ PLANTED = planted_lifecycle
         pytest.param(
             [(NodeLifecycle, "_asked_the_server", PLANTED.believes_its_cache)], ALIVE, 2, id="believes its cache"
         ),
-        pytest.param([(Monitor, "_are_all_silent", PLANTED.sees_no_outage)], OUTAGE, 1, id="sees no outage"),
+        pytest.param([(ZonePolicy, "are_all_silent", PLANTED.sees_no_outage)], OUTAGE, 1, id="sees no outage"),
         pytest.param([(node_lifecycle, "eviction", PLANTED.taints_are_for_ever)], BACK, 2, id="taints stay"),
         pytest.param([(TaintEviction, "_live_taints", PLANTED.cached_taints)], ALIVE, 10, id="deletes by its cache"),
         pytest.param([(taint_eviction, "leaves_at", PLANTED.counts_anew)], IN_TIME, 1, id="counts anew"),

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lifecycle_run import CONTROLLERS, NAMES, run
+from kit.lifecycle_run import CONTROLLERS, NAMES, run
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.patches import PatchType
 from controller_runtime.testing.simulation.faults import Fault, Kind, Script
@@ -38,7 +38,7 @@ def unversioned(
     """In place of `NodeLifecycle._patch`: whatever the node is by now."""
     body = {"metadata": metadata, **patch}
     kind = PatchType.STRATEGIC
-    written = lifecycle.client.patch(NODES, Request(node.name), body, type=kind, subresource=subresource)
+    written = lifecycle.client.patch(NODES, ObjectKey(node.name), body, type=kind, subresource=subresource)
     return lifecycle.read_node(written.raw)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
-from controller_runtime.api.wire import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -51,7 +51,7 @@ class Bench:
 
     def exists(self) -> bool:
         try:
-            self.inside.get(NODES, Request("node"), dict)
+            self.inside.get(NODES, ObjectKey("node"), dict)
         except NotFound:
             return False
         return True

@@ -12,12 +12,11 @@ import subprocess
 import sys
 
 import pytest
-from planted import FencedAtTheBeginning, NeverLapses, ReleasesWithoutLooking
+from kit.planted import NeverLapses, ReleasesWithoutLooking, fenced_at_the_beginning, release_without_looking
 
-from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.client.faults import Delayed, FaultyTransport
-from controller_runtime.election import elector
-from controller_runtime.manager import manager
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.election import elector, fenced
+from controller_runtime.testing.faults import Delayed, FaultyTransport
 from controller_runtime.testing.simulate import smallest
 from controller_runtime.testing.simulation import SimulatedHost
 from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind, Script
@@ -82,7 +81,8 @@ def test_a_renewal_that_is_not_bounded_is_found_within_10_seeds_and_shrunk(monke
 
 def test_a_release_without_a_fresh_look_is_found_within_20_seeds_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """About every sixth seed of this weather does, and every fifteenth of `freezes`: a stop ends what would show it."""
-    monkeypatch.setattr(manager, "LeaderElector", ReleasesWithoutLooking)
+    monkeypatch.setattr(fenced, "LeaderElector", ReleasesWithoutLooking)
+    monkeypatch.setattr(elector, "release", release_without_looking)
 
     found = first_failure(20, "standstills")
     small = smallest(found)
@@ -113,7 +113,7 @@ def test_no_write_begins_after_the_deadline_whatever_it_waits_for(seed: int, mon
 
 def test_a_fence_that_bounds_only_the_beginning_is_found_within_20_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "NetworkTransport", Hesitant)
-    monkeypatch.setattr(manager, "FencedTransport", FencedAtTheBeginning)
+    monkeypatch.setattr(fenced, "leadership_limit", fenced_at_the_beginning)
 
     assert first_failure(20, "freezes").invariant == "no write after the deadline"
 

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import determinism_scenario
 import pytest
+from kit import determinism_scenario
 
 SEEDS = range(8)
 

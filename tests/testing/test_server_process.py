@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.api.wire import HTTPRequest
-from controller_runtime.client.configuration import from_kubeconfig
-from controller_runtime.client.http import HTTPTransport
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.client.http.configuration import from_kubeconfig
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess

@@ -7,7 +7,7 @@ import collections
 import threading
 
 import pytest
-from simulated_programs import every, wait_for_ever
+from kit.simulated_programs import every, wait_for_ever
 
 from controller_runtime.core.host import Lock
 from controller_runtime.testing.simulation import Hang, Simulation

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from simulated_programs import every, wait_for_ever
+from kit.simulated_programs import every, wait_for_ever
 
 from controller_runtime.core.log import get_logger
 from controller_runtime.testing.simulation import Crashed, SimulatedHost, Simulation

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import controller_runtime.testing as kit
-from controller_runtime.api.objects import Request, annotations_of, labels_of, microtime
+from controller_runtime.api.http import HTTPResponse
+from controller_runtime.api.objects import ObjectKey, annotations_of, labels_of, microtime
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
-from controller_runtime.api.wire import HTTPResponse
 from controller_runtime.core.errors import ConnectionLost, TooManyRequests
 from controller_runtime.core.stop import spawn
 from controller_runtime.core.system import SystemHost
@@ -55,7 +55,7 @@ def test_the_server_accepts_the_objects(
 ) -> None:
     created = cluster.user.create(resource, made)
 
-    found: Any = cluster.user.get(resource, created.request, dict)
+    found: Any = cluster.user.get(resource, created.key, dict)
     for key in path.split("."):
         found = found[int(key)] if key.isdecimal() else found[key]
     assert found == value
@@ -71,7 +71,7 @@ def test_objects_carry_what_was_asked_for_and_share_nothing(cluster: EmbeddedClu
     assert (labels_of(node), annotations_of(node)) == ({"a": "b"}, {"c": "d"})
     assert pod["metadata"] == {"name": "p", "namespace": "elsewhere", "labels": {"a": "b"}}
     assert pod["metadata"]["labels"] is not labels
-    assert cluster.user.get(LEASES, cluster.user.create(LEASES, lease).request, dict)["spec"]["renewTime"] == renewed
+    assert cluster.user.get(LEASES, cluster.user.create(LEASES, lease).key, dict)["spec"]["renewTime"] == renewed
 
 
 def test_eventually_waits_for_the_change_that_makes_it_true() -> None:
@@ -84,7 +84,7 @@ def test_eventually_waits_for_the_change_that_makes_it_true() -> None:
                 cluster.user.create(NODES, a_node(name))
 
         joining = spawn(cluster.host, cluster.manager.stopping, "joining", join)
-        found = eventually(cluster.manager, NODES, lambda: nodes.get(Request("c")))
+        found = eventually(cluster.manager, NODES, lambda: nodes.get(ObjectKey("c")))
         joining.join_until(None)
 
         assert found["metadata"]["name"] == "c"
@@ -107,10 +107,10 @@ def test_faults_befall_the_manager_and_not_the_user(simulation: Simulation) -> N
         cluster.user.create(NODES, a_node("a"))
 
         with pytest.raises(ConnectionLost):
-            cluster.client.get(NODES, Request("a"), dict)
+            cluster.client.get(NODES, ObjectKey("a"), dict)
         with pytest.raises(TooManyRequests):
-            cluster.client.get(NODES, Request("a"), dict)
+            cluster.client.get(NODES, ObjectKey("a"), dict)
 
-        assert cluster.client.get(NODES, Request("a"), dict)["metadata"]["name"] == "a"
+        assert cluster.client.get(NODES, ObjectKey("a"), dict)["metadata"]["name"] == "a"
         assert [request.path for request in cluster.transport.requests] == ["/api/v1/nodes/a"] * 3
         assert cluster.transport.writes() == []

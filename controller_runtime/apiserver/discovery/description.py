@@ -3,24 +3,84 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
+from datetime import timedelta
+from email.utils import format_datetime
 
 import msgspec
 
-from controller_runtime.api.wire import HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.answers import document, tagged
 from controller_runtime.apiserver.discovery.discovery import AGGREGATED, aggregated_document, discovery_document
-from controller_runtime.apiserver.discovery.openapi import openapi_document
+from controller_runtime.apiserver.discovery.openapi import Document, OpenAPI
 from controller_runtime.apiserver.kinds.kind import Kinds
-from controller_runtime.apiserver.reads.negotiation import accepts
+from controller_runtime.apiserver.options import query_of
+from controller_runtime.apiserver.reads.negotiation import accepts, first_accepted
+from controller_runtime.core.host import Host
+
+_JSON = "application/json"
+_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+# kubectl asks with `@`, which is not valid in a media type; the answer has the valid name.
+_FORMS = {_JSON: _JSON, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _PROTOBUF, _PROTOBUF: _PROTOBUF}
+_FOR_GOOD = timedelta(days=365)
 
 
-def self_description(kinds: Kinds, path: str, headers: Mapping[str, str]) -> HTTPResponse | None:
-    """The document at `path` (without a final slash), or None if there is none."""
-    known = headers.get("if-none-match", "")
-    if accepts(headers.get("accept", ""), AGGREGATED) and (content := aggregated_document(kinds, path)) is not None:
-        return tagged(msgspec.json.encode(content), AGGREGATED, known)
-    if (body := openapi_document(kinds, path)) is not None:
-        return tagged(body, "application/json", known)
-    classic = discovery_document(kinds, path)
-    return None if classic is None else document(classic)
+class SelfDescription:
+    """The documents in which a server describes itself.
+
+    Args:
+        host: The clock.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._openapi = OpenAPI()
+
+    def answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
+        """Answer with the document at `path` (without a final slash); None if there is none."""
+        if path.startswith("/openapi/"):
+            return self._openapi_answer(kinds, path, request)
+        accept, known = (request.headers.get(name, "") for name in ("accept", "if-none-match"))
+        if accepts(accept, AGGREGATED) and (content := aggregated_document(kinds, path)) is not None:
+            return tagged(msgspec.json.encode(content) + b"\n", AGGREGATED, known)
+        classic = discovery_document(kinds, path)
+        return None if classic is None else document(classic)
+
+    def _openapi_answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
+        media_type = _media_type(path, request.headers.get("accept", ""))
+        found = self._openapi.find(kinds, path, protobuf=media_type == _PROTOBUF)
+        if found is None:
+            return None
+        if not media_type:
+            return HTTPResponse(406, {"vary": "Accept"})
+        wanted = query_of(request.query).get("hash", "") if path.startswith("/openapi/v3/") else ""
+        if wanted not in ("", found.hash):
+            return HTTPResponse(301, {"location": f"{path}?hash={found.hash}", "vary": "Accept"})
+        return _packed(found, media_type, request.headers, self._lasting() if wanted else {})
+
+    def _lasting(self) -> dict[str, str]:
+        """Return the headers of a document asked for by its hash, which never changes."""
+        until = format_datetime(self._host.now() + _FOR_GOOD, usegmt=True)
+        return {"cache-control": "public, immutable", "expires": until}
+
+
+def _media_type(path: str, accept: str) -> str:
+    """Return the media type of the answer; empty if the client accepts none that there is."""
+    if path == "/openapi/v3":  # the index is JSON for every client
+        return _JSON
+    forms = tuple(_FORMS) if path == "/openapi/v2" else (_JSON,)
+    return _FORMS.get(first_accepted(accept, forms), "")
+
+
+def _packed(found: Document, media_type: str, asked: Mapping[str, str], lasting: Mapping[str, str]) -> HTTPResponse:
+    tag = f'"{found.hash}"'
+    headers = {"etag": tag, "vary": "Accept-Encoding, Accept", **lasting}
+    if tag in (one.strip().removeprefix("W/") for one in asked.get("if-none-match", "").split(",")):
+        return HTTPResponse(304, headers)
+    headers["content-type"] = media_type
+    if "gzip" in (one.strip() for one in asked.get("accept-encoding", "").split(",")):
+        return HTTPResponse(200, {**headers, "content-encoding": "gzip"}, found.packed)
+    return HTTPResponse(200, headers, gzip.decompress(found.packed))

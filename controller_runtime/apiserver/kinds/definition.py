@@ -51,46 +51,30 @@ class Definition:
         structure: Its structural schema, as it was given.
         columns: Its `additionalPrinterColumns`, as they were given.
         schema: The same schema, as objects are merged and owned by it.
-        schemas: What OpenAPI tells of the kind, its list and all that they refer to.
     """
 
     structure: Raw
     columns: Sequence[Raw]
     schema: Schema
-    schemas: Mapping[str, Raw]
 
     @classmethod
     def of(cls, group: str, version: str, kind: str, structure: Raw, columns: Sequence[Raw]) -> Definition:
         """The definition of a kind by its schema and columns."""
         name = ".".join([*reversed(group.split(".")), version, kind])
-        whole, listed = _told(structure, group, version, kind), _list(name, group, version, kind)
+        whole = _whole(structure, group, version, kind)
         recorded = cast("dict[str, Raw]", definitions())  # which nobody writes to: a chain writes to its first map
         owned: dict[str, Raw] = {name: _ownable(whole), _OPEN: _ownable({_PRESERVES: True})}
         library = Library(ChainMap(owned, recorded))
-        told: Mapping[str, Raw] = ChainMap({name: whole, f"{name}List": listed}, recorded)
-        return cls(structure, columns, Schema({"$ref": _REF + name}, library), told)
+        return cls(structure, columns, Schema({"$ref": _REF + name}, library))
 
 
-def _told(structure: Raw, group: str, version: str, kind: str) -> dict[str, Any]:
+def _whole(structure: Raw, group: str, version: str, kind: str) -> dict[str, Any]:
     """The schema with the fields that every object has."""
     metadata = {"metadata": {"$ref": f"{_REF}{_META}ObjectMeta"}}
     return {
         **structure,
         "properties": {**_WORDS, **structure.get("properties", {}), **metadata},
         "x-kubernetes-group-version-kind": [{"group": group, "version": version, "kind": kind}],
-    }
-
-
-def _list(name: str, group: str, version: str, kind: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": ["items"],
-        "properties": {
-            **_WORDS,
-            "items": {"type": "array", "items": {"$ref": _REF + name}},
-            "metadata": {"$ref": f"{_REF}{_META}ListMeta"},
-        },
-        "x-kubernetes-group-version-kind": [{"group": group, "version": version, "kind": f"{kind}List"}],
     }
 
 

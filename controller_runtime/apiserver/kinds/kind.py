@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import attrs
 
-from controller_runtime.api.schema import Schema, definitions, schema_for
+from controller_runtime.api.schema import Schema, schema_for
 from controller_runtime.apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -101,11 +100,6 @@ class Kind:
         if schema is None:
             raise KeyError(f"no schema was recorded for {self.kind} of {self.api_version}")
         return schema
-
-    @property
-    def schemas(self) -> Mapping[str, Mapping[str, Any]]:
-        """Every schema it refers to, its own included, by name; as OpenAPI tells them."""
-        return definitions() if self.definition is None else self.definition.schemas
 
     @property
     def stored(self) -> Kind:

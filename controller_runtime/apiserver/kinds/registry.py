@@ -112,7 +112,7 @@ EVENT = Kind(
     field_paths={"source": "source.component"},
     names_known_fields=False,
 )
-# The same objects by other names of their fields; `event_rules` has the names.
+# The same objects under other field names; `event.py` in `rules` maps them.
 NEW_EVENT = Kind(
     group="events.k8s.io",
     version="v1",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of kinds that are defined at run time, and of their definitions."""
+"""The columns of kinds that are defined at run time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.apiserver.kinds.custom import is_true
 from controller_runtime.apiserver.kinds.definition import Definition, Raw
 from controller_runtime.apiserver.reads.ages import age
-from controller_runtime.apiserver.reads.columns import NAME, Cell, Column, at, of, value_at
+from controller_runtime.apiserver.reads.columns import NAME, Cell, Column
 from controller_runtime.apiserver.reads.jsonpath import JSONPath
-from controller_runtime.apiserver.rules.rules import Object
 
 _AGE: Raw = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp", "description": "Since creation."}
 
@@ -68,27 +66,3 @@ def _age(time: str, now: datetime) -> str:
         return age(time, now)
     except (ValueError, TypeError):  # no time, or one without a zone
         return "<invalid>"
-
-
-def _versions(definition: Object) -> str:
-    served = [version for version in value_at(definition, "spec.versions") or () if version["served"]]
-    return ",".join(sorted(f"{version['name']}{'(storage)' if version['storage'] else ''}" for version in served))
-
-
-def _short_names(definition: Object) -> str:
-    return ",".join(value_at(definition, "spec.names.shortNames") or ())
-
-
-DEFINITION_COLUMNS = (
-    NAME,
-    Column("Scope", at("spec.scope", ""), "Whether its objects live in namespaces."),
-    Column("Versions", of(_versions), "In which versions they are served."),
-    Column("Created At", at("metadata.creationTimestamp", ""), "When it was made.", type="date"),
-    Column("Group", at("spec.group", ""), "Of the API.", is_wide=True),
-    Column("Kind", at("spec.names.kind", ""), "What its objects are called.", is_wide=True),
-    Column("ShortNames", of(_short_names), "What it is called for short.", is_wide=True),
-    Column(
-        "Established", of(lambda one: is_true(one, "Established")), "Whether it works.", is_wide=True, type="boolean"
-    ),
-)
-"""The columns of definitions."""

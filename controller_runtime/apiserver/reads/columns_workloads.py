@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+import attrs
+
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import SCALE
@@ -25,9 +27,10 @@ from controller_runtime.apiserver.reads.columns import (
     selector_at,
     value_at,
 )
-from controller_runtime.apiserver.reads.columns_custom import DEFINITION_COLUMNS, custom_columns
+from controller_runtime.apiserver.reads.columns_custom import custom_columns
 from controller_runtime.apiserver.reads.columns_nodes import EVENTS, LEASE_CANDIDATES, LEASES, NAMESPACES, NODES
 from controller_runtime.apiserver.reads.columns_pods import PODS
+from controller_runtime.apiserver.reads.columns_storage import CLAIMS, QUOTAS, VOLUMES
 from controller_runtime.apiserver.rules.rules import Object, part
 
 
@@ -115,6 +118,10 @@ def _took(job: Object, now: datetime) -> str:
     return short_duration((until - datetime.fromisoformat(start)).total_seconds())
 
 
+def _is_suspended(job: Object) -> str:
+    return str(bool(value_at(job, "spec.suspend")))
+
+
 def _last_schedule(job: Object, now: datetime) -> str:
     path = "status.lastScheduleTime"
     return str(age_of(path)(job, now)) if value_at(job, path) else NONE
@@ -136,8 +143,8 @@ def _owner(obj: Object) -> str:
     return f"{owner['kind'].lower()}{'.' + group if group else ''}/{owner['name']}"
 
 
-_CREATED = Column("Created At", at("metadata.creationTimestamp", ""), "When it was created.")
-_ROLE_TABLE = (NAME, _CREATED)
+_CREATED = Column("Created At", at("metadata.creationTimestamp", ""), "When it was created.", type="date")
+_GENERIC = (NAME, _CREATED)
 _BINDING_TABLE = (
     NAME,
     Column("Role", of(lambda obj: f"{obj['roleRef'].get('kind')}/{obj['roleRef'].get('name')}"), "What is granted."),
@@ -148,7 +155,13 @@ _BINDING_TABLE = (
 )
 _SELECTOR = Column("Selector", selector_at("spec.selector"), "Which pods are its own.", is_wide=True)
 
-_GENERIC = (NAME, AGE)
+_REPLICAS = (
+    NAME,
+    Column("Desired", at("spec.replicas", 0), "How many pods there should be.", type="integer"),
+    Column("Current", at("status.replicas", 0), "How many there are.", type="integer"),
+    Column("Ready", at("status.readyReplicas", 0), "How many are ready.", type="integer"),
+    AGE,
+)
 _TABLES: Mapping[Kind, tuple[Column, ...]] = {
     kinds.NODE: NODES,
     kinds.POD: PODS,
@@ -163,7 +176,7 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
         Column("Data", count_of("data"), "How many entries it has."),
         AGE,
     ),
-    kinds.SERVICE_ACCOUNT: (NAME, Column("Secrets", count_of("secrets"), "How many secrets it may use."), AGE),
+    kinds.SERVICE_ACCOUNT: (NAME, AGE),
     kinds.SERVICE: (
         NAME,
         Column("Type", at("spec.type", ""), "How it is reached."),
@@ -174,12 +187,18 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
         Column("Selector", labels_at("spec.selector"), "Which pods answer.", is_wide=True),
     ),
     kinds.ENDPOINTS: (NAME, Column("Endpoints", of(_endpoints), "Who answers."), AGE),
-    kinds.CLAIM: (
+    kinds.CLAIM: CLAIMS,
+    kinds.VOLUME: VOLUMES,
+    kinds.QUOTA: QUOTAS,
+    kinds.POD_TEMPLATE: (
         NAME,
-        Column("Status", at("status.phase", ""), "Whether it has a volume."),
-        Column("Volume", at("spec.volumeName", ""), "Which one."),
-        Column("StorageClass", at("spec.storageClassName", ""), "Of which kind."),
-        AGE,
+        *(attrs.evolve(column, is_wide=False) for column in _pods_of("template")),
+        Column("Pod Labels", labels_at("template.metadata.labels"), "The labels of its pods."),
+    ),
+    kinds.REPLICATION_CONTROLLER: (
+        *_REPLICAS,
+        *_pods_of(),
+        Column("Selector", labels_at("spec.selector"), "The labels of its pods.", is_wide=True),
     ),
     kinds.DEPLOYMENT: (
         NAME,
@@ -190,15 +209,7 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
         *_pods_of(),
         _SELECTOR,
     ),
-    kinds.REPLICA_SET: (
-        NAME,
-        Column("Desired", at("spec.replicas", 0), "How many pods there should be.", type="integer"),
-        Column("Current", at("status.replicas", 0), "How many there are.", type="integer"),
-        Column("Ready", at("status.readyReplicas", 0), "How many are ready.", type="integer"),
-        AGE,
-        *_pods_of(),
-        _SELECTOR,
-    ),
+    kinds.REPLICA_SET: (*_REPLICAS, *_pods_of(), _SELECTOR),
     kinds.STATEFUL_SET: (NAME, Column("Ready", of(_ready), "How many of its pods are ready."), AGE, *_pods_of()),
     kinds.DAEMON_SET: (
         NAME,
@@ -215,7 +226,7 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
     kinds.CONTROLLER_REVISION: (
         NAME,
         Column("Controller", of(_owner), "Whose template it was."),
-        Column("Revision", at("revision", 0), "Which one.", type="integer"),
+        Column("Revision", at("revision", 0), "Which one."),
         AGE,
     ),
     kinds.JOB: (
@@ -231,11 +242,14 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
         NAME,
         Column("Schedule", at("spec.schedule", ""), "When it runs."),
         Column("Timezone", at("spec.timeZone"), "By which clock."),
-        Column("Suspend", of(lambda job: str(bool(value_at(job, "spec.suspend")))), "Whether it is held."),
+        Column(
+            "Suspend", of(lambda job: str(bool(value_at(job, "spec.suspend")))), "Whether it is held.", type="boolean"
+        ),
         Column("Active", count_of("status.active"), "How many of its jobs run.", type="integer"),
         Column("Last Schedule", _last_schedule, "When it ran last."),
         AGE,
         *_pods_of("spec.jobTemplate.spec.template"),
+        attrs.evolve(_SELECTOR, cell=selector_at("spec.jobTemplate.spec.selector")),
     ),
     kinds.DISRUPTION_BUDGET: (
         NAME,
@@ -244,7 +258,6 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
         Column("Allowed Disruptions", at("status.disruptionsAllowed", 0), "How many may go now.", type="integer"),
         AGE,
     ),
-    kinds.DEFINITION: DEFINITION_COLUMNS,
     kinds.INGRESS: (
         NAME,
         Column("Class", at("spec.ingressClassName"), "Who leads there."),
@@ -259,8 +272,6 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
         Column("Available", at("status.replicas", 0), "How many there are.", type="integer"),
         AGE,
     ),
-    kinds.ROLE: _ROLE_TABLE,
-    kinds.CLUSTER_ROLE: _ROLE_TABLE,
     kinds.ROLE_BINDING: _BINDING_TABLE,
     kinds.CLUSTER_ROLE_BINDING: _BINDING_TABLE,
 }

@@ -11,10 +11,12 @@ from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, with_status_of
 from controller_runtime.apiserver.rules.schema_faults import NEW, schema_causes
-from controller_runtime.apiserver.rules.structural import structural_shape
-from controller_runtime.apiserver.rules.validation import invalid
+from controller_runtime.apiserver.rules.structural import embedded_objects, structural_shape
+from controller_runtime.apiserver.rules.validation import invalid, required
+from controller_runtime.apiserver.rules.work import Path
 from controller_runtime.apiserver.status import Cause
 
+_EMBEDDED = "x-kubernetes-embedded-resource"
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 _INT32_MAX = (1 << 31) - 1
 
@@ -56,12 +58,14 @@ class CustomRules(Rules):
 
     def causes_of_new(self, obj: Object) -> Iterator[Cause]:
         yield from schema_causes(self._definition.structure, self._whole(obj))
+        yield from self._embedded_causes(obj)
         yield from self._scale_causes(obj)
 
     def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterator[Cause]:
         structure = self._definition.structure
         if subresource != "status":
             yield from schema_causes(structure, self._whole(new), self._whole(self.shown_form(old)))
+            yield from self._embedded_causes(new)
             yield from self._scale_causes(new)
             return
         schema = structure.get("properties", {}).get("status")
@@ -80,6 +84,11 @@ class CustomRules(Rules):
         """An object as its schema speaks of it."""
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **obj}
 
+    def _embedded_causes(self, obj: Object) -> Iterator[Cause]:
+        structure = self._definition.structure
+        for path, value in embedded_objects({**structure, _EMBEDDED: False}, {**obj}):
+            yield from _about_object(value, path)
+
     def _scale_causes(self, obj: Object) -> list[Cause]:
         if "scale" not in self._kind.subresources:
             return []
@@ -94,6 +103,18 @@ class CustomRules(Rules):
                 text = f"should be less than or equal to {_INT32_MAX}"
                 causes.append(invalid(f".{'.'.join(path)}", value, text))
         return causes
+
+
+def _about_object(obj: Object, path: Path) -> Iterator[Cause]:
+    """What is wrong with how an object within another says what it is."""
+    for word in ("apiVersion", "kind"):
+        value = obj.get(word)
+        if word not in obj:
+            yield required(f"{path}.{word}")
+        elif value == "":
+            yield invalid(f"{path}.{word}", value, "must not be empty")
+        elif word == "apiVersion" and isinstance(value, str) and value.count("/") > 1:
+            yield invalid(f"{path}.{word}", value, f"unexpected GroupVersion string: {value}")
 
 
 def _content(obj: Object) -> dict[str, Any]:

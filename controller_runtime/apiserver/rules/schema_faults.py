@@ -205,15 +205,18 @@ def _combination_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iter
         found = f"Found {right} valid alternatives" if right else "Found none valid"
         yield _against(path, f"must validate one and only one schema (oneOf). {found}")
         yield from nearest
-    wrong = 0
+    wrong, told = 0, set()
     for other in all_of:
         first = None
         for first in schema_causes(other, value, NEW, path, work):
-            yield first
+            if first not in told:  # each is told once
+                yield first
+            told.add(first)
         wrong += first is not None
     if wrong:
         none = ". None validated" if wrong == len(all_of) else ""
-        yield _against(path, f"must validate all the schemas (allOf){none}")
+        whole = _against(path, f"must validate all the schemas (allOf){none}")
+        yield from () if whole in told else (whole,)
     if schema.get("not") and next(schema_causes(schema["not"], value, NEW, path, work), None) is None:
         yield _against(path, "must not validate the schema (not)")
 

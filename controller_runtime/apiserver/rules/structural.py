@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from controller_runtime.apiserver.kinds.definition import Definition, Raw
 from controller_runtime.apiserver.rules.shape import Compiler, Place, Shape
+from controller_runtime.apiserver.rules.work import ROOT, Path
 from controller_runtime.apiserver.status import too_large
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
@@ -51,6 +52,26 @@ def structural_shape(definition: Definition, *, fill: bool = True) -> Shape:
         return made
 
     return shape
+
+
+def unknown_fields(schema: Raw, value: Any) -> list[Place]:
+    """The fields of a value that its schema does not know."""
+    unknown: list[Place] = []
+    _Walk(fill=False, defaults={}).value(schema, value, None, None, unknown)
+    return unknown
+
+
+def embedded_objects(schema: Raw, value: Any, path: Path = ROOT) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The objects within a value that are whole objects of their own, each with its path."""
+    if type(value) is dict:
+        if schema.get(_EMBEDDED):
+            yield path, value
+        for name, item in value.items():
+            if (child := _child(schema, name)) is not None:
+                yield from embedded_objects(child, item, path.below(f".{name}"))
+    elif type(value) is list and isinstance(items := schema.get("items"), Mapping):
+        for index, item in enumerate(value):
+            yield from embedded_objects(items, item, path.below(f"[{index}]"))
 
 
 class _Walk:

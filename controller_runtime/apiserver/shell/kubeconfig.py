@@ -68,7 +68,10 @@ def write_private(path: Path, content: bytes) -> None:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600
     try:
         with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o600)  # the umask may have taken more
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # else the new name could be on the disk before the content is
         os.replace(name, path)
     except OSError:
         with contextlib.suppress(OSError):

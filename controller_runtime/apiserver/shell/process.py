@@ -16,7 +16,7 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.api.wire import Handler
+from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.shell.identity import Identity
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 from controller_runtime.apiserver.shell.shell import LOOPBACK, serve
@@ -94,8 +94,9 @@ async def _serve(
         announce(f"ready url={url} kubeconfig={path}")
 
     beating: list[asyncio.Task[None]] = []
+    context = identity.certificates.server_context()
     try:
-        await serve(handler, until, tell, port=options.port, context=identity.certificates.server_context())
+        await serve(handler, until, tell, port=options.port, context=context)
     except OSError as error:
         reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
         raise UsageError(f"port {options.port} of {LOOPBACK} {reason}: choose another with --port") from error

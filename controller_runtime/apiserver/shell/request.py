@@ -8,14 +8,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from aiohttp import web
 
-from controller_runtime.api.wire import BODY_LIMIT, HTTPRequest
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, storable
 
 # Seconds that a body may take to arrive.
 _PATIENCE = 30.0
 
 
 async def read(request: web.BaseRequest) -> HTTPRequest:
-    """The request with its whole body, or with the first byte too many of it.
+    """The request with its whole body, or with the first byte too many of it; its text can be stored as it is.
 
     Raises:
         TimeoutError: The body does not arrive; nor does one whose chunks are broken, as aiohttp has it.
@@ -25,7 +25,7 @@ async def read(request: web.BaseRequest) -> HTTPRequest:
 
 def _target(request: web.BaseRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Path and query as they stand on the wire, percent-decoded; aiohttp's own are normalised."""
-    target = request.raw_path
+    target = storable(request.raw_path)
     if not target.startswith("/"):
         parts = urlsplit(target)  # the absolute form, as for a proxy
         target = f"{parts.path or '/'}?{parts.query}"
@@ -35,8 +35,8 @@ def _target(request: web.BaseRequest) -> tuple[str, tuple[tuple[str, str], ...]]
 
 def _headers(request: web.BaseRequest) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for name, value in request.headers.items():
-        key = name.lower()
+    for name, raw in request.headers.items():
+        key, value = name.lower(), storable(raw)
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return headers
 

@@ -18,7 +18,7 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.http import HttpVersion11
 
-from controller_runtime.api.wire import Handler, HTTPResponse, Watch
+from controller_runtime.api.http import Handler, HTTPResponse, Watch
 from controller_runtime.apiserver.shell.log import ServerLog
 from controller_runtime.apiserver.shell.request import read
 from controller_runtime.core.log import get_logger

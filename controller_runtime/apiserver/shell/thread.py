@@ -7,7 +7,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from controller_runtime.api.wire import Handler
+from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.shell.shell import LOOPBACK, serve
 from controller_runtime.apiserver.shell.tls import Certificates
 from controller_runtime.core.host import Host, Thread

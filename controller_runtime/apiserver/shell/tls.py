@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 import attrs
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -41,6 +42,22 @@ class Certificates:
             ValueError: They are not certificates.
         """
         return x509.load_pem_x509_certificate(self.server).not_valid_after_utc
+
+    def check(self) -> None:
+        """See that a server can show them and its clients will believe it.
+
+        Raises:
+            ValueError: They are not certificates, or do not belong together.
+        """
+        server = x509.load_pem_x509_certificate(self.server)
+        try:
+            server.verify_directly_issued_by(x509.load_pem_x509_certificate(self.authority))
+        except InvalidSignature as error:
+            raise ValueError("the server's certificate is not of this authority") from error
+        try:
+            self.server_context()
+        except ssl.SSLError as error:
+            raise ValueError("the key is not that of the server's certificate") from error
 
     def server_context(self) -> ssl.SSLContext:
         """How the server encrypts."""

@@ -3,73 +3,83 @@
 
 A write is handed to the operating system before it is answered (write-ahead log, not
 synced), so `kill -9` loses nothing. Versions are reserved in blocks, which are synced:
-even after a power failure no version is handed out twice.
+even after a power failure no version is handed out twice. Damage is noticed at the start
+(`inspection`), where a witness says how much was acknowledged.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from controller_runtime.apiserver.status import internal
+from controller_runtime.apiserver.storage import database, inspection
+from controller_runtime.apiserver.storage.private import (
+    check_is_usable,
+    make_private_directory,
+    remedy_for,
+    warn_if_shared,
+)
 from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.storage.witness import NAME as WITNESS
+from controller_runtime.apiserver.storage.witness import DamagedWitness, Mark, Witness
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.log import get_logger
+
+log = get_logger(__name__)
 
 _BLOCK = 10_000
-_FORMAT = 1
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS objects (
-    collection TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, raw BLOB NOT NULL,
-    PRIMARY KEY (collection, key)
-);
-CREATE TABLE IF NOT EXISTS reserved (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL);
-"""
 # Replacing the row would write its index anew as well.
 _PUT = """
-INSERT INTO objects VALUES (?, ?, ?, ?)
-ON CONFLICT (collection, key) DO UPDATE SET version = excluded.version, raw = excluded.raw
+INSERT INTO objects VALUES (?, ?, ?, ?, ?) ON CONFLICT (collection, key)
+DO UPDATE SET version = excluded.version, checksum = excluded.checksum, raw = excluded.raw
 """
+_DELETE = "DELETE FROM objects WHERE collection = ? AND key = ?"
+_REMEDY = (
+    "restore a backup of the directory, or start once with --accept-loss, "
+    "which keeps the damaged files aside and serves the {} objects that can be read"
+)
 
 
 class SQLiteJournal:
     """A `storage.Journal` in one directory, which no other process may use meanwhile.
 
     Args:
-        directory: Made if it is missing.
+        directory: Created with mode 0700 if it is missing; its files have mode 0600. Files
+            and directories that others may read are told in a warning, with the remedy.
+        accept_loss: If the files are damaged, set them aside in a folder `damaged-N`
+            and go on with the objects that can be read. Otherwise damage is an error, and no file is changed.
 
     Raises:
-        UsageError: The directory cannot be written, is in use, or holds something else.
+        UsageError: The directory cannot be written, is in use or damaged, or holds something else.
 
-    Threads: whoever holds the storage's lock.
+    Threads: guarded by the storage's lock.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._path = directory / "objects.sqlite"
-        # The last version of the block in use: all up to it are spent, whether used or not.
-        self._reserved = 0
+    def __init__(self, directory: Path, *, accept_loss: bool = False) -> None:
+        self._directory = directory
+        self._database: sqlite3.Connection | None = None
+        self._rows: list[tuple[str, Stored]] = []
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=0.0)
-        except (OSError, sqlite3.Error) as error:
+            make_private_directory(directory)
+            warn_if_shared((directory, *sorted(directory.iterdir())))
+            check_is_usable(directory / WITNESS)
+            self._witness = Witness(directory)
+        except BlockingIOError as error:
+            raise UsageError(f"data directory {directory} is in use by another server: stop that one first") from error
+        except OSError as error:
             raise self._unusable(error) from error
         try:
-            self._prepare()
-        except (sqlite3.Error, UsageError) as error:
+            self._open(accept_loss)
+        except (OSError, sqlite3.Error, UsageError) as error:
             self.close()
-            raise self._unusable(error) from error
+            raise error if isinstance(error, UsageError) else self._unusable(error) from error
 
     def load(self) -> tuple[int, list[tuple[str, Stored]]]:
-        """The end of the last reserved block, and every object with its collection.
-
-        Raises:
-            UsageError: The file is damaged; it is closed.
-        """
-        try:
-            return self._reserved, list(self._objects())
-        except sqlite3.Error as error:
-            self.close()
-            raise self._unusable(error) from error
+        """Return a version that none handed out exceeds, and every object with its collection; once."""
+        rows, self._rows = self._rows, []
+        return self._used, rows
 
     def write(self, collection: str, key: str, version: int, raw: bytes | None) -> None:
         """Keep one write; one statement is one transaction.
@@ -77,43 +87,88 @@ class SQLiteJournal:
         Raises:
             StatusError: 500: the disk is full or gone. Nothing has been kept.
         """
+        if self._database is None:
+            raise internal(f"data directory {self._directory}: it is closed")
         try:
+            self._witness.settle()
             if version > self._reserved:
-                self._reserve(version + _BLOCK)
+                self._reserve(self._database, version + _BLOCK)
             if raw is None:
-                self._database.execute("DELETE FROM objects WHERE collection = ? AND key = ?", (collection, key))
+                done = self._database.execute(_DELETE, (collection, key)).rowcount
             else:
-                self._database.execute(_PUT, (collection, key, version, raw))
-        except sqlite3.Error as error:
-            raise internal(f"data directory {self._path.parent}: {error}") from error
+                row = (collection, key, version, database.checksum_of(collection, key, version, raw), raw)
+                done = self._database.execute(_PUT, row).rowcount
+        except (sqlite3.Error, OSError) as error:
+            raise internal(f"data directory {self._directory}: {error}") from error
+        self._writes += done
+        self._witness.note(Mark(self._writes, version))
 
     def close(self) -> None:
-        """Fold the log into the file and let go of it. Idempotent."""
-        self._database.close()
+        """Fold the log into the file and let go of both. Idempotent."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+        self._witness.close()
 
-    def _prepare(self) -> None:
-        # Exclusive: a second server on one directory is refused, and no shared memory file is needed.
-        self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = NORMAL")
-        (found,) = self._database.execute("PRAGMA user_version").fetchone()
-        if found not in (0, _FORMAT):
-            raise UsageError(f"its format is {found}, not {_FORMAT}")
-        if not found:  # else nothing is written: one may read what there is when the disk is full
-            self._database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
-        row = self._database.execute("SELECT version FROM reserved").fetchone()
-        self._reserved = row[0] if row else 0
+    def _open(self, accept_loss: bool) -> None:
+        for name in (database.NAME, database.LOG):  # the system's reason is clearer than SQLite's
+            check_is_usable(self._directory / name)
+        mark, faults = self._mark()
+        found = inspection.read(self._directory)
+        if found.format not in (0, database.OLD_FORMAT, database.FORMAT):
+            raise UsageError(
+                f"data directory {self._directory}: cannot be used: its format is {found.format}, not "
+                f"{database.FORMAT}: use the version of the server that wrote it, or another directory"
+            )
+        faults += inspection.faults_of(found, mark)
+        if faults and not accept_loss:
+            remedy = _REMEDY.format(len(found.rows))
+            raise UsageError(f"data directory {self._directory} is damaged: {'; '.join(faults)}: {remedy}")
+        self._writes = max(mark.writes if mark else 0, found.summary.writes if found.summary else 0)
+        # All up to it are spent, whether used or not.
+        self._used = self._reserved = max(found.version, mark.version if mark else 0)
+        self._rows = [(collection, item) for (collection, _), item in found.rows.items()]
+        if faults or found.format != database.FORMAT:
+            self._make(found.format, faults)
+        self._database = self._connected()
+        if faults or mark is None or mark.writes != self._writes:
+            self._witness.begin(Mark(self._writes, self._used))
 
-    def _objects(self) -> Iterator[tuple[str, Stored]]:
-        rows = self._database.execute("SELECT collection, key, version, raw FROM objects ORDER BY collection, key")
-        for collection, key, version, raw in rows:
-            yield collection, Stored(key, version, raw)
-
-    def _reserve(self, version: int) -> None:
-        self._database.execute("PRAGMA synchronous = FULL")
-        self._database.execute("INSERT OR REPLACE INTO reserved VALUES (1, ?)", (version,))
-        self._database.execute("PRAGMA synchronous = NORMAL")
-        self._reserved = version
+    def _make(self, old_format: int, faults: Sequence[str]) -> None:
+        """Make a new file of the objects that were read, in place of none, an old one or a damaged one."""
+        if old_format == database.OLD_FORMAT and not faults:
+            self._connected().close()  # which folds the log into the file
+        database.build(self._directory, self._rows, self._writes, self._reserved)
+        if faults:
+            aside = database.set_aside(self._directory, WITNESS)
+            log.warning("damage accepted", kept=aside, lost="; ".join(faults))
+        database.install(self._directory)
 
     def _unusable(self, error: Exception) -> UsageError:
-        return UsageError(f"data directory {self._path.parent}: cannot be used: {error}")
+        return UsageError(f"data directory {self._directory}: cannot be used: {error}: {remedy_for(error)}")
+
+    def _reserve(self, connection: sqlite3.Connection, version: int) -> None:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("INSERT OR REPLACE INTO reserved VALUES (1, ?)", (version,))
+        connection.execute("PRAGMA synchronous = NORMAL")
+        self._reserved = version
+
+    def _mark(self) -> tuple[Mark | None, list[str]]:
+        try:
+            return self._witness.read(), []
+        except DamagedWitness:
+            return None, [f"{WITNESS} cannot be read"]
+
+    def _connected(self) -> sqlite3.Connection:
+        path = self._directory / database.NAME
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.0)
+        try:
+            # Exclusive: a second server on one directory is refused, and no shared memory file is needed.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("SELECT one FROM reserved").fetchone()  # takes the lock
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection

@@ -13,8 +13,8 @@ import struct
 
 import msgspec
 
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import microtime
-from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, Kind
 from controller_runtime.apiserver.upkeep.ownership import Item, Meta
 from controller_runtime.core.log import get_logger

@@ -10,18 +10,25 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated, told
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.shape import Misshapen, path_of
+from controller_runtime.apiserver.rules.shape import Misshapen, Place, path_of
 from controller_runtime.apiserver.writes import documents, last_applied
 from controller_runtime.apiserver.writes.body import IGNORE, STRICT, configuration, empty
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, text_of, told_order
-from controller_runtime.apiserver.writes.fieldtree import ambiguities, fields_of, merged, with_parents, without
+from controller_runtime.apiserver.writes.fieldtree import (
+    ambiguities,
+    fields_of,
+    keyed_path,
+    merged,
+    with_parents,
+    without,
+)
 from controller_runtime.apiserver.writes.managed import (
     UPDATE,
     Entry,
@@ -76,14 +83,17 @@ def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: s
         config, unknown = configuration(kind, raw)
     except Misshapen as error:
         raise _untyped(kind, name, namespace, [f".{error}"]) from error
-    faults = itertools.chain(
-        (f".{path_of(place)}: field not declared in schema" for place in unknown), ambiguities(kind.schema, config)
-    )
+    faults: Iterable[Place | str] = itertools.chain(unknown, ambiguities(kind.schema, config))
     first, more = told(faults)
     if first:
-        raise _untyped(kind, name, namespace, [*map(abbreviated, first), *([more] if more else [])])
+        texts = [one if isinstance(one, str) else _undeclared(kind, raw, one) for one in first]
+        raise _untyped(kind, name, namespace, [*map(abbreviated, texts), *([more] if more else [])])
     documents.check_weight(config, len(body))
     return {"metadata": {}, **config}, [] if field_validation == IGNORE else repeated
+
+
+def _undeclared(kind: Kind, raw: Mapping[str, Any], place: Place) -> str:
+    return f"{keyed_path(kind.schema, raw, f'.{path_of(place)}')}: field not declared in schema"
 
 
 def _check(kind: Kind, raw: Mapping[str, Any]) -> None:

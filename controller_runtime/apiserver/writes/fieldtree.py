@@ -9,6 +9,7 @@ these parts. Nothing here modifies what it is given.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ from controller_runtime.apiserver.writes.fieldset import (
     text_of,
     value_step,
 )
+
+_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 ABSENT: Any = object()
 """Stands for a value that is not there; null is one that is."""
@@ -224,3 +227,28 @@ def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[
             yield f"{text_of(path)}: duplicate entries for key {text_of((step,))}"
         seen.add(step)
         yield from ambiguities(child, item, (*path, step))
+
+
+def keyed_path(schema: Schema | None, value: Any, path: str) -> str:
+    """Return a path such as `.spec.containers[0].x` with elements of lists that have parts named by their keys."""
+    made = ""
+    for found in _STEP.finditer(path):
+        reached = _part(schema, value, found["name"], found["index"])
+        if reached is None:
+            return made + path[found.start() :]
+        step, schema, value = reached
+        made += text_of((step,))
+    return made
+
+
+def _part(
+    schema: Schema | None, value: Any, name: str | None, index: str | None
+) -> tuple[str, Schema | None, Any] | None:
+    """One of the parts of a value, by its name or its index; None if there is no such part."""
+    if index is None:
+        if name is None or type(value) is not dict or name not in value or not _has_fields(schema):
+            return None
+        return field_step(name), child_of(schema, name), value[name]
+    if schema is None or type(value) is not list or int(index) >= len(value) or not _has_elements(schema, value):
+        return None
+    return step_to(schema, value[int(index)]), schema.items, value[int(index)]

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON patch, RFC 6902: a list of operations, each on the result of the one before.
+"""JSON patch: a list of operations, each on the result of the one before.
+
+It is RFC 6902 as a real server reads it, which is more lenient: an absent member is null
+to `replace`, `test` and `copy`, an absent value is null, and negative indices count from
+the end. Only the whole document is less than there: it can be tested and replaced, no more.
 
 Every container that a patch changes is copied once, before its first change, so the object
 patched is never modified and what stays is shared with it. Later operations change the copy in
@@ -8,6 +12,7 @@ place: an operation costs as much as its path is long, however large the object 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -19,7 +24,7 @@ from controller_runtime.apiserver.writes.documents import check_weight
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 1024 * 1024  # bytes of JSON that `copy` may add in all: a few of them could double an object each
 
-_MISSING: Any = object()
+_INDEX = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class _Refused(Exception):
@@ -27,10 +32,10 @@ class _Refused(Exception):
 
 
 class _Operation(msgspec.Struct, gc=False):
-    op: str
-    path: str
+    op: str | None = None
+    path: str | None = None
     source: str | None = msgspec.field(default=None, name="from")
-    value: Any = _MISSING
+    value: Any = None
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
@@ -41,7 +46,7 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
             does not fit the document, or leaves something that is no object.
     """
     try:
-        operations = msgspec.convert(patch, list[_Operation])
+        operations = [one or _Operation() for one in msgspec.convert(patch, list[_Operation | None] | None) or ()]
     except msgspec.ValidationError as error:
         raise status.bad_request(f"error decoding patch: {error}") from error
     if len(operations) > MAX_OPERATIONS:
@@ -78,19 +83,27 @@ class _Patched:
 
     def apply(self, operation: _Operation) -> None:
         """Do one operation."""
+        path, value = operation.path, operation.value
+        if path is None:
+            raise _Refused("there is no path")
         match operation.op:
             case "add":
-                self._add(operation.path, _value_of(operation))
+                self._add(path, value)
+            case "replace" if not path:
+                self.root = value
             case "replace":
-                self._replace(operation.path, _value_of(operation))
+                self._replace(path, value)
             case "remove":
-                self._remove(operation.path)
+                self._remove(path)
             case "copy":
-                self._add(operation.path, self._copy_of(_get(self.root, _source_of(operation))))
+                self._add(path, self._copy_of(_get(self.root, _source_of(operation))))
             case "move":
-                self._move(_source_of(operation), operation.path)
+                source = _source_of(operation)
+                moved = _get(self.root, source)
+                self._remove(source)
+                self._add(path, moved)
             case "test":
-                if not same(_get(self.root, operation.path), _value_of(operation)):
+                if not same(_get(self.root, path) if path else self.root, value):
                     raise _Refused("the test failed")
             case _:
                 raise _Refused(f"unknown operation {operation.op!r}")
@@ -106,17 +119,7 @@ class _Patched:
             raise _Refused("the copies of this patch hold too many values")
         return msgspec.json.decode(text)
 
-    def _move(self, source: str, target: str) -> None:
-        if target.startswith(f"{source}/"):
-            raise _Refused("nothing can be moved into itself")
-        value = _get(self.root, source)
-        self._remove(source)
-        self._add(target, value)
-
     def _add(self, pointer: str, value: Any) -> None:
-        if not pointer:
-            self.root = value
-            return
         container, step = self._container(pointer)
         if type(container) is dict:
             container[step] = value
@@ -126,20 +129,19 @@ class _Patched:
             raise _Refused(f"{step!r} cannot be added to what is no container")
 
     def _replace(self, pointer: str, value: Any) -> None:
-        if not pointer:
-            self.root = value
-            return
         container, step = self._container(pointer)
-        _child(container, step)
+        _child(container, step)  # there is a place for it
         _put(container, step, value)
 
     def _remove(self, pointer: str) -> None:
-        if not pointer:
-            self.root = None
-            return
         container, step = self._container(pointer)
+        if type(container) is dict:
+            if step not in container:
+                raise _Refused(f"there is no {step!r}")
+            del container[step]
+            return
         _child(container, step)
-        del container[step if type(container) is dict else int(step)]
+        del container[_index(step, len(container))]
 
     def _container(self, pointer: str) -> tuple[Any, str]:
         """What holds the value that `pointer` names, as a copy that may be changed, and the last step to the value."""
@@ -162,13 +164,7 @@ class _Patched:
 
 
 def _put(container: Any, step: str, value: Any) -> None:
-    container[step if type(container) is dict else int(step)] = value
-
-
-def _value_of(operation: _Operation) -> Any:
-    if operation.value is _MISSING:
-        raise _Refused(f"{operation.op} without a value")
-    return operation.value
+    container[step if type(container) is dict else _index(step, len(container))] = value
 
 
 def _source_of(operation: _Operation) -> str:
@@ -178,11 +174,10 @@ def _source_of(operation: _Operation) -> str:
 
 
 def _steps(pointer: str) -> list[str]:
-    if not pointer:
-        return []
-    if not pointer.startswith("/"):
-        raise _Refused(f"{pointer!r} is no JSON pointer")
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
+    """The steps to a place; what stands before the first slash is ignored, as a real server does."""
+    if "/" not in pointer:
+        raise _Refused(f"{pointer!r} is no JSON pointer to a place in the document")
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
 def _get(document: Any, pointer: str) -> Any:
@@ -192,28 +187,28 @@ def _get(document: Any, pointer: str) -> Any:
 
 
 def _child(container: Any, step: str) -> Any:
-    if type(container) is dict and step in container:
-        return container[step]
+    """What stands at a step; None for a member that is absent."""
+    if type(container) is dict:
+        return container.get(step)
     if type(container) is list:
         return container[_index(step, len(container))]
     raise _Refused(f"there is no {step!r}")
 
 
 def _index(step: str, length: int) -> int:
-    if not (step.isascii() and step.isdigit()) or (step[0] == "0" and step != "0") or len(step) > 9:
+    """The index of one of `length` places; a negative one counts from the end."""
+    if not _INDEX.fullmatch(step):
         raise _Refused(f"{step!r} is no index")
     index = int(step)
-    if index >= length:
+    if not -length <= index < length:
         raise _Refused(f"index {index} is beyond the end")
-    return index
+    return index % length
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal as JSON: numbers by value, true and 1 apart."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
+    """Whether two values are equal as JSON texts: 1 and 1.0 are apart, and so are 1 and true."""
     if type(left) is dict and type(right) is dict:
         return left.keys() == right.keys() and all(same(item, right[name]) for name, item in left.items())
     if type(left) is list and type(right) is list:
         return len(left) == len(right) and all(map(same, left, right))
-    return bool(left == right)
+    return type(left) is type(right) and bool(left == right)

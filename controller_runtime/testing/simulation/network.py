@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from controller_runtime.api.wire import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.simulation.faults import Fault, Faults, Kind
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network_server import End, Mailbox, Server

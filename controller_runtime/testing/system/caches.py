@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from controller_runtime.api.objects import Request
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
@@ -208,8 +208,8 @@ def write_until(stop: Stop, client: Client, chance: random.Random) -> None:
                 case 0:
                     client.create(NODES, {"metadata": {"name": name}})
                 case 1:
-                    client.patch(NODES, Request(name), {"metadata": {"labels": {"at": str(chance.random())}}})
+                    client.patch(NODES, ObjectKey(name), {"metadata": {"labels": {"at": str(chance.random())}}})
                 case _:
-                    client.delete(NODES, Request(name))
+                    client.delete(NODES, ObjectKey(name))
         except ControllerRuntimeError:  # it is there already, or not any more, or was lost: all of it happens
             pass

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controller_runtime.api.objects import Request
-from controller_runtime.api.wire import HTTPRequest, HTTPResponse
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.system.disk import Disk, Write
@@ -121,6 +121,6 @@ class Invariants:
         new = (int(annotations.get(WANTED, -1)), int(annotations.get(DONE, -1)), int(annotations.get(TOKEN, -1)))
         old = self._numbers.get(write.key, (-1, -1, -1))
         if any(after < before for before, after in zip(old, new, strict=True)) or new[1] > new[0]:
-            what = f"{Request(write.key)}: (wanted, done, token) were {old} and are {new}"
+            what = f"{ObjectKey(write.key)}: (wanted, done, token) were {old} and are {new}"
             raise Violated("no lost update", what)
         self._numbers[write.key] = new

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.objects import Cached, Request
+from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.testing.system.invariants import Violated
@@ -32,7 +32,7 @@ class Ledger:
         self._name = name
         self._disk = disk
         self._pause = pause
-        self._copy: dict[Request, Cached] = {}
+        self._copy: dict[ObjectKey, Cached] = {}
         self._gone: set[str] = set()  # uids
 
     def __call__(self, delta: Delta) -> None:
@@ -43,21 +43,21 @@ class Ledger:
         if wrong and self.violated is None:
             self.violated = Violated(wrong, f"{self._name} was told that {delta.old} became {delta.new}")
         if delta.new is not None:
-            self._copy[delta.request] = delta.new
+            self._copy[delta.key] = delta.new
         if delta.old is not None and (delta.new is None or delta.new.uid != delta.old.uid):
             self._gone.add(delta.old.uid)
         if delta.new is None:
-            self._copy.pop(delta.request, None)
+            self._copy.pop(delta.key, None)
 
     def check_against(self, store: Store) -> None:
         """Raise `Violated` unless it all adds up to what `store` holds."""
-        held = {cached.request: cached for cached in store.list()}
+        held = {cached.key: cached for cached in store.list()}
         if self._copy != held:
             raise Violated("the changes add up", f"{self._name}: they make {self._copy}, the store holds {held}")
 
     def _wrong(self, delta: Delta) -> str:
         old, new = delta.old, delta.new
-        if self._copy.get(delta.request) is not old:
+        if self._copy.get(delta.key) is not old:
             return "no gap, no repetition"
         if new is None:
             return ""

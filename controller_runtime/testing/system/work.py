@@ -8,13 +8,13 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import Request, annotations_of, meta
+from controller_runtime.api.objects import ObjectKey, annotations_of, meta
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.predicates import changed
-from controller_runtime.controller.reconciler import Reconciler, Result
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import AlreadyExists, Conflict, ConnectionLost
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
@@ -52,10 +52,10 @@ class DoWhatIsWanted(Reconciler):
             self._sign(request, begun, DONE, wanted)
         return Result()
 
-    def _sign(self, request: Request, version: str, what: str, number: str | None) -> str:
+    def _sign(self, key: ObjectKey, version: str, what: str, number: str | None) -> str:
         signed = {what: number, TOKEN: str(self.token())}
         patch = {"metadata": {"resourceVersion": version, "annotations": signed}}
-        return self.client.patch(NODES, request, patch).resource_version
+        return self.client.patch(NODES, key, patch).resource_version
 
 
 def do_what_is_wanted(manager: Manager) -> Controller:
@@ -115,13 +115,13 @@ class User:
     def _raise(self, name: str) -> None:
         tally = self.tallies[name]
         try:
-            node = self._client.get(NODES, Request(name), dict[str, Any])
+            node = self._client.get(NODES, ObjectKey(name), dict[str, Any])
             annotations = {WANTED: str(int(annotations_of(node)[WANTED]) + 1)}
         except ConnectionLost:
             return
         decided_on = {"resourceVersion": meta(node).resource_version, "annotations": annotations}
         try:
-            self._client.patch(NODES, Request(name), {"metadata": decided_on})
+            self._client.patch(NODES, ObjectKey(name), {"metadata": decided_on})
         except Conflict:
             return
         except ConnectionLost:

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A transport whose requests end with the work that sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.core.deadline import reconcile_deadline
+from controller_runtime.core.errors import ReconcileTimeout
+from controller_runtime.core.host import Host
+
+Limit = Callable[[HTTPRequest], float | None]
+"""Absolute monotonic seconds by which a request must be over, or None for no limit. It raises to refuse the request."""
+
+
+class DeadlineTransport(TransportWrapper):
+    """A `transport.Transport` that shortens the deadline of each request to that of a limit.
+
+    Args:
+        inner: Carries the requests.
+        limit: Called before each request; what it raises reaches the caller, and nothing is sent.
+
+    Threads: any.
+    """
+
+    def __init__(self, inner: Transport, limit: Limit) -> None:
+        super().__init__(inner)
+        self._limit = limit
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        return self.inner.request(request, self._shortened(request, deadline))
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        return self.inner.stream(request, self._shortened(request, deadline))
+
+    def _shortened(self, request: HTTPRequest, deadline: float) -> float:
+        limit = self._limit(request)
+        return deadline if limit is None else min(deadline, limit)
+
+
+def reconcile_limit(host: Host) -> Limit:
+    """Return the limit that lets no request of a reconcile outlast the reconcile's deadline.
+
+    Outside of reconciles, and in those without a deadline, there is no limit.
+
+    Args:
+        host: Its clock tells whether the deadline has passed; a request that begins later raises `ReconcileTimeout`.
+    """
+
+    def limit(request: HTTPRequest) -> float | None:
+        end = reconcile_deadline()
+        if end is not None and end <= host.monotonic():
+            raise ReconcileTimeout(f"{request.method} {request.path} was not sent: the reconcile's time is up")
+        return end
+
+    return limit

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the API server is, and the way there: address, proxy, TLS; from the official configuration."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
+
+import attrs
+
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.client.http.answer import begun_answer
+from controller_runtime.client.http.connection import Connection
+from controller_runtime.client.http.lookup import Address, Lookup
+from controller_runtime.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from kubernetes.client import Configuration
+
+
+@attrs.frozen
+class Proxy:
+    """An HTTP proxy that is asked to CONNECT."""
+
+    address: tuple[str, int]
+    headers: Mapping[str, str]
+
+
+@attrs.frozen
+class Endpoint:
+    """One API server and the way to it.
+
+    Attributes:
+        address: Host and port.
+        base_path: What stands before every path, empty or starting with a slash.
+        server_name: Whom the certificate must name.
+        configuration: Names the files for TLS; they are read again for each connection, so rotated ones are noticed.
+        encrypted: Whether to use TLS.
+        proxy: The proxy, if there is one on the way.
+        user_agent: What is said where a request says nothing itself.
+    """
+
+    address: tuple[str, int]
+    base_path: str
+    server_name: str
+    configuration: Configuration
+    encrypted: bool
+    proxy: Proxy | None
+    user_agent: str
+
+    def __str__(self) -> str:
+        return _joined(self.address)
+
+    def connect(self, connection: Connection, certificate: tuple[str, str] | None, lookup: Lookup) -> None:
+        """Make a connection that is ready for requests, by its deadline.
+
+        Args:
+            connection: What becomes it.
+            certificate: Whose client certificate and key, in place of those of the configuration.
+            lookup: Knows the addresses of names.
+
+        Raises:
+            OSError: Refused, unreachable, not trusted, not done in time, or shut down meanwhile.
+        """
+        if self.proxy is None:
+            _dial(lookup.addresses(self.address, connection), connection)
+        else:
+            self._reach(connection, self.proxy, lookup)
+            self._tunnel(connection, self.proxy)
+        if self.encrypted:
+            connection.start_tls(self._context(certificate), self.server_name)
+
+    def _context(self, certificate: tuple[str, str] | None) -> ssl.SSLContext:
+        try:
+            return tls_context(self.configuration, certificate)
+        except UsageError as error:  # they were usable once: most likely they are being replaced just now
+            raise ConnectionError(str(error)) from error
+
+    def _reach(self, connection: Connection, proxy: Proxy, lookup: Lookup) -> None:
+        try:
+            _dial(lookup.addresses(proxy.address, connection), connection)
+        except OSError as error:  # else it would seem to be the server's
+            raise ConnectionError(f"proxy {_joined(proxy.address)}: {connection.why(error)}") from error
+
+    def _tunnel(self, connection: Connection, proxy: Proxy) -> None:
+        lines = [f"CONNECT {self} HTTP/1.1", f"host: {self}", *(f"{k}: {v}" for k, v in proxy.headers.items())]
+        connection.send("\r\n".join((*lines, "", "")).encode("latin-1"))
+        answer = begun_answer(connection, "CONNECT")
+        if answer.status != 200:
+            raise ConnectionError(f"proxy {_joined(proxy.address)} answered {answer.status} {answer.reason}")
+
+    def head(self, request: HTTPRequest, authorization: str | None) -> bytes:
+        """The head of a request, ready to send.
+
+        Raises:
+            ValueError: A header holds a line break or what is not Latin-1.
+        """
+        target = self.base_path + quote(request.path)
+        if request.query:
+            target += "?" + urlencode(request.query)
+        lines = [f"{request.method} {target} HTTP/1.1", f"host: {self}"]
+        lines += [f"{name}: {value}" for name, value in request.headers.items()]
+        if "user-agent" not in request.headers:
+            lines.append(f"user-agent: {self.user_agent}")
+        if authorization and "authorization" not in request.headers:
+            lines.append(f"authorization: {authorization}")
+        if request.body or request.method in ("POST", "PUT", "PATCH"):
+            lines.append(f"content-length: {len(request.body)}")
+        text = "\r\n".join(lines)
+        if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
+            raise ValueError(f"{request.method} {request.path}: a header holds a line break")
+        return f"{text}\r\n\r\n".encode("latin-1")
+
+
+def endpoint_of(configuration: Configuration, user_agent: str) -> Endpoint:
+    """The endpoint that the official configuration describes.
+
+    Raises:
+        UsageError: A server or proxy address, or a file for TLS, that cannot be used.
+    """
+    server = _split(configuration.host, "API server", ("http", "https"))
+    encrypted = server.scheme == "https"
+    if encrypted:
+        tls_context(configuration)  # unusable files are told now, not at the first request
+    return Endpoint(
+        address=(str(server.hostname), server.port or (443 if encrypted else 80)),
+        base_path=unquote(server.path).rstrip("/"),
+        server_name=configuration.tls_server_name or str(server.hostname),
+        configuration=configuration,
+        encrypted=encrypted,
+        proxy=_proxy_of(configuration),
+        user_agent=user_agent,
+    )
+
+
+def tls_context(configuration: Configuration, certificate: tuple[str, str] | None = None) -> ssl.SSLContext:
+    """How to trust the server and to be trusted by it, from the files as they are now.
+
+    Args:
+        configuration: Names the files.
+        certificate: A client certificate and its key in PEM, in place of its files.
+
+    Raises:
+        UsageError: A file is missing, unreadable, or not what it should be.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate may be the anchor, as for client-go
+    context.set_alpn_protocols(["http/1.1"])
+    context.check_hostname = bool(configuration.verify_ssl) and configuration.assert_hostname is not False
+    if not configuration.verify_ssl:
+        context.verify_mode = ssl.CERT_NONE
+    elif configuration.ssl_ca_cert or configuration.ca_cert_data:
+        with _told("certificate authority", configuration.ssl_ca_cert or "in memory"):
+            context.load_verify_locations(configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
+    else:
+        context.load_default_certs()
+    if certificate is not None:
+        with _told("client certificate", "of the credential plugin"), tempfile.NamedTemporaryFile() as file:
+            file.write("\n".join(certificate).encode())
+            file.flush()
+            context.load_cert_chain(file.name, password="")
+    elif configuration.cert_file:
+        with _told("client certificate", f"{configuration.cert_file}, {configuration.key_file}"):
+            # A password would be asked for on the terminal otherwise.
+            context.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
+    return context
+
+
+@contextlib.contextmanager
+def _told(what: str, files: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the {what} ({files}) cannot be used: {error}; check the kubeconfig") from error
+
+
+def _proxy_of(configuration: Configuration) -> Proxy | None:
+    from kubernetes.client.rest import should_bypass_proxies
+
+    if not configuration.proxy or should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
+        return None
+    url = _split(configuration.proxy, "proxy", ("http",))
+    headers = dict(configuration.proxy_headers or {})
+    if url.username:
+        login = f"{unquote(url.username)}:{unquote(url.password or '')}"
+        headers["proxy-authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+    return Proxy((str(url.hostname), url.port or 80), headers)
+
+
+def _split(url: str, what: str, schemes: tuple[str, ...]) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in schemes and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(f"{what} {url!r} cannot be used: it must be {'://… or '.join(schemes)}://host[:port]")
+    return parts
+
+
+def _joined(address: tuple[str, int]) -> str:
+    name, port = address
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+
+def _dial(addresses: Sequence[Address], connection: Connection) -> None:
+    failure: OSError | None = None
+    for tried, (family, kind, protocol, _, where) in enumerate(addresses):
+        try:
+            return connection.dial(family, kind, protocol, where, tries=len(addresses) - tried)
+        except OSError as error:
+            failure = error
+    assert failure is not None, "a look-up finds something, or raises"
+    raise failure

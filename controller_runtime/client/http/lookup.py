@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look-ups of host names that nobody waits for beyond his deadline.
+
+The system's resolver cannot be told how long it may take, so it is asked on a thread of
+its own, once for all who want to know; the thread ends when the resolver gives up, or the process does.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from controller_runtime.client.http.connection import Connection
+from controller_runtime.client.http.inquiry import Inquiry
+from controller_runtime.core.host import Host
+
+Address = tuple[int, int, int, str, tuple[Any, ...]]
+"""What `getaddrinfo` gives: family, kind, protocol, canonical name, address."""
+
+
+class Lookup:
+    """Finds addresses. Threads: any."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        # Guards the latest look-up of each host and port.
+        self._lock = host.lock("look-ups")
+        self._inquiries: dict[tuple[str, int], Inquiry[list[Address]]] = {}
+
+    def addresses(self, address: tuple[str, int], connection: Connection) -> list[Address]:
+        """The addresses of a host and port, for a connection to be made by its deadline.
+
+        Raises:
+            OSError: There are none, or none by then, or the connection was shut down.
+        """
+        try:
+            return _resolved(address, socket.AI_NUMERICHOST)
+        except (socket.gaierror, UnicodeError):
+            return self._looked_up(address, connection)
+
+    def give_up(self) -> None:
+        """Let go of those who wait: to be called once their connections were shut down."""
+        with self._lock:
+            pending, self._inquiries = self._inquiries, {}
+        for inquiry in pending.values():
+            inquiry.give_up()
+
+    def _looked_up(self, address: tuple[str, int], connection: Connection) -> list[Address]:
+        inquiry = self._inquiry(address)
+        if connection.is_shut:  # and nobody may be left to give the look-up up
+            raise ConnectionAbortedError
+        if not inquiry.is_over_by(connection.deadline):
+            raise TimeoutError(f"the look-up of {address[0]} timed out")
+        match inquiry.failure:
+            case None:
+                return inquiry.answer or []
+            case UnicodeError():
+                reason = "no name of a host"
+            case OSError(strerror=str(reason)):
+                pass
+            case failure:
+                reason = str(failure)
+        raise OSError(f"{address[0]} is not known: {reason}")
+
+    def _inquiry(self, address: tuple[str, int]) -> Inquiry[list[Address]]:
+        with self._lock:
+            inquiry = self._inquiries.get(address)
+            if inquiry is None or inquiry.is_over:
+                inquiry = Inquiry(self._host, "look-up", lambda: _resolved(address), daemon=True)
+                self._inquiries[address] = inquiry
+            return inquiry
+
+
+def _resolved(address: tuple[str, int], flags: int = 0) -> list[Address]:
+    return [*socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=flags)]

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds an elector together with the transport that it fences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller_runtime.cache.informers import Informers
+from controller_runtime.client.client import Client
+from controller_runtime.client.deadlines import DeadlineTransport
+from controller_runtime.client.transport import Transport
+from controller_runtime.core.errors import LeadershipLost
+from controller_runtime.core.host import Host
+from controller_runtime.election.candidate import candidate_for
+from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.election.elector import LeaderElector
+from controller_runtime.election.term import leadership_limit
+
+
+def elector_and_fence(
+    host: Host,
+    transport: Transport,
+    informers: Informers,
+    config: LeaderElectionConfig,
+    *,
+    on_leading: Callable[[], None],
+    on_yielding: Callable[[LeadershipLost], None],
+) -> tuple[LeaderElector, DeadlineTransport]:
+    """Return an elector, and `transport` held to the deadline of its leadership.
+
+    The elector and its candidate use `transport` as it is: they must reach the server when nothing else may.
+
+    Args:
+        host: What they run on.
+        transport: Reaches the API server.
+        informers: Makes the informer of the candidate, in a coordinated election.
+        config: The election.
+        on_leading: See `LeaderElector`.
+        on_yielding: See `LeaderElector`.
+    """
+    config, client = config.named_by(host), Client(host, transport)
+    candidate = candidate_for(host, client, informers, config)
+    elector = LeaderElector(host, client, config, on_leading=on_leading, on_yielding=on_yielding, candidate=candidate)
+    return elector, DeadlineTransport(transport, leadership_limit(lambda: elector.term))

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs while a manager does: informers, recorders of events, runnables, leader election, controllers.
+
+The order of starting stands in `start_caches` and `start`, read top to bottom; `finish` is its mirror.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from controller_runtime.cache.informers import Informers
+from controller_runtime.controller.controller import Controller
+from controller_runtime.core.errors import Cancelled, ConnectionLost, LeadershipLost
+from controller_runtime.core.host import Host, Thread
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stage, Stop, spawn
+from controller_runtime.election.elector import LeaderElector
+from controller_runtime.events.recorder import EventRecorder
+
+log = get_logger(__name__)
+
+CANCEL_GRACE = 5.0
+"""Seconds that what was cancelled has to end before it counts as stuck."""
+
+
+class Runnable(Protocol):
+    """Something that runs beside the controllers, on a thread of its own."""
+
+    @property
+    def name(self) -> str:
+        """What logs and its thread call it; unique in its manager."""
+
+    def run(self, stop: Stop) -> None:
+        """Work until `stop` is set, or until there is nothing left to do. What it raises stops the manager."""
+
+
+class Lifecycle:
+    """Starts things in their order, and stops them in its mirror.
+
+    Caches outlive the recorders of events, so that they are there for all others; those outlive the
+    runnables, whose last words they write; runnables outlive the lease, and that the
+    controllers. Each has a stop of its own, and `stopping` is that of the controllers and of
+    the whole. With an elector, controllers wait until it leads.
+
+    Threads: one, the manager's.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        informers: Informers,
+        stopping: Stop,
+        elector: LeaderElector | None,
+        give_up_requests: Callable[[], None],
+    ) -> None:
+        self._host = host
+        self._informers = informers
+        self._stopping = stopping
+        self._elector = elector
+        self._informers_stop = Stop(host, "informers stop")
+        self._recorders_stop = Stop(host, "recorders stop")
+        self._runnables_stop = Stop(host, "runnables stop")
+        self._election_stop = Stop(host, "election stop")
+        self._recorders: list[Thread] = []
+        self._runnables: list[Thread] = []
+        self._elections: list[Thread] = []  # one, once it has been started
+        self._waiting: list[Controller] = []  # until we lead
+        self._controllers: list[Controller] = []
+        self._informers_stop.on_set(self._pass_on_failure)
+        # What was cancelled does not wait for a silent server, nor do caches, which nobody reads any more.
+        self._informers_stop.on_set(give_up_requests)
+        self._in_stop_order = (
+            stopping,
+            self._election_stop,
+            self._runnables_stop,
+            self._recorders_stop,
+            self._informers_stop,
+        )
+        for stop in self._in_stop_order:
+            stop.on_set(give_up_requests, Stage.CANCELLED)
+
+    def start_caches(self) -> None:
+        """Start the informers there are; those that are asked for later start then."""
+        self._informers.start(self._informers_stop)
+
+    def start(self, things: Sequence[Controller | Runnable], cache_sync_timeout: float) -> None:
+        """Start `things` once the caches they need are filled; nothing, if `stopping` is set first.
+
+        Controllers wait further until we lead: then call this again.
+
+        Args:
+            things: In the order in which they were added.
+            cache_sync_timeout: Seconds that the caches have to fill.
+
+        Raises:
+            CacheSyncTimeout: The caches did not fill in time.
+            UsageError: A controller runs with another manager.
+        """
+        controllers = [thing for thing in things if isinstance(thing, Controller)]
+        for controller in controllers:
+            for collection in controller.collections:
+                collection.informer(self._informers)
+        if not self._informers.wait_for_sync(self._stopping, cache_sync_timeout):
+            return
+        for thing in things:
+            if isinstance(thing, EventRecorder):
+                self._recorders.append(self._started(thing, self._recorders_stop))
+        for thing in things:
+            if not isinstance(thing, Controller | EventRecorder):
+                self._runnables.append(self._started(thing, self._runnables_stop))
+        self._waiting += controllers
+        if self._elector is not None and not self._elections:
+            self._elections.append(spawn(self._host, self._stopping, "leader-election", self._elect))
+        if self._elector is None or self._elector.is_leader():
+            self._start_controllers(self._host.monotonic() + cache_sync_timeout)
+
+    def finish(self, grace: float) -> list[Thread]:
+        """Stop everything, once `stopping` is set; the threads that would not end.
+
+        Args:
+            grace: Seconds that work in hand has to finish; then it is cancelled.
+        """
+        patience = 0.0 if self._stopping.is_cancelled() else grace
+        deadline = self._host.monotonic() + patience
+        stuck = self._end(self._join_controllers, self._stopping, deadline)
+        stuck += self._end_election(bool(stuck))
+        self._runnables_stop.set()
+        stuck += self._end(_joining(self._runnables), self._runnables_stop, deadline)
+        self._recorders_stop.set()
+        stuck += self._end(_joining(self._recorders), self._recorders_stop, deadline)
+        self._informers_stop.set()
+        stuck += self._end(self._informers.join_until, self._informers_stop, deadline)
+        return stuck
+
+    def _started(self, runnable: Runnable, stop: Stop) -> Thread:
+        def run() -> None:
+            try:
+                runnable.run(stop)
+            except (Cancelled, ConnectionLost):  # giving up when told to is no failure, nor is what was given up
+                if not any(each.is_cancelled() for each in self._in_stop_order):
+                    raise
+
+        # Its failure stops the whole, not at once the other runnables.
+        thread = spawn(self._host, self._stopping, runnable.name, run)
+        log.info("runnable started", runnable=runnable.name)
+        return thread
+
+    def _start_controllers(self, sync_deadline: float) -> None:
+        controllers, self._waiting = self._waiting, []
+        for controller in controllers:
+            self._controllers.append(controller)
+            controller.start(self._host, self._informers, self._stopping, sync_deadline)
+            log.info("controller started", controller=controller.name, workers=controller.workers)
+
+    def _elect(self) -> None:
+        assert self._elector is not None, "started only with one"
+        try:
+            self._elector.run(self._election_stop)
+        except LeadershipLost as error:
+            self._stopping.fail(error, Stage.CANCELLED)  # another may lead by now, so there is no grace
+
+    def _end_election(self, work_goes_on: bool) -> list[Thread]:
+        """Give the lease back, unless something still works under it: then it must expire."""
+        if self._elector is None:
+            return []
+        if work_goes_on:
+            self._election_stop.cancel()
+        else:
+            self._election_stop.set()
+        deadline = self._host.monotonic() + self._elector.stop_timeout
+        return self._end(_joining(self._elections), self._election_stop, deadline)
+
+    def _end(self, join_until: Callable[[float], list[Thread]], stop: Stop, deadline: float) -> list[Thread]:
+        """Wait until `deadline`, then cancel and wait a little longer; the threads that are left."""
+        if not join_until(deadline):
+            return []
+        stop.cancel()
+        return join_until(self._host.monotonic() + CANCEL_GRACE)
+
+    def _join_controllers(self, deadline: float) -> list[Thread]:
+        return [thread for controller in reversed(self._controllers) for thread in controller.join_until(deadline)]
+
+    def _pass_on_failure(self) -> None:
+        if self._informers_stop.failure is not None:
+            self._stopping.fail(self._informers_stop.failure)
+
+
+def _joining(threads: Sequence[Thread]) -> Callable[[float], list[Thread]]:
+    """Wait for threads until an instant; those that are left then."""
+    return lambda deadline: [thread for thread in threads if not thread.join_until(deadline)]

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults between a client and its server, as values: a wrapper over any transport that makes them happen.
+
+Which call fails, and how, is decided by a function of the call's number and the request,
+so a test writes a table and a simulation draws from its seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+import attrs
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.core.errors import ConnectionLost, StreamIdle
+from controller_runtime.core.host import Host
+
+
+@attrs.frozen
+class Refused:
+    """The connection is refused at once; the server sees nothing."""
+
+
+@attrs.frozen
+class LostRequest:
+    """The request vanishes; the caller waits for an answer until its deadline."""
+
+
+@attrs.frozen
+class LostReply:
+    """The server acts; its answer vanishes, and the caller waits for it until its deadline."""
+
+
+@attrs.frozen
+class CutReply:
+    """The server acts; the connection is cut before its answer."""
+
+
+@attrs.frozen
+class Delayed:
+    """The request arrives `seconds` later; one that would arrive after the deadline is a lost one."""
+
+    seconds: float
+
+
+@attrs.frozen
+class Answered:
+    """Something before the server answers in its place, such as 429 or 500; the server sees nothing."""
+
+    response: HTTPResponse
+
+
+@attrs.frozen
+class CutStream:
+    """The stream is cut after so many lines. Harmless to a request."""
+
+    after: int = 0
+
+
+@attrs.frozen
+class SilentStream:
+    """The stream stays open and says nothing after so many lines (half-open). Harmless to a request."""
+
+    after: int = 0
+
+
+Fault = Refused | LostRequest | LostReply | CutReply | Delayed | Answered | CutStream | SilentStream
+Faults = Callable[[int, HTTPRequest], Fault | None]
+"""Which fault befalls a call: by its number (from 0, requests and streams together) and what it asks."""
+
+
+def scripted(script: Mapping[int, Fault]) -> Faults:
+    """Faults by the number of the call."""
+    return lambda number, request: script.get(number)
+
+
+def no_faults(number: int, request: HTTPRequest) -> Fault | None:
+    """Nothing goes wrong."""
+    return None
+
+
+class FaultyTransport(TransportWrapper):
+    """A `transport.Transport` that fails as told, and otherwise is the one inside.
+
+    Args:
+        host: The client's.
+        inner: Carries what is not lost.
+        faults: Decides for each call.
+
+    Threads: any; calls are numbered in the order in which they begin.
+    """
+
+    def __init__(self, host: Host, inner: Transport, faults: Faults) -> None:
+        self._host = host
+        super().__init__(inner)
+        self._faults = faults
+        # Guards the number of the next call, and the waits of those in hand.
+        self._lock = host.lock("faulty transport")
+        self._calls = 0
+        self._waits: dict[_Pause, None] = {}
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        fault = self._next_fault(request)
+        answer = self._befallen(fault, request, deadline)
+        if answer is not None:
+            return answer
+        response = self.inner.request(request, deadline)
+        self._lose_reply(fault, request, deadline)
+        return response
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        fault = self._next_fault(request)
+        answer = self._befallen(fault, request, deadline)
+        if answer is not None:
+            return _AnsweredStream(answer)
+        stream = self.inner.stream(request, deadline)
+        try:
+            self._lose_reply(fault, request, deadline)
+        except ConnectionLost:
+            stream.close()
+            raise
+        match fault:
+            case CutStream() | SilentStream():
+                return _FaultyStream(self._host, stream, fault, request)
+            case _:
+                return stream
+
+    def close(self) -> None:
+        """Close the inner transport; calls that are delayed end at once."""
+        with self._lock:
+            waits = [*self._waits]
+        for wait in waits:
+            wait.end()
+        self.inner.close()
+
+    def _next_fault(self, request: HTTPRequest) -> Fault | None:
+        with self._lock:
+            number = self._calls
+            self._calls += 1
+        return self._faults(number, request)
+
+    def _befallen(self, fault: Fault | None, request: HTTPRequest, deadline: float) -> HTTPResponse | None:
+        """What happens on the way to the server: an answer in its place, or nothing that keeps the request from it."""
+        match fault:
+            case Refused():
+                self._host.leaving("transport")
+                raise ConnectionLost(f"{_what(request)}: connection refused")
+            case LostRequest():
+                self._silence(request, deadline)
+            case Delayed(seconds):
+                arrival = self._host.monotonic() + seconds
+                if arrival >= deadline:
+                    self._silence(request, deadline)
+                self._wait_until(arrival, request)
+                if self._host.monotonic() >= deadline:  # woken too late, as after a standstill
+                    raise ConnectionLost(f"{_what(request)}: no answer in time")
+            case Answered(response):
+                self._host.leaving("transport")
+                return response
+            case _:
+                pass
+        return None
+
+    def _lose_reply(self, fault: Fault | None, request: HTTPRequest, deadline: float) -> None:
+        match fault:
+            case LostReply():
+                self._silence(request, deadline)
+            case CutReply():
+                raise ConnectionLost(f"{_what(request)}: connection cut")
+            case _:
+                pass
+
+    def _silence(self, request: HTTPRequest, deadline: float) -> NoReturn:
+        self._host.leaving("transport")
+        self._wait_until(deadline, request)
+        raise ConnectionLost(f"{_what(request)}: no answer in time")
+
+    def _wait_until(self, deadline: float, request: HTTPRequest) -> None:
+        wait = _Pause(self._host)
+        with self._lock:
+            self._waits[wait] = None
+        given_up = wait.wait_until(deadline)
+        with self._lock:
+            del self._waits[wait]
+        if given_up:
+            raise ConnectionLost(f"{_what(request)}: given up")
+
+
+class _Pause:
+    """A wait that can be ended. Threads: any."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        # Guards the flag.
+        self._condition = host.condition("faulty transport")
+        self._ended = False
+
+    def wait_until(self, deadline: float) -> bool:
+        """Whether it was ended before `deadline`."""
+        with self._condition:
+            while not self._ended and self._host.monotonic() < deadline:
+                self._condition.wait_until(deadline)
+            return self._ended
+
+    def end(self) -> None:
+        with self._condition:
+            self._ended = True
+            self._condition.notify_all()
+
+
+class _FaultyStream(Stream):
+    """A stream that is cut or falls silent after some lines. Threads: one reads, any closes."""
+
+    def __init__(self, host: Host, inner: Stream, fault: CutStream | SilentStream, request: HTTPRequest) -> None:
+        self.response = inner.response
+        self._inner = inner
+        self._fault = fault
+        self._what = _what(request)
+        self._pause = _Pause(host)
+        self._left = fault.after  # lines before it happens; the reader's own
+
+    def read(self, deadline: float) -> list[bytes] | None:
+        if self._left > 0:
+            lines = self._inner.read(deadline)
+            lines = lines if lines is None else lines[: self._left]
+            self._left -= len(lines or ())
+            return lines
+        silent = isinstance(self._fault, SilentStream)
+        if self._pause.wait_until(deadline if silent else -math.inf):
+            return None
+        self.close()
+        if silent:
+            raise StreamIdle(f"{self._what}: no complete line in time")
+        raise ConnectionLost(f"{self._what}: connection cut")
+
+    def close(self) -> None:
+        self._pause.end()
+        self._inner.close()
+
+
+class _AnsweredStream(Stream):
+    """An answer in the server's place; a stream that is over."""
+
+    def __init__(self, response: HTTPResponse) -> None:
+        self.response = response
+
+    def read(self, deadline: float) -> list[bytes] | None:
+        return None
+
+    def close(self) -> None:
+        return
+
+
+def _what(request: HTTPRequest) -> str:
+    return f"{request.method} {request.path}"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controllers that delete leases and lease candidates whose owners stopped renewing them."""

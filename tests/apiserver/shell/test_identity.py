@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who a server is to its clients, from one start to the next."""
+
+from __future__ import annotations
+
+import os
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
+from controller_runtime.core.errors import UsageError
+
+NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+
+
+def test_a_server_comes_back_as_the_one_it_was(tmp_path: Path) -> None:
+    first = kept_identity(tmp_path / "data", NOW)
+
+    second = kept_identity(tmp_path / "data", NOW + timedelta(days=200))
+
+    assert second == first
+    assert new_identity(NOW) != first
+
+
+def test_certificates_that_end_soon_are_made_anew(tmp_path: Path) -> None:
+    first = kept_identity(tmp_path, NOW)
+
+    later = NOW + timedelta(days=300)
+
+    assert kept_identity(tmp_path, later).certificates.valid_until() > first.certificates.valid_until()
+    assert kept_identity(tmp_path, later) != first
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+def test_only_its_owner_reads_it_and_it_is_not_shown(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        identity = kept_identity(tmp_path / "data", NOW)
+    finally:
+        os.umask(before)
+
+    (file,) = (tmp_path / "data").iterdir()
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert identity.token not in repr(identity)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"certificates":{"authority":"","server":"","key":""},"token":"t"}'])
+def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "identity.json").write_bytes(content)
+
+    with pytest.raises(UsageError, match=r"identity\.json is damaged"):
+        kept_identity(tmp_path, NOW)
+
+
+def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(UsageError, match=r"data directory .*file"):
+        kept_identity(tmp_path / "file", NOW)

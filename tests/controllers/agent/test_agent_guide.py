@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agent's guide says what is so: its options are the command's, its numbers those of the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from controllers.agent.pressure import HOLD
+from controllers.agent.reporter import AT_FIRST, REGISTRATION, SOON
+from controllers.agent.run import AgentOptions, settings_of
+from controllers.command.cli_agent import agent
+from controllers.shared.session import WAITING
+
+GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "node-agent.md").read_text(encoding="utf-8")
+DEFAULTS = settings_of(AgentOptions(), "host")
+
+
+def test_the_options_of_the_guide_are_those_of_the_command() -> None:
+    table = GUIDE.partition("## Options")[2].partition("\n## ")[0]
+
+    documented = set(re.findall(r"`(--[a-z-]+)`", table))
+
+    assert documented == {max(parameter.opts, key=len) for parameter in agent.params}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"asked again after {WAITING.initial:g}, {2 * WAITING.initial:g} … {WAITING.cap:g} s for as long as it takes",
+        f"{REGISTRATION.initial:g} s after the start, then after {2 * REGISTRATION.initial:g}",
+        f"… {REGISTRATION.cap:g} s, until it succeeds",
+        f"every {SOON:g} s at the start until the node is ready, for {AT_FIRST / 60:g} minutes at most",
+        f"every {DEFAULTS.update_interval:g} s (up to 4 % later)",
+        f"else every {DEFAULTS.report_interval / 60:g} minutes, shifted by up to {DEFAULTS.report_interval / 2:g} s",
+        f"| `--eviction-pressure-transition-period` | {HOLD:g} |",
+    ],
+)
+def test_the_numbers_of_the_guide_are_those_of_the_code(said: str) -> None:
+    assert said in " ".join(GUIDE.split())

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Node lifecycle: the line in which the nodes of a zone wait for their eviction, and what may not hold it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from kit.lifecycle_cluster import LifecycleCluster
+from kit.refusing import refused
+
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.testing.faults import Fault
+from controller_runtime.testing.simulation import Simulation
+from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
+from controllers.node_lifecycle.zones import ZoneState
+
+SEEDS = range(3)
+WELL = ("well-1", "well-2", "well-3", "well-4", "well-5", "well-6")
+
+
+@pytest.fixture(params=SEEDS)
+def cluster(request: pytest.FixtureRequest) -> Iterator[LifecycleCluster]:
+    """A zone with enough nodes that are well, and a controller; the nodes of a test come on top."""
+    made = LifecycleCluster(Simulation(seed=request.param))
+    made.healthy(*WELL, zone="x")
+    made.start()
+    yield made
+    made.end()
+
+
+def fall_silent_in_order(cluster: LifecycleCluster, *names: str) -> None:
+    """Let nodes have their last word a moment after one another, so that they wait in this order; the first is out."""
+    cluster.healthy(*names, zone="x")
+    for name in names:
+        cluster.silence(name)
+        cluster.run(0.2)
+        cluster.renew(name)
+    cluster.run(50.2)
+    assert cluster.evicted() == [names[0]]
+
+
+def evictions(cluster: LifecycleCluster, seconds: float) -> dict[str, float]:
+    """In which second from now each node that is not evicted yet comes to be."""
+    before, found = cluster.evicted(), dict[str, float]()
+    for second in range(1, int(seconds) + 1):
+        cluster.run(1.0)
+        for name in cluster.evicted():
+            if name not in before:
+                found.setdefault(name, second)
+    return found
+
+
+def test_a_node_whose_lease_lives_but_which_never_posts_does_not_hold_up_its_zone(cluster: LifecycleCluster) -> None:
+    fall_silent_in_order(cluster, "a", "b", "c", "d")
+
+    cluster.live("b", posts=None)  # b is the next, and is not evicted for as long as it renews
+
+    assert evictions(cluster, 40.0) == {"c": 10, "d": 20}
+    assert cluster.status("b") == "Unknown"
+
+
+def test_a_node_that_goes_on_to_live_in_the_middle_of_the_line_costs_nobody_a_turn(cluster: LifecycleCluster) -> None:
+    fall_silent_in_order(cluster, "a", "b", "c", "d")
+
+    cluster.live("c", posts=None)
+
+    assert evictions(cluster, 40.0) == {"b": 10, "d": 20}
+
+
+def test_a_node_that_only_the_server_knows_to_live_gives_its_turn_back(cluster: LifecycleCluster) -> None:
+    """The cache of leases is behind: the turn that the node was given is another's at once."""
+    fall_silent_in_order(cluster, "a", "b", "c")
+    renewals = 0
+
+    def renew_before_it_is_read(request: HTTPRequest) -> Fault | None:
+        nonlocal renewals
+        if request.method == "GET" and request.path.endswith("/leases/b"):
+            renewals += 1
+            cluster.renew("b")
+        return None
+
+    cluster.fault = renew_before_it_is_read
+
+    assert evictions(cluster, 15.0) == {"c": 10}
+    assert renewals == 1
+
+
+def test_when_a_waiting_node_returns_those_behind_it_move_up(cluster: LifecycleCluster) -> None:
+    fall_silent_in_order(cluster, "a", "b", "c", "d", "e")
+
+    cluster.live("c")
+    assert evictions(cluster, 22.0) == {"b": 10, "d": 20}
+    cluster.silence("c")
+
+    assert evictions(cluster, 12.0) == {"e": 8}
+
+
+def test_when_all_between_the_first_and_the_last_of_a_long_line_return_the_last_is_the_next(
+    cluster: LifecycleCluster,
+) -> None:
+    """It stood in the thirtieth place, which is 290 s after the first."""
+    cluster.healthy(*(f"more-{index}" for index in range(40)), zone="x")
+    names = [f"n-{index:02d}" for index in range(30)]
+    fall_silent_in_order(cluster, *names)
+
+    cluster.live(*names[2:-1])
+
+    assert evictions(cluster, 30.0) == {names[1]: 5, names[-1]: 15}
+
+
+def test_a_node_whose_looks_fail_does_not_hold_up_its_zone(cluster: LifecycleCluster) -> None:
+    """It says that it is not ready, waits for its turn, falls silent, and its conditions cannot be written."""
+    cluster.healthy(*(f"more-{index}" for index in range(10)), zone="x")
+    before = [f"n-{index}" for index in range(5)]
+    for name in (*before, "bad", "next"):
+        cluster.healthy(name, zone="x", says={"Ready": "False"})
+    fails = refused(500, "InternalError")
+    cluster.fault = lambda request: fails if request.path.endswith("nodes/bad/status") else None
+    cluster.silence("bad")
+
+    cluster.run(52.0)
+    assert cluster.evicted() == before
+    assert cluster.status("bad") == "False"
+
+    assert evictions(cluster, 20.0) == {"next": 8}
+
+
+def test_a_node_that_asked_by_what_it_no_longer_is_does_not_hold_up_its_zone(cluster: LifecycleCluster) -> None:
+    """Between a look at it and its question for a turn it has become well, and the monitor has heard of that first."""
+    fall_silent_in_order(cluster, "a", "b")
+    reconciler = cluster.lifecycle.reconciler
+    assert isinstance(reconciler, NodeLifecycle)
+
+    reconciler.monitor.turn(WELL[0], 5.0)
+    cluster.post(WELL[1], Ready="False")
+
+    assert evictions(cluster, 30.0) == {"b": 10, WELL[1]: 20}
+    assert cluster.zones()[0].waiting == 0
+
+
+def test_a_node_whose_taint_cannot_be_written_uses_its_turn_up(cluster: LifecycleCluster) -> None:
+    fall_silent_in_order(cluster, "a", "b", "c", "d")
+    fails = refused(500, "InternalError")
+    cluster.fault = lambda request: fails if request.path.endswith("nodes/b") else None
+
+    assert evictions(cluster, 30.0) == {"c": 20, "d": 30}
+
+
+def test_a_turn_that_could_not_be_used_before_a_partial_disruption_is_used_after_it(cluster: LifecycleCluster) -> None:
+    """Nothing else would wake the node: the dead cause no events."""
+    fails, names = refused(500, "InternalError"), [f"more-{index}" for index in range(4)]
+    cluster.healthy("a", *names, zone="x")
+    cluster.healthy("y", zone="y")
+    cluster.fault = lambda request: fails if request.path.endswith("nodes/a") else None
+    cluster.silence("a")
+    cluster.run(51.0)
+    assert cluster.status("a") == "Unknown"
+
+    for name in (*WELL, *names[:3]):
+        cluster.post(name, Ready="False")  # two of eleven are left
+    cluster.fault = lambda request: None
+    cluster.run(200.0)
+    assert cluster.evicted() == []
+    for name in (*WELL, *names[:3]):
+        cluster.post(name, Ready="True")
+
+    cluster.run(20.0)
+    assert cluster.evicted() == ["a"]
+
+
+def test_a_zone_that_passes_through_partial_disruption_goes_on_at_its_pace(cluster: LifecycleCluster) -> None:
+    """The rest of the zone falls silent 9 s after the first eviction, one node after the other: within a moment it is
+    disrupted in part, and then wholly. That moment is all it costs.
+    """
+    names = [f"z-{index}" for index in range(5)]
+    cluster.healthy(*names, zone="z")
+    cluster.silence(*names)
+    cluster.run(9.0)
+    for name in names[1:]:
+        cluster.post(name)
+    cluster.run(41.5)
+    assert cluster.evicted() == names[:1]
+
+    found = evictions(cluster, 40.0)
+
+    assert sorted(found.values()) == [10, 20, 30, 40]
+    assert [(zone.state, zone.rate) for zone in cluster.zones()][-1] == (ZoneState.FULL, 0.1)
+
+
+def test_a_zone_that_recovers_has_the_time_of_one_turn(cluster: LifecycleCluster) -> None:
+    """Nodes that return with it are not evicted a moment before they would have."""
+    names = [f"z-{index}" for index in range(5)]
+    cluster.healthy(*names, zone="z")
+    cluster.silence(*names[:3])
+    cluster.run(100.0)
+    assert cluster.evicted() == []
+
+    cluster.live(names[0])
+
+    assert sorted(evictions(cluster, 30.0).values()) == [10, 20]

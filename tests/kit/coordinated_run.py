@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinated election under bad weather: candidates that come, go, are upgraded and freeze, and those who elect.
+
+`python tests/kit/coordinated_run.py --seeds 500` walks over seeds and exits 1 at the
+first in which something does not hold.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable
+
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.election.config import Candidacy, LeaderElectionConfig
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from controller_runtime.testing.simulation.faults import (
+    PROFILES,
+    DrawnFaults,
+    Fault,
+    Faults,
+    Kind,
+    ScriptedFaults,
+)
+from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.system.disk import Disk
+from controller_runtime.testing.system.invariants import Violated
+from controller_runtime.testing.system.outcome import Outcome, observe
+from controller_runtime.testing.system.replica import Replica
+from controller_runtime.testing.system.surroundings import TURN, Course, ServerProcess
+from controllers.election.lease_candidate_election import lease_candidate_election
+from controllers.expiry.lease_candidate_gc import lease_candidate_gc
+
+ELECTORS = ("e0", "e1")
+CANDIDATES = ("c0", "c1", "c2")
+SERVER = "server"
+VERSIONS = ("1.34.0", "1.35.0", "1.36.0")
+STORM = 240.0
+CALM = 300.0
+SILENCE = 150.0
+"""Seconds after which a watch that has fallen silent is noticed."""
+LATENESS = 60.0
+"""A watch that was opened in the storm stays late, by up to 20 s; so is the end of a lease, a ping and its answer."""
+FARTHEST = 720.0
+"""Seconds by which wall clocks are wrong, at most."""
+BOUND = 70.0
+"""Seconds without trouble after which somebody leads, if there is a live candidate and a live elector.
+
+17 until another elector leads, the lease's 15 by its own watch, a step of 5, an answer's 5, another step, 5 for
+the elected, and what remains of it from an elected that fell silent again: see docs/coordinated-leader-election.md.
+"""
+OWN_LEASE = LeaderElectionConfig(name="leader-election-controller", namespace="kube-system")
+
+
+def run(
+    seed: int,
+    *,
+    profile: str = "broad",
+    script: Iterable[Fault] | None = None,
+    die_at_write: int | None = None,
+    seconds: float = STORM + CALM,
+) -> Outcome:
+    """Let the system run through a storm and the calm after it.
+
+    Args:
+        seed: Latencies, drifts, the schedule, versions, and without a script the faults.
+        profile: The weather.
+        script: The faults, in place of drawn ones.
+        die_at_write: The elector is killed as its write of this number begins, which lands or does not.
+        seconds: How long all of it takes.
+    """
+    names = (*ELECTORS, *CANDIDATES, SERVER)
+    faults: Faults = DrawnFaults(seed, PROFILES[profile], names, STORM) if script is None else ScriptedFaults(script)
+    return observe(seed, lambda sim, fired: System(sim, faults, fired, die_at_write).run(seconds))
+
+
+class System:
+    """A server, those who elect, candidates, the network between them, and what befalls them."""
+
+    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault], die_at_write: int | None) -> None:
+        self._chance = sim.chance("coordinated")
+        self._sim = sim
+        self._die_at_write = die_at_write
+        self._course = Course(sim, faults.timed, self._supervise, self._befall)
+        self._disk = Disk()
+        server = sim.host(SERVER)
+        self._fired = fired
+        self._network = Network(sim, faults, fired, latency=self._chance.choice((0.001, 0.05)), until=STORM)
+        self._server = ServerProcess(sim, self._network, server, self._api_server)
+        self._network.on_begin.append(self._count)
+        self._electors = [Replica(sim, self._host(name), self._elector) for name in ELECTORS]
+        self._candidates = [Replica(sim, self._host(name), self._candidate) for name in CANDIDATES]
+        self._versions = {name: self._chance.choice(VERSIONS) for name in CANDIDATES}
+        self._offsets: dict[str, float] = {}
+        self._quiet_since = self._led_at = self._cut_until = 0.0
+        self._victim: Replica | None = None
+        self._writes = 0
+        sim.check(self._look)
+
+    def run(self, seconds: float) -> None:
+        """The storm, the calm, and what must have come of it."""
+        self._course.pass_until(seconds)
+        # To a clock that is wrong the stamp of a dead one may look fresh just now, and it is tried for some seconds.
+        while (why := self._unsettled()) and self._sim.time < seconds + BOUND:
+            self._course.pass_until(self._sim.time + TURN)
+        if why:
+            raise Violated("converges", why)
+
+    def _unsettled(self) -> str:
+        """Why this is no end; empty if it is."""
+        self._expect_a_leader()
+        leader = next((r for r in self._candidates if r.leads), None)
+        if leader is None:
+            return "nobody leads"
+        oldest = min(self._versions[self._name_of(r)] for r in self._candidates if self._lives(r))
+        is_oldest = self._versions[self._name_of(leader)] == oldest
+        return "" if is_oldest else f"{leader.host.name} leads, but there are candidates of {oldest}"
+
+    def _host(self, name: str) -> SimulatedHost:
+        return self._sim.host(name, drift=self._chance.randrange(-5_000, 5_001))
+
+    def _elector(self, host: SimulatedHost) -> Manager:
+        manager = Manager(host, NetworkTransport(self._network, host), leader_election=OWN_LEASE)
+        manager.add(lease_candidate_election(manager))
+        manager.add(lease_candidate_gc(manager))
+        return manager
+
+    def _candidate(self, host: SimulatedHost) -> Manager:
+        candidacy = Candidacy(binary_version=self._versions[host.name.partition("#")[0]])
+        identity = host.name.replace("#", "-")
+        config = LeaderElectionConfig(name="work", namespace="default", identity=identity, coordinated=candidacy)
+        return Manager(host, NetworkTransport(self._network, host), leader_election=config, grace=2.0)
+
+    def _name_of(self, replica: Replica) -> str:
+        return replica.host.name.partition("#")[0]
+
+    def _look(self) -> None:
+        """At every step: one leader at most."""
+        leaders = [replica.host.name for replica in self._candidates if replica.leads]
+        if len(leaders) > 1:
+            raise Violated("one leader at most", " and ".join(leaders))
+
+    def _lives(self, replica: Replica) -> bool:
+        return not replica.host.crashed and not replica.host.paused and replica.elector is not None
+
+    def _expect_a_leader(self) -> None:
+        """If nothing has gone wrong for long, somebody leads."""
+        if not any(map(self._lives, self._candidates)) or not any(map(self._lives, self._electors)):
+            self._quiet_since = max(self._quiet_since, self._sim.time)
+        if any(replica.leads for replica in self._candidates):
+            self._led_at = self._sim.time
+        quiet_since, bound = self._quiet_since, BOUND
+        if any(fault.kind not in (Kind.PAUSE, Kind.CRASH, Kind.STOP, Kind.JUMP) for fault in self._fired):
+            quiet_since, bound = max(quiet_since, STORM, self._cut_until) + SILENCE, BOUND + LATENESS
+        if self._sim.time - max(self._led_at, quiet_since) > bound:
+            raise Violated("a leader within the bound", f"nobody has led for {bound:.0f} s without trouble")
+
+    def _supervise(self) -> None:
+        self._expect_a_leader()
+        if self._victim is not None:
+            self._victim.die(3.0)
+            self._victim = None
+        for replica in (*self._electors, *self._candidates):
+            replica.supervise()
+        self._server.supervise()
+
+    def _api_server(self, host: SimulatedHost) -> APIServer:
+        return APIServer(host, journal=self._disk)
+
+    def _count(self, host: SimulatedHost, request: HTTPRequest) -> None:
+        """Count what electors write of elections, and kill the one whose write is due."""
+        if not host.name.startswith("e") or request.method in ("GET", "PUT") or "/events" in request.path:
+            return
+        if "/lease" not in request.path or "kube-system" in request.path:
+            return
+        self._writes += 1
+        if self._writes == self._die_at_write:
+            self._quiet_since = self._sim.time
+            self._victim = next(r for r in self._electors if r.host is host)
+            self._sim.pause(host, 1e6)  # nothing of it runs any more; whether the write lands is the network's
+
+    def _befall(self, fault: Fault) -> None:
+        self._network.note(fault)
+        replica = next((r for r in (*self._electors, *self._candidates) if self._name_of(r) == fault.host), None)
+        host = replica.host if replica is not None else self._server.host
+        is_over_at = self._sim.time + (fault.seconds if replica is None and fault.kind is not Kind.JUMP else 0.0)
+        self._quiet_since = max(self._quiet_since, is_over_at)
+        match fault.kind:
+            case Kind.CUT:
+                self._cut_until = max(self._cut_until, self._sim.time + fault.seconds)
+                for name in [fault.host] if replica is not None else [*ELECTORS, *CANDIDATES]:
+                    self._network.cut(name, fault.seconds)
+            case Kind.PAUSE:
+                self._sim.pause(host, fault.seconds)
+            case Kind.JUMP:
+                self._set_clock(host, fault.host, fault.seconds / 10)
+            case Kind.STOP if replica is not None:
+                self._upgrade(fault.host)
+                replica.stop(fault.seconds)
+            case Kind.CRASH if replica is not None:
+                self._upgrade(fault.host)
+                replica.die(fault.seconds)
+            case _:
+                self._server.die(fault.seconds)
+
+    def _set_clock(self, host: SimulatedHost, name: str, offset: float) -> None:
+        """Let a wall clock be wrong by `offset`, which never adds up to more than `FARTHEST`."""
+        offset = max(-FARTHEST, min(FARTHEST, offset))
+        self._sim.jump(host, offset - self._offsets.get(name, 0.0))
+        self._offsets[name] = offset
+
+    def _upgrade(self, name: str) -> None:
+        """What is started anew is perhaps another version."""
+        if name in self._versions:
+            self._versions[name] = self._chance.choice(VERSIONS)
+
+
+def main(arguments: list[str]) -> int:
+    """Walk over `--seeds N` seeds from `--first N`."""
+    logging.disable(logging.CRITICAL)
+    options = dict(zip(arguments[::2], map(int, arguments[1::2]), strict=True))
+    first, seeds = options.get("--first", 0), options.get("--seeds", 100)
+    weathers = tuple(PROFILES)
+    for seed in range(first, first + seeds):
+        outcome = run(seed, profile=weathers[seed % len(weathers)])
+        if outcome.invariant:
+            sys.stderr.write(f"seed {seed} ({weathers[seed % len(weathers)]}): {outcome.message}\n")
+            return 1
+    sys.stdout.write(f"{seeds} seeds: everything held\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

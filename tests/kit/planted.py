@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Electors with planted bugs, which the simulation must find."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.objects import microtime
+from controller_runtime.client.deadlines import Limit
+from controller_runtime.core.errors import Conflict, LeadershipLost
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
+from controller_runtime.election.decision import Held
+from controller_runtime.election.elector import LeaderElector
+from controller_runtime.election.lease_lock import LeaseLock
+from controller_runtime.election.record import LeaseRecord
+from controller_runtime.election.term import Term, leadership_limit
+
+
+class NeverLapses(Term):
+    """Leadership as a flag: it has no deadline, and ends only when another holder is seen."""
+
+    @property
+    def held(self) -> Held:
+        return Held(super().held.token, math.inf)
+
+    def is_over(self) -> bool:
+        return self._is_over
+
+    def extend(self, until: float) -> bool:
+        return True
+
+
+def release_without_looking(
+    lock: LeaseLock, identity: str, host: Host, stop: Stop, deadline: float
+) -> LeaseRecord | None:
+    """Blanks the lease whoever holds it by now."""
+    record = lock.read(deadline)
+    stamp = microtime(host.now())
+    free = LeaseRecord("", 1, stamp, stamp, record.transitions)
+    try:
+        lock.update(free, deadline)
+    except Conflict:
+        return None
+    return free
+
+
+class ReleasesWithoutLooking(LeaderElector):
+    """Gives the lease back without looking at its holder, and does so after a loss too."""
+
+    def run(self, stop: Stop) -> None:
+        try:
+            super().run(stop)
+        except LeadershipLost:
+            release_without_looking(self.lock, self.identity, self._host, stop, self._host.monotonic() + 5.0)
+            raise
+
+
+def fenced_at_the_beginning(term: Callable[[], Term | None]) -> Limit:
+    """A fence that asks whether we lead when a request begins, but does not bound the request by the deadline."""
+    limit = leadership_limit(term)
+
+    def only_asks(request: HTTPRequest) -> float | None:
+        limit(request)
+        return None
+
+    return only_asks

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reflectors and stores that are wrong on purpose, to see that the simulation sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from controller_runtime.api.objects import Cached, PlainKey
+from controller_runtime.cache.recovery import State
+from controller_runtime.cache.reflector import Reflector
+from controller_runtime.cache.store import Delta, Store
+from controller_runtime.client.decoding import Undecodable, WatchEvent
+from controller_runtime.core.errors import ControllerRuntimeError, Expired
+from controller_runtime.core.stop import Stop
+
+
+class ResumesFromItsList(Reflector):
+    """Takes a watch up again at the version of the last list, as if nothing had come since."""
+
+    def _take(self, events: Iterator[WatchEvent | Undecodable]) -> None:
+        was_watching = self.state is State.WATCHING
+        before = self._version
+        super()._take(events)
+        if was_watching:
+            self._version = before
+
+
+class ForgetsWhatWasMissed(Reflector):
+    """Answers an expired version with a watch from now on, without a list."""
+
+    def _recover(self, error: ControllerRuntimeError, stop: Stop) -> None:
+        if isinstance(error, Expired) and self.state is State.WATCHING:
+            self._version = self._source.list("").version
+        else:
+            super()._recover(error, stop)
+
+
+class BelievesInItsVersion(Reflector):
+    """Never asks for the most recent state: a server that went back is waited for."""
+
+    def _wanted(self) -> str:
+        return self._version or "0"
+
+
+class TellsOfNoDeletions(Store):
+    """A relist that takes in what is there, and says nothing of what is not any more."""
+
+    def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
+        return [delta for delta in super().replace(objects, version) if delta.new is not None]

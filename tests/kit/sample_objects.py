@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small valid object of every served kind, made from its schema, and where it is served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller_runtime.api.schema import Schema
+from controller_runtime.apiserver.kinds.custom import custom_kinds
+from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
+
+_TIME = "2026-01-01T00:00:00Z"
+_LABELS = {"app": "a"}
+_CONTAINER = {"name": "a", "image": "a"}
+_TEMPLATE = {"metadata": {"labels": _LABELS}, "spec": {"containers": [_CONTAINER]}}
+_WORKLOAD = {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE}
+_ONCE = {"spec": {"containers": [_CONTAINER], "restartPolicy": "Never"}}
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "integer", "default": 1}},
+        }
+    },
+}
+
+# What a schema does not say of its kind.
+_TOLD: Mapping[str, Mapping[str, Any]] = {
+    "persistentvolumeclaims": {
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    },
+    "controllerrevisions.apps": {"data": {"a": 1}},
+    "pods": {"spec": {"nodeName": "a", "containers": [_CONTAINER]}},
+    "services": {"spec": {"ports": [{"port": 80}]}},
+    "daemonsets.apps": {"spec": _WORKLOAD},
+    "deployments.apps": {"spec": _WORKLOAD},
+    "replicasets.apps": {"spec": _WORKLOAD},
+    "statefulsets.apps": {"spec": {**_WORKLOAD, "serviceName": "a"}},
+    "cronjobs.batch": {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": _ONCE}}}},
+    "jobs.batch": {"spec": {"template": _ONCE}},
+    "ingresses.networking.k8s.io": {"spec": {"defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}}},
+    "customresourcedefinitions.apiextensions.k8s.io": {
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "as", "kind": "A"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": _SCHEMA}}],
+        }
+    },
+    "leasecandidates.coordination.k8s.io": {
+        "spec": {"leaseName": "a", "binaryVersion": "1.0.0", "emulationVersion": "1.0.0", "strategy": "example.com/a"}
+    },
+}
+_EVENT = {
+    "eventTime": "2026-01-01T00:00:00.000000Z",
+    "reportingController": "example.com/a",
+    "reportingInstance": "a",
+    "action": "a",
+    "reason": "a",
+    "type": "Normal",
+    "regarding": {"namespace": "default"},
+}
+_NAMED: Mapping[str, Any] = {
+    "Quantity": "1",
+    "IntOrString": 80,
+    "MicroTime": "2026-01-01T00:00:00.000000Z",
+    "Time": _TIME,
+    "FieldsV1": {},
+    "RawExtension": {},
+}
+
+
+def collection_of(kind: Kind) -> str:
+    """The path of its objects, in the namespace `default` if they live in one."""
+    group = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    return f"{group}{'/namespaces/default' if kind.namespaced else ''}/{kind.plural}"
+
+
+def name_of(kind: Kind) -> str:
+    """What the object is called: `a`, unless its name has to say more."""
+    return "as.example.com" if kind is DEFINITION else "a"
+
+
+def sample_of(kind: Kind, name: str = "") -> dict[str, Any]:
+    """The object."""
+    told = _EVENT if kind.kind == "Event" and kind.group else _TOLD.get(kind.resource, {})
+    schema = kind.schema
+    parts = {part: filled(schema.properties[part]) for part in ("spec", *schema.required) if part in schema.properties}
+    head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name or name_of(kind)}}
+    return {**parts, **told, **head}
+
+
+def custom_kind() -> Kind:
+    """The kind that the sample of a definition defines."""
+    definition = sample_of(DEFINITION)
+    names = {**definition["spec"]["names"], "singular": "a", "listKind": "AList"}
+    status = {"acceptedNames": names, "conditions": [{"type": "Established", "status": "True"}]}
+    return custom_kinds({**definition, "status": status})[0]
+
+
+def filled(schema: Schema, *, whole: bool = False, depth: int = 0) -> Any:
+    """Some value of a schema: with its required fields, or with all of them, six deep."""
+    if (named := _NAMED.get(schema.name.rpartition(".")[2])) is not None:
+        return named
+    if schema.items is not None:
+        return [filled(schema.items, whole=whole, depth=depth + 1)]
+    if schema.additional is not None:
+        return {"a": filled(schema.additional, whole=whole, depth=depth + 1)}
+    wanted = tuple(schema.properties) if whole and depth < 6 else schema.required
+    if schema.properties:
+        return {name: filled(schema.properties[name], whole=whole, depth=depth + 1) for name in wanted}
+    plain = {"string": "YQ==", "integer": 1, "boolean": True, "number": 1.5}
+    return _TIME if schema.format == "date-time" else plain.get(schema.type, {})
+
+
+def places(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where in a document something stands, its root last."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, child in children:
+        yield from places(child, (*place, step))
+    yield place
+
+
+def replaced(value: Any, place: tuple[str | int, ...], new: Any) -> Any:
+    """A document with something else at one place."""
+    if not place:
+        return new
+    step, *rest = place
+    if isinstance(value, list):
+        return [replaced(one, tuple(rest), new) if index == step else one for index, one in enumerate(value)]
+    return {key: replaced(one, tuple(rest), new) if key == step else one for key, one in value.items()}

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What prose names in backticks exists: files, dotted names, and names with an underscore.
+
+Docstrings, comments and documents are read as text, the code as syntax trees. A dotted name counts only if
+it begins with a module, class or package of ours; `spec.nodeName` and its like belong to Kubernetes.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import attrs
+import pytest
+
+import controller_runtime
+import controllers
+
+BESIDE = Path(__file__).resolve().parent.parent
+PACKAGES = {
+    "controller_runtime": Path(controller_runtime.__file__).parent,
+    "controllers": Path(controllers.__file__).parent,
+}
+ROOTS = {**PACKAGES, **{name: BESIDE / name for name in ("examples", "benchmarks", "tests")}}
+DOCUMENTS = sorted(
+    path
+    for folder in (BESIDE, BESIDE / "docs", BESIDE / "config", BESIDE / "benchmarks")
+    for path in folder.glob("*.md")
+    if path.name != "conformance.md"  # generated from the tests' docstrings, which are read here
+)
+BACKTICKED = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(\))?")
+FILE = re.compile(r"[\w./-]+\.(?:py|md|cfg|ini|toml|yaml|jsonl?)")
+UNDERSCORED = re.compile(r"_?[a-z]+\w*_\w+(?:\(\))?")
+
+MODULES = {
+    "decision",
+    "delivery",
+    "errors",
+    "lease_lock",
+    "lifecycle",
+    "recovery",
+    "state",
+    "step",
+    "store",
+    "transport",
+}
+"""Modules that prose calls by their bare names. Other words in lower case are Kubernetes' as often: `status.phase`."""
+KUBERNETES = {"Status"}
+"""Classes of ours that have the name of a kind, whose fields prose means."""
+BUILT = ("taint_eviction_controller_", "node_collector_")
+"""Beginnings of metrics' names that the code puts together."""
+
+
+@cache
+def texts() -> dict[str, str]:
+    """Every Python file by its name, such as `tests/queue/test_workqueue.py`."""
+    return {
+        f"{root}/{path.relative_to(folder).as_posix()}": path.read_text(encoding="utf-8")
+        for root, folder in ROOTS.items()
+        for path in sorted(folder.rglob("*.py"))
+    }
+
+
+@attrs.frozen
+class Named:
+    """What the code defines: modules and classes with the names inside them, and every word of it."""
+
+    inside: dict[str, set[str]]
+    words: set[str]
+
+
+def names_inside(node: ast.AST) -> set[str]:
+    """Names that a module or class binds, also by assigning to an attribute of `self`."""
+    found: set[str] = set()
+    for each in ast.walk(node):
+        match each:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.alias(asname=str(name)):
+                found.add(name)
+            case ast.alias(name=name):
+                found.add(name.split(".")[0])
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.Constant(value=str(name)) if name.isidentifier():
+                found.add(name)
+    return found
+
+
+@cache
+def named() -> Named:
+    inside: dict[str, set[str]] = {}
+    bases: dict[str, set[str]] = {}
+    words: set[str] = set()
+    for name, text in texts().items():
+        path = Path(name)
+        module = path.parent.name if path.stem == "__init__" else path.stem
+        tree = ast.parse(text)
+        inside.setdefault(module, set()).update(names_inside(tree))
+        for parent in path.parents:
+            inside.setdefault(parent.name, set()).add(path.stem)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                inside.setdefault(node.name, set()).update(names_inside(node))
+                bases.setdefault(node.name, set()).update(
+                    ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases
+                )
+        words.update(re.findall(r"\w+", code_of(text)))
+    for _ in range(4):  # attributes are inherited
+        for name, above in bases.items():
+            for base in above:
+                inside[name] |= inside.get(base, set())
+    return Named(inside, words)
+
+
+def code_of(text: str) -> str:
+    """A source text without its comments and docstrings, but with its other strings."""
+    kept = []
+    last = tokenize.INDENT
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_docstring = token.type == tokenize.STRING and last in (
+            tokenize.INDENT,
+            tokenize.NEWLINE,
+            tokenize.DEDENT,
+            tokenize.NL,
+        )
+        if token.type != tokenize.COMMENT and not is_docstring:
+            kept.append(token.string)
+        if token.type not in (tokenize.COMMENT, tokenize.NL) or last == tokenize.NEWLINE:
+            last = token.type
+    return " ".join(kept)
+
+
+def prose_of(text: str) -> Iterator[tuple[int, str]]:
+    """Line numbers and texts of a source's comments and docstrings."""
+    last = tokenize.NEWLINE
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT or (
+            token.type == tokenize.STRING and last in (tokenize.INDENT, tokenize.NEWLINE, tokenize.DEDENT)
+        ):
+            for number, line in enumerate(token.string.splitlines()):
+                yield token.start[0] + number, line
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            last = token.type
+
+
+def is_file(name: str) -> bool:
+    return any(known == name or known.endswith(f"/{name}") for known in texts()) or any(
+        (BESIDE / folder / name).exists() for folder in (".", "docs", "config", "benchmarks", "tests/data/recordings")
+    )
+
+
+def stale(word: str, words: set[str] | None = None) -> bool:
+    """Whether a backticked word names something of ours that does not exist."""
+    if FILE.fullmatch(word):
+        return ("/" in word or word.endswith(".py")) and not is_file(word)
+    if DOTTED.fullmatch(word):
+        first, *rest = word.removesuffix("()").split(".")
+        known = named().inside
+        if first not in known or first in KUBERNETES or (first.islower() and first not in MODULES):
+            return False
+        for each in rest:
+            if first not in known:
+                return False
+            if each not in known[first]:
+                return True
+            first = each
+        return False
+    if UNDERSCORED.fullmatch(word):
+        return not word.startswith(BUILT) and word.removesuffix("()") not in (named().words if words is None else words)
+    return False
+
+
+def sources() -> list[str]:
+    return [*texts(), *(path.relative_to(BESIDE).as_posix() for path in DOCUMENTS)]
+
+
+@pytest.mark.parametrize("source", sources())
+def test_names_in_backticks_exist(source: str) -> None:
+    if source in texts():
+        prose = [*prose_of(texts()[source])]
+    else:
+        prose = [*enumerate((BESIDE / source).read_text(encoding="utf-8").splitlines(), 1)]
+
+    found = [f"{source}:{line}: `{word}`" for line, text in prose for word in BACKTICKED.findall(text) if stale(word)]
+
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("word", "is_stale"),
+    [
+        ("workqueue.py", False), ("nowhere.py", True), ("tests/nowhere.py", True), ("docs/testing.md", False),
+        ("LeaderElector.run", False), ("LeaderElector.walk", True),
+        ("recovery.classify", False), ("recovery.gone", True),
+        ("transport.Transport.request", False), ("transport.Transport.send", True), ("spec.nodeName", False),
+        ("cache_sync_timeout", False), ("reconcile", False),
+    ],
+)  # fmt: skip
+def test_the_rule_sees_what_it_should(word: str, is_stale: bool) -> None:
+    assert stale(word) is is_stale
+
+
+def test_a_name_with_an_underscore_must_be_a_word_of_the_code() -> None:
+    assert stale("node_lifecycle_health", words={"node", "health"})
+    assert not stale("resync_period", words={"resync_period"})
