@@ -29,10 +29,17 @@ MOST_STORED = BODY_LIMIT
 MOST_TOLD = 100
 """Faults that a refusal tells one by one; the others are counted."""
 
-_MOST_COUNTED = 10_000  # faults; the search ends there
-_MOST_READ = 4 << 20  # characters of faults; the search ends there, too
-_LONGEST = 16 << 10  # characters of one text within a refusal
-_MOST_SAID = 64 << 10  # characters of all faults together, and of a message
+MOST_COUNTED = 10_000
+"""Faults that are counted; the search ends there."""
+
+MOST_READ = 4 << 20
+"""Characters of the faults that are counted; the search ends there, too."""
+
+LONGEST = 16 << 10
+"""Characters of one text within a refusal."""
+
+MOST_SAID = 64 << 10
+"""Characters of all faults that are told, together."""
 
 # A text in quotes, if there is one, and what stands between it and the next one.
 _PIECES = re.compile(rb'(?:"(?:[^"\\]++|\\.)*+")?+([^"]*+)', re.DOTALL)
@@ -45,15 +52,15 @@ def has_too_many_values(text: bytes) -> bool:
     return len(text) > MOST_VALUES and values_in(text) > MOST_VALUES
 
 
-def values_in(text: bytes) -> int:
-    """How many values a JSON text holds at most; of more than `MOST_VALUES`, not how many more."""
-    if (roughly := _punctuation(text)) <= MOST_VALUES:
+def values_in(text: bytes, most: int = MOST_VALUES) -> int:
+    """How many values a JSON text holds at most; of more than `most`, not how many more."""
+    if (roughly := _punctuation(text)) <= most:
         return roughly
     values = 0
     for piece in _PIECES.finditer(text):
         values += _punctuation(piece[1])
         # A piece of nothing: a text that does not end, so this is no JSON.
-        if values > MOST_VALUES or not piece[0]:
+        if values > most or not piece[0]:
             break
     return values
 
@@ -82,7 +89,7 @@ def is_too_heavy(document: Any) -> bool:
     return False
 
 
-def abbreviated(text: str, longest: int = _LONGEST) -> str:
+def abbreviated(text: str, longest: int = LONGEST) -> str:
     """`text`, or its beginning and how much is left out."""
     return text if len(text) <= longest else f"{text[:longest]}… and {len(text) - longest:,} more characters"
 
@@ -95,7 +102,7 @@ def listed(words: Iterable[str], count: int) -> str:
         count: How many there are.
     """
     shown: list[str] = []
-    room = _LONGEST
+    room = LONGEST
     for word in words:
         room -= len(word) + 2
         if room < 0:
@@ -107,7 +114,7 @@ def listed(words: Iterable[str], count: int) -> str:
 
 def abbreviated_message(text: str) -> str:
     """The same for a whole message."""
-    return abbreviated(text, _MOST_SAID + _LONGEST)
+    return abbreviated(text, MOST_SAID + LONGEST)
 
 
 class Told(NamedTuple, Generic[T]):
@@ -135,9 +142,9 @@ def told(faults: Iterable[T], size: Any = len) -> Told[T]:
         found += 1
         length = size(fault)
         read += length
-        if len(first) < MOST_TOLD and (not first or said + length <= _MOST_SAID):
+        if len(first) < MOST_TOLD and (not first or said + length <= MOST_SAID):
             first.append(fault)
-            said += min(length, _LONGEST)
-        if found > len(first) and (found >= _MOST_COUNTED or read >= _MOST_READ):
+            said += min(length, LONGEST)
+        if found > len(first) and (found >= MOST_COUNTED or read >= MOST_READ):
             return Told(first, f"and at least {found - len(first):,} more")
     return Told(first, f"and {found - len(first):,} more" if found > len(first) else "")

@@ -144,21 +144,6 @@ def conflict(kind: Named, name: str, text: str = OPTIMISTIC_LOCK) -> StatusError
     return StatusError(409, "Conflict", message, details=_details(name, kind.group, kind.plural))
 
 
-def apply_conflict(conflicts: Mapping[str, Sequence[str]], more: int = 0) -> StatusError:
-    """409: an applied configuration disagrees with other managers; `conflicts` tells each one's fields.
-
-    `more` is how many it does not tell.
-    """
-    pairs = [(manager, field) for manager, fields in conflicts.items() for field in fields]
-    if len(pairs) + more == 1:
-        text = f"1 conflict: conflict with {pairs[0][0]}: {pairs[0][1]}"
-    else:
-        lines = [f"conflicts with {manager}:\n- " + "\n- ".join(conflicts[manager]) for manager in sorted(conflicts)]
-        text = f"{len(pairs) + more} conflicts: " + "\n".join([*lines, *([f"and {more:,} more"] if more else [])])
-    causes = [Cause("FieldManagerConflict", f"conflict with {manager}", field)._asdict() for manager, field in pairs]
-    return StatusError(409, "Conflict", f"Apply failed with {text}", details={"causes": causes})
-
-
 def uid_conflict(kind: Named, namespace: str, name: str, asked: str, actual: str) -> StatusError:
     """409: an update meant another object of this name; `actual` is empty where there is none."""
     key = "/".join(part for part in ("/registry", kind.plural, namespace, name) if part)

@@ -86,8 +86,8 @@ def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: s
     faults: Iterable[Place | str] = itertools.chain(unknown, ambiguities(kind.schema, config))
     first, more = told(faults)
     if first:
-        texts = [one if isinstance(one, str) else _undeclared(kind, raw, one) for one in first]
-        raise _untyped(kind, name, namespace, [*map(abbreviated, texts), *([more] if more else [])])
+        texts = [abbreviated(one if isinstance(one, str) else _undeclared(kind, raw, one)) for one in first]
+        raise _untyped(kind, name, namespace, [*texts, *([more] if more else [])])
     documents.check_weight(config, len(body))
     return {"metadata": {}, **config}, [] if field_validation == IGNORE else repeated
 
@@ -174,7 +174,24 @@ def _refuse_conflicts(others: Sequence[Entry], taken: set[Path]) -> None:
         more += max(0, len(fields) - left)
     if conflicts:
         texts = {title: [abbreviated(text_of(path)) for path in paths] for title, paths in conflicts.items()}
-        raise status.apply_conflict(texts, more)
+        raise _conflict(texts, more)
+
+
+def _conflict(conflicts: Mapping[str, Sequence[str]], more: int) -> status.StatusError:
+    """409: an applied configuration disagrees with other managers; `conflicts` tells each one's fields.
+
+    `more` is how many it does not tell.
+    """
+    pairs = [(manager, field) for manager, fields in conflicts.items() for field in fields]
+    if len(pairs) + more == 1:
+        text = f"1 conflict: conflict with {pairs[0][0]}: {pairs[0][1]}"
+    else:
+        lines = [f"conflicts with {manager}:\n- " + "\n- ".join(conflicts[manager]) for manager in sorted(conflicts)]
+        text = f"{len(pairs) + more} conflicts: " + "\n".join([*lines, *([f"and {more:,} more"] if more else [])])
+    causes = [
+        status.Cause("FieldManagerConflict", f"conflict with {manager}", field)._asdict() for manager, field in pairs
+    ]
+    return status.StatusError(409, "Conflict", f"Apply failed with {text}", details={"causes": causes})
 
 
 def _title(entry: Entry) -> str:

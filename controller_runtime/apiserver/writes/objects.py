@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller_runtime.apiserver.bounds import MOST_STORED, MOST_VALUES, values_in
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
 from controller_runtime.apiserver.options import Query, WriteOptions, version_number
@@ -40,12 +39,11 @@ from controller_runtime.apiserver.status import (
     namespace_terminating,
     not_found,
     too_large_version,
-    too_many_values,
     uid_conflict,
     untyped,
 )
 from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
+from controller_runtime.apiserver.storage.stored import Stored, key_of
 from controller_runtime.apiserver.writes import apply
 from controller_runtime.apiserver.writes.body import admit, decode
 from controller_runtime.apiserver.writes.documents import check_weight
@@ -61,12 +59,12 @@ from controller_runtime.apiserver.writes.managed import (
 )
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
 from controller_runtime.apiserver.writes.reviews import review
+from controller_runtime.apiserver.writes.storable import storable
 from controller_runtime.core.host import Host
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words; no 0, 1, 3, which look like letters
 _SUFFIX_LENGTH = 5
 _GENERATED_NAMES_TRIED = 8
-_NOTED = 16 << 10  # bytes, and far more than values, of the status of a definition
 _SERVER = Writer("kube-apiserver")
 
 
@@ -215,7 +213,7 @@ class Objects:
         if entries is None:
             entries = created(kind, as_said(kind, made, obj), writer, now)
         name: str = made["metadata"]["name"]
-        key, draft = key_of(namespace, name), _draft(with_entries(made, entries), is_definition=kind is DEFINITION)
+        key, draft = key_of(namespace, name), storable(with_entries(made, entries), is_definition=kind is DEFINITION)
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
             version = named_version(obj)
@@ -255,7 +253,7 @@ class Objects:
         kind = route.kind
         if is_same(new, old):
             return current.raw
-        draft = _draft(new, is_definition=kind is DEFINITION and not route.subresource)
+        draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
         if dry_run:
             return draft.at(current.version)
         if is_finished(kind, new):
@@ -286,20 +284,6 @@ class Objects:
     def _is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
         found = self._storage.get(kind.resource, key_of(namespace, name))
         return found is not None and "deletionTimestamp" in found.decode()["metadata"]
-
-
-def _draft(obj: Object, *, is_definition: bool = False) -> Draft:
-    """What is to be stored; refused if a client that reads it could not send it back.
-
-    A definition leaves room for what the server will note in its status.
-    """
-    draft, room = Draft.of(obj), _NOTED if is_definition else 0
-    size = len(draft.head) + len(draft.tail)
-    if size > MOST_STORED - room:
-        raise untyped("etcdserver: request is too large")  # so a real server says it
-    if size > MOST_VALUES - room and values_in(draft.unversioned()) > MOST_VALUES - room:
-        raise too_many_values()
-    return draft
 
 
 def _unversioned(obj: Object) -> Object:
