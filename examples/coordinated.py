@@ -28,7 +28,7 @@ LEASE = ObjectKey("controllers", "kube-system")
 SERVER = ("controllers", "apiserver")
 PATIENCE = 300.0
 """Ends a hang; what it waits for takes seconds."""
-LED = re.compile(r"^(\S+) \S+ +(became leader|leads no more)", re.MULTILINE)
+LED = re.compile(r"^(\S+) \S+ +(became leader|resigned)", re.MULTILINE)
 
 
 class Replica:

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.simulation import Simulation
+from kit.real_server import established
 from kit.recorded import HEADERS, Answer, from_yaml
 
 Target = Callable[[HTTPRequest], Answer]
@@ -41,18 +44,11 @@ def embedded() -> Iterator[Target]:
 
 
 @contextmanager
-def cluster(kubeconfig: str) -> Iterator[Target]:
-    """A real API server: a fresh one, for the suite leaves its objects behind."""
+def cluster(kubeconfig: Path) -> Iterator[Target]:
+    """A real API server. A definition that was made is waited for: a real server serves its kind a while later."""
     host = SystemHost()
     transport = HTTPTransport(host, from_kubeconfig(kubeconfig))
-
-    def wait_for_kind(definition: Mapping[str, Any], deadline: float) -> None:
-        """Ask for a new kind until it is served: a real server takes seconds for it, the embedded one none."""
-        spec = definition["spec"]
-        version = next(one["name"] for one in spec["versions"] if one["served"])
-        path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
-        while transport.request(HTTPRequest("GET", path), deadline).status != 200:
-            assert host.monotonic() < deadline, f"{path} is not served"
+    client = Client(host, transport)
 
     def ask(request: HTTPRequest) -> Answer:
         deadline = host.monotonic() + _PATIENCE
@@ -60,7 +56,7 @@ def cluster(kubeconfig: str) -> Iterator[Target]:
             whole = transport.request(request, deadline)
             is_tried = any(name == "dryRun" for name, _ in request.query)
             if request.method == "POST" and request.path == _DEFINITIONS and whole.status == 201 and not is_tried:
-                wait_for_kind(json.loads(whole.body), deadline)
+                established(client, json.loads(whole.body)["metadata"]["name"])
             return _answer(whole.status, whole.headers, whole.body)
         with transport.stream(request, deadline) as stream:
             if stream.response.status != 200:
@@ -70,8 +66,8 @@ def cluster(kubeconfig: str) -> Iterator[Target]:
                 events += [json.loads(line) for line in lines]
             return Answer(200, _of_note(stream.response.headers), events)
 
-    yield ask
-    transport.close()
+    with closing(transport):
+        yield ask
 
 
 def _all_lines(sim: Simulation, watch: Watch) -> Iterator[bytes]:
