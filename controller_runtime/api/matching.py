@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements put together by what they are about, so that an object is matched in time by its labels or fields.
+"""Requirements of selectors, grouped by label or field, so that a match costs as much as the object has of them.
 
-A selector of 60 KB holds ten thousand requirements or values, and a list asks it of each object.
+A selector of 60 KB can hold ten thousand requirements or values, and a list applies it to each object.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _HIGHEST = 1 << 63  # beyond all integers of a label
 
 
 class _Wanted:
-    """What the value must be of a label that has to be there."""
+    """The requirements for one label that has to be there."""
 
     def __init__(self) -> None:
         self.values: frozenset[str] | None = None  # any
@@ -39,10 +39,10 @@ class _Wanted:
 
 
 class LabelMatch:
-    """What labels have to be, by all of some requirements.
+    """All requirements of a selector of labels.
 
     Args:
-        requirements: Key, operator (such as `notin`) and values of each.
+        requirements: The key, operator (such as `notin`) and values of each.
 
     Threads: any.
     """
@@ -61,7 +61,7 @@ class LabelMatch:
                     self._present.setdefault(key, _Wanted()).narrow(operator, values)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels meet all requirements."""
+        """Return whether labels meet all requirements."""
         if len(self._present) > len(labels):
             return False
         for key, wanted in self._present.items():
@@ -74,10 +74,10 @@ class LabelMatch:
 
 
 class FieldMatch:
-    """What fields have to be, by all of some requirements; a missing field is the empty text.
+    """All requirements of a selector of fields; a missing field is the empty text.
 
     Args:
-        requirements: Field, value, and whether the field must have it or must not.
+        requirements: The field and value of each, and True if the field must have the value, False if it must not.
 
     Threads: any.
     """
@@ -89,7 +89,7 @@ class FieldMatch:
             (self._equal if equal else self._unequal).setdefault(field, set()).add(value)
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether fields meet all requirements."""
+        """Return whether fields meet all requirements."""
         for field, values in self._equal.items():
             if len(values) > 1 or fields.get(field, "") not in values:
                 return False
@@ -97,5 +97,5 @@ class FieldMatch:
 
 
 def integer(text: str) -> int | None:
-    """The number that a label's value is, if it is one of 63 bits."""
+    """Return the number that a label's value stands for; None if it is no integer of 63 bits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 19 and int(text) < _HIGHEST else None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much one request may hold and one refusal may say, so that none holds up the others for long.
+"""The bounds of one request and of one refusal, so that none holds up the others for long.
 
 A body of `api.http.BODY_LIMIT` bytes could hold a million values, and each costs far more than its
-bytes. The numbers keep one request within a second of CPU and 64 MiB; `tests/attack/bounds.py` holds
-them to that. Objects that a real server can store stay far below them.
+bytes. These numbers keep one request within a second of CPU and 64 MiB, which `tests/attack/bounds.py`
+measures. Objects that a real server can store stay below them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ MOST_VALUES = 80_000
 """Values in a body, and in a stored object: fields of objects and elements of lists, at any depth."""
 
 MOST_STEPS = 2_000_000
-"""Steps from the root of an object to all its values together, for the owner of each is noted by its path."""
+"""Sum of the depths of all values of an object; the owner of each value is noted by its path."""
 
 LIGHT = 64 << 10
 """Bytes of JSON that cannot hold so many values or steps that it pays to count them."""
 
 MOST_STORED = BODY_LIMIT
-"""Bytes of a stored object's JSON, so that whoever reads it can send it back."""
+"""Bytes of a stored object's JSON, so that a client that reads it can send it back."""
 
 MOST_TOLD = 100
 """Faults that a refusal tells one by one; the others are counted."""
@@ -48,12 +48,12 @@ T = TypeVar("T")
 
 
 def has_too_many_values(text: bytes) -> bool:
-    """Whether a JSON text holds more than `MOST_VALUES`, or so many brackets that it is as good as that."""
+    """Return whether a JSON text holds more than `MOST_VALUES` values."""
     return len(text) > MOST_VALUES and values_in(text) > MOST_VALUES
 
 
 def values_in(text: bytes, most: int = MOST_VALUES) -> int:
-    """How many values a JSON text holds at most; of more than `most`, not how many more."""
+    """Return an upper bound of the values in a JSON text; above `most` it is only known that there are more."""
     if (roughly := _punctuation(text)) <= most:
         return roughly
     values = 0
@@ -66,13 +66,13 @@ def values_in(text: bytes, most: int = MOST_VALUES) -> int:
 
 
 def _punctuation(text: bytes) -> int:
-    """Each value comes after a comma, or after a bracket that holds something."""
+    """Count what precedes a value: a comma, or the bracket of a container that is not empty."""
     opened = text.count(b"{") + text.count(b"[") - text.count(b"{}") - text.count(b"[]")
     return text.count(b",") + opened
 
 
 def is_too_heavy(document: Any) -> bool:
-    """Whether a document holds more than `MOST_VALUES`, or they are more than `MOST_STEPS` away from its root."""
+    """Return whether a document holds more than `MOST_VALUES` values, or their depths sum to more than `MOST_STEPS`."""
     values, steps, depth, level = 0, 0, 1, [document]
     while level:
         inner = [
@@ -90,16 +90,16 @@ def is_too_heavy(document: Any) -> bool:
 
 
 def abbreviated(text: str, longest: int = LONGEST) -> str:
-    """`text`, or its beginning and how much is left out."""
+    """Return `text`, or its beginning and how much is left out."""
     return text if len(text) <= longest else f"{text[:longest]}… and {len(text) - longest:,} more characters"
 
 
 def listed(words: Iterable[str], count: int) -> str:
-    """Words with commas between them, or the first of them and how many more there are.
+    """Return words with commas between them, or the first of them and how many more there are.
 
     Args:
-        words: Made as they are asked for.
-        count: How many there are.
+        words: An iterable that makes each word when it is asked for it.
+        count: The number of all words.
     """
     shown: list[str] = []
     room = LONGEST
@@ -113,7 +113,7 @@ def listed(words: Iterable[str], count: int) -> str:
 
 
 def abbreviated_message(text: str) -> str:
-    """The same for a whole message."""
+    """Return the message of a refusal, or its beginning and how much is left out."""
     return abbreviated(text, MOST_SAID + LONGEST)
 
 
@@ -121,8 +121,8 @@ class Told(NamedTuple, Generic[T]):
     """The first faults of many.
 
     Attributes:
-        first: Those that are told.
-        more: What is said of the others, such as `and 999,900 more`; empty if there are none.
+        first: The faults that are told.
+        more: A phrase about the others, such as `and 999,900 more`; empty if there are none.
     """
 
     first: list[T]
@@ -130,11 +130,11 @@ class Told(NamedTuple, Generic[T]):
 
 
 def told(faults: Iterable[T], size: Any = len) -> Told[T]:
-    """The first of `faults`, and how many more there are; the search for them ends after a while.
+    """Return the first of `faults` and how many more there are. The search for more ends at `MOST_COUNTED`.
 
     Args:
-        faults: What is wrong; made as it is asked for.
-        size: Of one of them, in characters.
+        faults: An iterable that makes each fault when it is asked for it.
+        size: A function that gives the characters of a fault.
     """
     first: list[T] = []
     found = said = read = 0

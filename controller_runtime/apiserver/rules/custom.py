@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.rules.definition_schema import schemas_in
 from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, with_status_of
 from controller_runtime.apiserver.rules.schema_faults import NEW, schema_causes
 from controller_runtime.apiserver.rules.structural import embedded_objects, structural_shape
@@ -18,6 +20,7 @@ from controller_runtime.apiserver.status import Cause
 
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
+_DEFINITIONS = 512  # remembered, not all that ever come and go
 _INT32_MAX = (1 << 31) - 1
 
 
@@ -86,6 +89,8 @@ class CustomRules(Rules):
 
     def _embedded_causes(self, obj: Object) -> Iterator[Cause]:
         structure = self._definition.structure
+        if not _embeds(self._definition):
+            return
         for path, value in embedded_objects({**structure, _EMBEDDED: False}, {**obj}):
             yield from _about_object(value, path)
 
@@ -103,6 +108,12 @@ class CustomRules(Rules):
                 text = f"should be less than or equal to {_INT32_MAX}"
                 causes.append(invalid(f".{'.'.join(path)}", value, text))
         return causes
+
+
+@functools.lru_cache(_DEFINITIONS)
+def _embeds(definition: Definition) -> bool:
+    """Return whether objects of a kind may hold other objects."""
+    return any(schema.get(_EMBEDDED) for schema in schemas_in(definition.structure))
 
 
 def _about_object(obj: Object, path: Path) -> Iterator[Cause]:

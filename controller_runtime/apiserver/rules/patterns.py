@@ -19,7 +19,7 @@ class Pattern:
     """A regular expression, compiled.
 
     Attributes:
-        size: Instructions of the program that it is; to match a text takes no more steps for each character.
+        size: The number of its instructions; a match takes at most so many steps for each character.
     """
 
     def __init__(self, made: Any) -> None:  # the engine is untyped
@@ -27,12 +27,12 @@ class Pattern:
         self.size: int = made.programsize
 
     def matches(self, text: str) -> bool:
-        """Whether a text has somewhere what the pattern describes."""
+        """Return whether a text has somewhere what the pattern describes."""
         return self._made.search(text) is not None
 
 
 def compiled(pattern: str) -> Pattern:
-    """A pattern, which the engine may remember.
+    """Return a pattern, compiled; the engine may remember it.
 
     Raises:
         NoPattern: It is none.

@@ -224,14 +224,14 @@ def _combination_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iter
 def _tried(
     schemas: Sequence[Raw], value: Any, path: Path, work: Work, *, enough: int | None = None
 ) -> tuple[int, list[Cause]]:
-    """How many schemas a value is right by, and what the one says that finds the least wrong.
+    """Return how many schemas accept a value, and the causes of the schema that finds the fewest.
 
     Args:
-        schemas: Which.
+        schemas: The schemas to try.
         value: As it is to be stored.
-        path: Where it stands.
-        work: What this is a part of.
-        enough: So many that are right end the search.
+        path: The place of the value.
+        work: The work that this is a part of.
+        enough: Stop once so many schemas accept the value.
     """
     right, nearest = 0, None
     for schema in schemas:

@@ -123,7 +123,7 @@ class _Walk:
         return self.value(items, item, None, place, unknown)
 
     def _defaults_in(self, schema: Raw) -> _Defaults:
-        """The fields of a schema that have defaults; most have none."""
+        """Return the fields of a schema that have defaults; most schemas have none."""
         found = self._defaults.get(id(schema))
         if found is None:
             fields = schema.get("properties", {}).items()
@@ -136,7 +136,7 @@ class _Walk:
         return found
 
     def _default_of(self, schema: Raw, size: int) -> Any:
-        """A default, as a value of the object's own; refused if an object becomes too large by many of them."""
+        """Return a copy of a default, or refuse an object that becomes too large by its defaults."""
         self._room -= size
         if self._room < 0:
             raise too_large(f"limit is {_MOST_FILLED} bytes of defaults")

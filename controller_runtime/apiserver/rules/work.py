@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to check one object by a schema: paths that cost nothing until they are told, and a bound on all.
+"""The work of checking one object by a schema: paths that are spelled only for a fault, and a bound on all checks.
 
-A schema of 3 MB and an object of 3 MB can ask for billions of comparisons. A real server does them.
+A schema and an object of 3 MB each can ask for billions of comparisons. A real server carries them out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MATCHED = 1_000  # characters, times instructions, that are matched in the time
 
 
 class Path(NamedTuple):
-    """Where a value stands; its text is made when somebody asks for it, for names can be long and many."""
+    """The place of a value. Its text is made on demand, because names can be long and values below them many."""
 
     parent: Path | None
     step: str
@@ -38,7 +38,7 @@ class Path(NamedTuple):
         return place.step + "".join(reversed(steps)) if place.step else "".join(reversed(steps)).removeprefix(".")
 
     def below(self, step: str) -> Path:
-        """The path that goes on by `.name` or `[0]`."""
+        """Return the path that goes on by `.name` or `[0]`."""
         return Path(self, step)
 
 
@@ -56,17 +56,17 @@ class Work:
         self._told: dict[int, str] = {}
 
     def spend(self, checks: int) -> None:
-        """Do some of it.
+        """Count checks that are about to be done.
 
         Raises:
-            StatusError: 413, it is too much.
+            StatusError: 413, all together are too many.
         """
         self._left -= checks
         if self._left < 0:
             raise too_large(f"limit is {MOST_CHECKS} checks by the schemas of a kind")
 
     def matches(self, pattern: str, text: str) -> bool:
-        """Whether a text has somewhere what a pattern describes.
+        """Return whether a text has somewhere what a pattern describes.
 
         Raises:
             NoPattern: It describes nothing.
@@ -77,7 +77,7 @@ class Work:
         return made.matches(text)
 
     def compiled(self, pattern: str) -> Pattern:
-        """A pattern, made once.
+        """Return a pattern, compiled once for all its uses.
 
         Raises:
             NoPattern: It is none.
@@ -90,7 +90,7 @@ class Work:
         return made
 
     def is_among(self, value: Any, words: Sequence[Any]) -> bool:
-        """Whether `value` is one of the words of an enum."""
+        """Return whether `value` is one of the words of an enum."""
         if len(words) <= _FEW:
             return value in words
         if (known := self._words.get(id(words))) is None:
@@ -105,7 +105,7 @@ class Work:
         return value in others
 
     def told(self, words: Sequence[Any]) -> str:
-        """The words of an enum as a refusal lists them."""
+        """Return the words of an enum as a refusal lists them."""
         if (text := self._told.get(id(words))) is None:
             text = self._told[id(words)] = listed(map(_quoted, words), len(words))
         return text

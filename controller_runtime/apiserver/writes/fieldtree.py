@@ -244,7 +244,7 @@ def keyed_path(schema: Schema | None, value: Any, path: str) -> str:
 def _part(
     schema: Schema | None, value: Any, name: str | None, index: str | None
 ) -> tuple[str, Schema | None, Any] | None:
-    """One of the parts of a value, by its name or its index; None if there is no such part."""
+    """Return one of the parts of a value, by its name or its index; None if there is no such part."""
     if index is None:
         if name is None or type(value) is not dict or name not in value or not _has_fields(schema):
             return None

@@ -66,11 +66,11 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
 
 
 class _Patched:
-    """A document that operations change one after the other. Threads: one.
+    """A document and the operations that change it, one after the other. Threads: one.
 
     Attributes:
-        root: The document as it is by now.
-        copied: Bytes of JSON that were copied.
+        root: The document with all operations so far.
+        copied: The bytes of JSON that were copied.
     """
 
     def __init__(self, document: Any) -> None:
@@ -109,7 +109,7 @@ class _Patched:
                 raise _Refused(f"unknown operation {operation.op!r}")
 
     def _copy_of(self, value: Any) -> Any:
-        """`value` without anything in common with it: the next operation may change either."""
+        """Return a copy of `value` that shares nothing with it, because a later operation may change either."""
         text = msgspec.json.encode(value)
         self.copied += len(text)
         if self.copied > MAX_COPIED:
@@ -144,7 +144,7 @@ class _Patched:
         del container[_index(step, len(container))]
 
     def _container(self, pointer: str) -> tuple[Any, str]:
-        """What holds the value that `pointer` names, as a copy that may be changed, and the last step to the value."""
+        """Return the container that `pointer` leads into, as a copy that may be changed, and the last step."""
         *steps, last = _steps(pointer)
         container = self.root = self._owned(self.root)
         for step in steps:

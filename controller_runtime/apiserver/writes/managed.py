@@ -264,9 +264,9 @@ def _capped(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _merged(updaters: Sequence[Entry], times: int) -> list[Entry]:
-    """The entries after the two oldest of one version have been merged so many times, or until each is in its own.
+    """Return the entries after merging, `times` times at most, the two oldest entries of one version.
 
-    What has been merged before counts as the oldest.
+    An entry that has been merged before counts as the oldest.
     """
     left: dict[int, Entry] = dict(enumerate(updaters))
     oldest = {one["apiVersion"]: index for index, one in left.items() if one.get("manager") == _ANCIENT}

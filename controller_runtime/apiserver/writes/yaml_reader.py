@@ -26,7 +26,7 @@ _NO_TAG = (None, "!", f"{_TAG}str", f"{_TAG}map", f"{_TAG}seq")
 
 
 class TooManyValues(Exception):
-    """The text holds more than a server is willing to look at."""
+    """The text holds more values than a server accepts."""
 
 
 def from_yaml(text: bytes) -> Any:
