@@ -18,7 +18,7 @@ from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
-from controller_runtime.apiserver.routes import find_route
+from controller_runtime.apiserver.routes import Route, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
     bad_request,
@@ -32,6 +32,7 @@ from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
+from controller_runtime.apiserver.weight import is_heavy
 from controller_runtime.apiserver.writes.protobuf import readable
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
@@ -45,7 +46,7 @@ _OPEN = (*_HEALTH, "/version")
 
 
 class APIServer:
-    """A Kubernetes API server in one object; an `api.wire.Handler`.
+    """A Kubernetes API server in one object; an `api.wire.Handler`, and a `Screen`.
 
     Args:
         host: Its clock, chance and locks.
@@ -86,6 +87,8 @@ class APIServer:
         except UsageError:
             self.storage.close()
             raise
+        # Replaced as a whole, so that any thread may read and replace it.
+        self._last_route: tuple[Kinds, str, Route | None] = self._definitions.kinds, "", None
         self._description = SelfDescription(host)
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
@@ -114,6 +117,14 @@ class APIServer:
             log.exception("request failed", method=request.method, path=request.path)
             return refusal(internal(f"{type(error).__name__}: {error}"))
 
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """Whether these headers have the token, or there is none to have."""
+        return self._credentials is None or self._has_token(headers.get("authorization", ""))
+
+    def is_heavy(self, request: HTTPRequest) -> bool:
+        """Whether `handle` may take more than a few milliseconds."""
+        return is_heavy(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
+
     def close(self) -> None:
         """End all watches and let go of the data directory. Idempotent."""
         self.storage.close()
@@ -133,7 +144,7 @@ class APIServer:
         if len(request.body) > BODY_LIMIT:
             raise too_large(f"limit is {BODY_LIMIT}")
         kinds = self._definitions.kinds
-        if (found := find_route(kinds, path)) is not None:
+        if (found := self._route(kinds, path)) is not None:
             return self._verbs.answer(found, readable(request, found.kind), on_ready)
         if request.method == "GET":
             if path in _HEALTH:
@@ -144,6 +155,14 @@ class APIServer:
             raise no_such_resource()
         return text(404, "404 page not found\n")
 
+    def _route(self, kinds: Kinds, path: str) -> Route | None:
+        """See `find_route`; what a path names is asked twice in a row, by `is_heavy` and by `handle`."""
+        kinds_then, path_then, found = self._last_route
+        if kinds_then is not kinds or path_then != path:
+            found = find_route(kinds, path)
+            self._last_route = kinds, path, found
+        return found
+
     def _authenticate(self, given: str | None, path: str) -> None:
         """Refuse wrong credentials anywhere, and none where they are needed."""
         if self._credentials is None:
@@ -151,8 +170,12 @@ class APIServer:
         if given is None:
             if path not in _OPEN:
                 raise unauthorized()
-        elif not hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials):
+        elif not self._has_token(given):
             raise unauthorized()
+
+    def _has_token(self, given: str) -> bool:
+        assert self._credentials is not None, "there is a token"
+        return hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials)
 
 
 def _refuse_impersonation(headers: Mapping[str, str]) -> None:
