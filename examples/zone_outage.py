@@ -13,7 +13,7 @@ import attrs
 
 from controller_runtime import NODES, Host, Stop, SystemHost
 from controller_runtime.testing import EmbeddedCluster
-from controllers.command.lookout import Lookout, Snapshot
+from controllers.command.snapshot import Snapshot, SnapshotSource
 from controllers.command.view import disturbed
 from controllers.hollow.node import RACK_SIZE, ZONES, node_name, rack_of
 from controllers.hollow.nodes import HollowNodes
@@ -91,7 +91,7 @@ def play(host: Host, nodes: int = 120) -> None:
         lifecycle, eviction = node_lifecycle(manager, config=CONFIG), taint_eviction(manager)
         manager.add(lifecycle)
         manager.add(eviction)
-        lookout = Lookout(manager, [lifecycle, eviction], cluster=True)
+        source = SnapshotSource(manager, [lifecycle, eviction], cluster=True)
         informer = manager.informer(NODES)
         hollow = HollowNodes(host, manager.client, nodes, spread=1.0, renew_interval=RENEW_INTERVAL, nodes=informer)
         manager.add(hollow)
@@ -99,7 +99,7 @@ def play(host: Host, nodes: int = 120) -> None:
         pods = nodes * PODS_PER_NODE
         manager.add(PodMaker(host, manager.client, pods, nodes, toleration_seconds=TOLERATION_SECONDS))
         cluster.start()
-        watcher = Watcher(host, lookout.look, Stop(host, "asleep"), host.monotonic())
+        watcher = Watcher(host, source.take, Stop(host, "asleep"), host.monotonic())
 
         watcher.tell(f"{nodes} nodes join")
         watcher.until(lambda seen: ready(nodes)(seen) and seen.pods.ready == pods, "all are ready")

@@ -23,7 +23,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
 from controller_runtime.core.host import Host
-from controllers.command.hosting import Trusted
+from controllers.command.hosting import WithToken
 from controllers.hollow.pods import CONDITIONS, hollow_pod
 
 
@@ -35,7 +35,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _filled(host: Host, server: APIServer, token: str, *, nodes: int, pods: int) -> Iterator[None]:
-    client = Client(host, InProcessTransport(host, Trusted(server, token)))
+    client = Client(host, InProcessTransport(host, WithToken(server, token)))
     for index in range(nodes):
         client.create(NODES, big_node(index))
     if pods:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals: the first one that asks to stop asks, the second insists; SIGUSR1 asks what is going on.
+"""Signals: the first one stops the program, a second one ends the process at once, and SIGUSR1 writes a report.
 
 Python runs a signal's handler on the main thread, between any two instructions, even
-inside a section that holds a lock; so the handler does nothing, and a thread reads the
+inside a section that holds a lock. So the handler does nothing, and a thread reads the
 signals' numbers from a pipe instead.
 """
 
@@ -23,18 +23,19 @@ from controller_runtime.core.system import stacks
 
 log = get_logger(__name__)
 
-INSISTING = (signal.SIGINT, signal.SIGTERM)
-STOPPING = (*INSISTING, signal.SIGHUP)
-ASKING = signal.SIGUSR1
-_END = b"\0"  # no signal has the number zero
+KILLING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end the process at once when it is stopping already."""
+STOPPING = (*KILLING, signal.SIGHUP)
+REPORTING = signal.SIGUSR1
+_END = b"\0"  # ends the reading thread; no signal has the number zero
 
 
 @attrs.define
 class Signals:
-    """What signals do.
+    """What SIGUSR1 reports; it may be replaced at any time.
 
     Attributes:
-        report: What SIGUSR1 writes to standard error, below the stacks of all threads; called on
+        report: Returns the text to write to standard error below the stacks of all threads; called on
             the thread that reads the signals.
     """
 
@@ -43,35 +44,36 @@ class Signals:
 
 @contextlib.contextmanager
 def handled_signals(host: Host, stop: Stop) -> Iterator[Signals]:
-    """Inside, SIGINT, SIGTERM and SIGHUP set `stop`; a second SIGINT or SIGTERM ends the process at once, status 1.
+    """Handle signals inside the block: SIGINT, SIGTERM and SIGHUP set `stop`.
 
-    A closed terminal may say SIGHUP more than once; under `nohup` it is not heeded.
-    SIGUSR1 writes every thread's stack and a report to standard error.
+    A second SIGINT or SIGTERM ends the process at once, with status 1. A second SIGHUP does not,
+    because a closed terminal may send several; under `nohup`, SIGHUP stays ignored. SIGUSR1
+    writes every thread's stack and a report to standard error.
 
     Threads: the main thread only, once at a time.
     """
     reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    heeded = [*INSISTING, ASKING]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        heeded.append(signal.SIGHUP)
-    previous = {number: signal.signal(number, lambda *_: None) for number in heeded}
+    os.set_blocking(writer, False)  # `set_wakeup_fd` requires it
+    handled = [*KILLING, REPORTING]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup sets SIG_IGN
+        handled.append(signal.SIGHUP)
+    previous = {number: signal.signal(number, lambda *_: None) for number in handled}
     previous_fd = signal.set_wakeup_fd(writer)
     signals = Signals(lambda: "nothing has been started yet")
 
     def read() -> None:
-        asked = False
+        is_stopping = False
         while (byte := os.read(reader, 1)) != _END:
-            if byte[0] == ASKING:
+            if byte[0] == REPORTING:
                 sys.stderr.write(f"{stacks()}\n{signals.report()}\n")
                 sys.stderr.flush()
             if byte[0] not in STOPPING:
                 continue
-            if asked and byte[0] in INSISTING:
+            if is_stopping and byte[0] in KILLING:
                 sys.stderr.write("asked to stop twice: ending at once\n")
                 sys.stderr.flush()
                 os._exit(1)
-            asked = True
+            is_stopping = True
             log.info("stopping", signal=signal.Signals(byte[0]).name)
             stop.set()
 

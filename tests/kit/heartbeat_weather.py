@@ -9,21 +9,21 @@ from collections.abc import Iterable
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
+from controller_runtime.testing.fault_runs.disk import Disk
+from controller_runtime.testing.fault_runs.environment import TURN, Course
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
 from controller_runtime.testing.simulation import Simulation
-from controller_runtime.testing.simulation.faults import (
-    DrawnFaults,
-    Fault,
-    Faults,
-    Kind,
-    Profile,
-    ScriptedFaults,
-)
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.disk import Disk
-from controller_runtime.testing.system.invariants import Violated
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.surroundings import TURN, Course
+from controller_runtime.testing.simulation.system_faults import (
+    DrawnFaults,
+    FaultKind,
+    Profile,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
 from controllers.hollow.nodes import RETRY, HollowNodes
 
@@ -38,18 +38,20 @@ STEADY = 60.0
 """Virtual seconds for which renewals are counted in the end."""
 
 PROFILES = {
-    "network": Profile({Kind.CUT: 1}, rates=(0.1, 0.3, 0.6)),
-    "freezes": Profile({Kind.PAUSE: 2, Kind.CUT: 1}, rates=(0.0, 0.1)),
-    "restarts": Profile({Kind.CRASH: 3, Kind.CUT: 1}, rates=(0.0, 0.1, 0.3)),
-    "clocks": Profile({Kind.JUMP: 1, Kind.CRASH: 1}, most=20, rates=(0.0, 0.1)),
-    "broad": Profile({Kind.CUT: 2, Kind.PAUSE: 2, Kind.JUMP: 2, Kind.CRASH: 2}),
+    "network": Profile({FaultKind.CUT: 1}, rates=(0.1, 0.3, 0.6)),
+    "freezes": Profile({FaultKind.PAUSE: 2, FaultKind.CUT: 1}, rates=(0.0, 0.1)),
+    "restarts": Profile({FaultKind.CRASH: 3, FaultKind.CUT: 1}, rates=(0.0, 0.1, 0.3)),
+    "clocks": Profile({FaultKind.JUMP: 1, FaultKind.CRASH: 1}, most=20, rates=(0.0, 0.1)),
+    "broad": Profile({FaultKind.CUT: 2, FaultKind.PAUSE: 2, FaultKind.JUMP: 2, FaultKind.CRASH: 2}),
 }
 
 
-def run(seed: int, *, script: Iterable[Fault] | None = None) -> Outcome:
+def run(seed: int, *, script: Iterable[SystemFault] | None = None) -> Outcome:
     """Let hollow nodes live through a storm and the calm after it."""
     profile = [*PROFILES.values()][seed % len(PROFILES)]
-    faults: Faults = DrawnFaults(seed, profile, (HOLLOW, SERVER), STORM) if script is None else ScriptedFaults(script)
+    faults: SystemFaults = (
+        DrawnFaults(seed, profile, (HOLLOW, SERVER), STORM) if script is None else ScriptedFaults(script)
+    )
     return observe(seed, lambda sim, fired: Weather(sim, faults, fired).run())
 
 
@@ -82,7 +84,7 @@ class Renewals:
 class Weather:
     """A server on a disk, a process of hollow nodes, the network between them, and what befalls them."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         self._sim = sim
         self._course = Course(sim, faults.timed, self._supervise, self._befall)
         self._disk = Disk()
@@ -140,17 +142,17 @@ class Weather:
         client = Client(host, NetworkTransport(self._network, host))
         HollowNodes(host, client, NODES, spread=SPREAD, workers=2 * NODES).run(Stop(host))
 
-    def _befall(self, fault: Fault) -> None:
+    def _befall(self, fault: SystemFault) -> None:
         self._network.note(fault)
         host = self._hosts[fault.host]
-        if fault.kind is not Kind.JUMP:
+        if fault.kind is not FaultKind.JUMP:
             self._healed_at = max(self._healed_at, fault.when + fault.seconds)
         match fault.kind:
-            case Kind.CUT:
+            case FaultKind.CUT:
                 self._network.cut(HOLLOW, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
-            case Kind.JUMP:
+            case FaultKind.JUMP:
                 self._sim.jump(host, fault.seconds)
             case _:
                 self._has_restarted |= fault.host == HOLLOW

@@ -10,9 +10,9 @@ import pytest
 from kit.planted_caches import BelievesInItsVersion, ForgetsWhatWasMissed, ResumesFromItsList, TellsOfNoDeletions
 
 from controller_runtime.cache import informer
-from controller_runtime.testing.simulate import smallest
-from controller_runtime.testing.simulation.faults import Fault, Kind, Script
-from controller_runtime.testing.system.caches import PROFILES, run
+from controller_runtime.testing.fault_runs.caches import PROFILES, run
+from controller_runtime.testing.fault_runs.command import smallest
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 
 WEATHERS = tuple(PROFILES)
 
@@ -32,16 +32,21 @@ def test_caches_hold_in_any_weather(seed: int) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param((Fault(Kind.REWIND, "server", 100.0, 1.0),), id="a server that comes back older"),
+        pytest.param((SystemFault(FaultKind.REWIND, "server", 100.0, 1.0),), id="a server that comes back older"),
         pytest.param(
-            (Fault(Kind.CUT, "pages", 90.0, 200.0), Fault(Kind.RESTORE, "server", 100.0, 1.0)),
+            (SystemFault(FaultKind.CUT, "pages", 90.0, 200.0), SystemFault(FaultKind.RESTORE, "server", 100.0, 1.0)),
             id="the same while a reader is away, with versions that go on",
         ),
-        pytest.param((Fault(Kind.SLOW_REPLY, "streams", 0, 20.0),), id="a watch that lags from its beginning"),
         pytest.param(
-            (Fault(Kind.LOSE_REPLY, "streams", 1, 0.0), Fault(Kind.CUT, "server", 50.0, 60.0)), id="half open"
+            (SystemFault(FaultKind.SLOW_REPLY, "streams", 0, 20.0),), id="a watch that lags from its beginning"
         ),
-        pytest.param(tuple(Fault(Kind.CRASH, "server", 20.0 * n, 5.0) for n in range(1, 15)), id="killed every 20 s"),
+        pytest.param(
+            (SystemFault(FaultKind.LOSE_REPLY, "streams", 1, 0.0), SystemFault(FaultKind.CUT, "server", 50.0, 60.0)),
+            id="half open",
+        ),
+        pytest.param(
+            tuple(SystemFault(FaultKind.CRASH, "server", 20.0 * n, 5.0) for n in range(1, 15)), id="killed every 20 s"
+        ),
     ],
 )
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -82,7 +87,7 @@ def test_what_makes_a_wrong_cache_fail_shrinks_to_what_matters(monkeypatch: pyte
     small = smallest(run(7, profile="backups"), run)
 
     assert small.invariant == "converges"
-    assert [fault.kind for fault in small.script] == [Kind.REWIND]
+    assert [fault.kind for fault in small.script] == [FaultKind.REWIND]
 
 
 def test_a_script_repeats_the_very_run_that_wrote_it() -> None:

@@ -12,7 +12,7 @@ import pytest
 from kit import heartbeat_weather, planted_heartbeats
 from kit.heartbeat_weather import run
 
-from controller_runtime.testing.simulation.faults import Fault, Kind, Script, script_to_json
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault, script_to_json
 from controllers.heartbeat import lease_heartbeat
 
 SEEDS = 20
@@ -43,14 +43,19 @@ def test_it_holds_for_a_thousand_seeds() -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param((Fault(Kind.CRASH, "server", 20.0, 30.0),), id="the server gone for longer than the pauses grow"),
-        pytest.param((Fault(Kind.PAUSE, "hollow", 30.0, 29.0),), id="the nodes frozen for three intervals"),
-        pytest.param((Fault(Kind.CUT, "hollow", 40.0, 19.9),), id="the network cut"),
         pytest.param(
-            (Fault(Kind.JUMP, "hollow", 20.0, -7200.0), Fault(Kind.CRASH, "hollow", 40.0, 1.0)),
+            (SystemFault(FaultKind.CRASH, "server", 20.0, 30.0),), id="the server gone for longer than the pauses grow"
+        ),
+        pytest.param((SystemFault(FaultKind.PAUSE, "hollow", 30.0, 29.0),), id="the nodes frozen for three intervals"),
+        pytest.param((SystemFault(FaultKind.CUT, "hollow", 40.0, 19.9),), id="the network cut"),
+        pytest.param(
+            (SystemFault(FaultKind.JUMP, "hollow", 20.0, -7200.0), SystemFault(FaultKind.CRASH, "hollow", 40.0, 1.0)),
             id="started anew with a clock that was set back",
         ),
-        pytest.param((Fault(Kind.JUMP, "hollow", 20.0, 7200.0), Fault(Kind.JUMP, "hollow", 40.0, -7200.0)), id="clock"),
+        pytest.param(
+            (SystemFault(FaultKind.JUMP, "hollow", 20.0, 7200.0), SystemFault(FaultKind.JUMP, "hollow", 40.0, -7200.0)),
+            id="clock",
+        ),
     ],
 )
 @pytest.mark.parametrize("seed", [0, 1])

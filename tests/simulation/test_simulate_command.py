@@ -13,7 +13,7 @@ from kit.planted_caches import TellsOfNoDeletions
 
 from controller_runtime.cache import informer
 from controller_runtime.election import elector
-from controller_runtime.testing.simulate import main
+from controller_runtime.testing.fault_runs.command import main
 
 
 class Outcome(NamedTuple):

@@ -16,15 +16,15 @@ from kit.planted import NeverLapses, ReleasesWithoutLooking, fenced_at_the_begin
 
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.election import elector, fenced
+from controller_runtime.testing.fault_runs import replicas as system
+from controller_runtime.testing.fault_runs.command import smallest
+from controller_runtime.testing.fault_runs.outcome import Outcome
+from controller_runtime.testing.fault_runs.replicas import run
 from controller_runtime.testing.faults import Delayed, FaultyTransport
-from controller_runtime.testing.simulate import smallest
 from controller_runtime.testing.simulation import SimulatedHost
-from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind, Script
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system import run as system
-from controller_runtime.testing.system.outcome import Outcome
-from controller_runtime.testing.system.run import run
+from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, Script, SystemFault
 
 WEATHERS = tuple(PROFILES)
 
@@ -44,14 +44,26 @@ def test_the_system_holds_in_any_weather(seed: int) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param((Fault(Kind.PAUSE, "r2", 25.0, 27.0),), id="a leader frozen for longer than its lease"),
-        pytest.param((Fault(Kind.CUT, "r2", 25.0, 12.0),), id="a leader cut off for longer than its deadline"),
-        pytest.param((Fault(Kind.CRASH, "r2", 25.0, 1.0), Fault(Kind.CRASH, "r0", 26.0, 1.0)), id="two crashes"),
-        pytest.param((Fault(Kind.CRASH, "server", 30.0, 8.0),), id="the server killed and back on its disk"),
-        pytest.param((Fault(Kind.JUMP, "server", 20.0, -7200.0), Fault(Kind.CRASH, "server", 30.0, 2.0)), id="clock"),
-        pytest.param((Fault(Kind.STOP, "r2", 25.0, 1.0), Fault(Kind.PAUSE, "r2", 25.0, 20.0)), id="frozen at its stop"),
+        pytest.param((SystemFault(FaultKind.PAUSE, "r2", 25.0, 27.0),), id="a leader frozen for longer than its lease"),
         pytest.param(
-            (Fault(Kind.PAUSE, "server", 83.2, 19.6), Fault(Kind.PAUSE, "r0", 117.9, 21.2)), id="a release too late"
+            (SystemFault(FaultKind.CUT, "r2", 25.0, 12.0),), id="a leader cut off for longer than its deadline"
+        ),
+        pytest.param(
+            (SystemFault(FaultKind.CRASH, "r2", 25.0, 1.0), SystemFault(FaultKind.CRASH, "r0", 26.0, 1.0)),
+            id="two crashes",
+        ),
+        pytest.param((SystemFault(FaultKind.CRASH, "server", 30.0, 8.0),), id="the server killed and back on its disk"),
+        pytest.param(
+            (SystemFault(FaultKind.JUMP, "server", 20.0, -7200.0), SystemFault(FaultKind.CRASH, "server", 30.0, 2.0)),
+            id="clock",
+        ),
+        pytest.param(
+            (SystemFault(FaultKind.STOP, "r2", 25.0, 1.0), SystemFault(FaultKind.PAUSE, "r2", 25.0, 20.0)),
+            id="frozen at its stop",
+        ),
+        pytest.param(
+            (SystemFault(FaultKind.PAUSE, "server", 83.2, 19.6), SystemFault(FaultKind.PAUSE, "r0", 117.9, 21.2)),
+            id="a release too late",
         ),
     ],
 )
@@ -126,7 +138,7 @@ def test_a_script_repeats_the_very_run_that_wrote_it() -> None:
 
 
 def test_another_process_with_another_hash_seed_gives_the_same_run() -> None:
-    program = "from controller_runtime.testing.system.run import run; print(run(4).digest)"
+    program = "from controller_runtime.testing.fault_runs.replicas import run; print(run(4).digest)"
     environment = {**os.environ, "PYTHONHASHSEED": "4711"}
 
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)

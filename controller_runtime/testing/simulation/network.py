@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 
 from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.testing.simulation.faults import Fault, Faults, Kind
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network_server import End, Mailbox, Server
 from controller_runtime.testing.simulation.simulation import Simulation
+from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault, SystemFaults
 from controller_runtime.testing.simulation.timeline import Timer, nanoseconds
 
 _SOONEST = 0.001
@@ -28,7 +28,7 @@ Arrival = HTTPResponse | list[bytes] | End
 class Connection:
     """One request on its way to the server, and what comes back to the mailbox of its caller."""
 
-    def __init__(self, network: Network, host: SimulatedHost, request: HTTPRequest, fault: Fault | None) -> None:
+    def __init__(self, network: Network, host: SimulatedHost, request: HTTPRequest, fault: SystemFault | None) -> None:
         self.mailbox: Mailbox[Arrival] = Mailbox(host, f"{request.method} {request.path}")
         self._network = network
         self._host = host
@@ -45,10 +45,10 @@ class Connection:
     def send(self) -> None:
         """Begin; everything else follows from timers."""
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
-        if kind is Kind.REFUSE:
+        if kind is FaultKind.REFUSE:
             self.mailbox.put(End(cut=True))
-        elif kind is not Kind.LOSE_REQUEST:
-            self._pass(self._arrive, seconds if kind is Kind.SLOW_REQUEST else 0.0)
+        elif kind is not FaultKind.LOSE_REQUEST:
+            self._pass(self._arrive, seconds if kind is FaultKind.SLOW_REQUEST else 0.0)
 
     def is_closed(self) -> bool:
         """True once the caller is through with it."""
@@ -97,10 +97,10 @@ class Connection:
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
         if isinstance(item, End):
             self._network.open.pop(self, None)
-        if kind is Kind.LOSE_REPLY or self._is_deaf or self._network.is_cut(self._host):
+        if kind is FaultKind.LOSE_REPLY or self._is_deaf or self._network.is_cut(self._host):
             self._is_deaf = True
             return
-        arrival = max(self._network.arrival(seconds if kind is Kind.SLOW_REPLY else 0.0), self._arrived_until)
+        arrival = max(self._network.arrival(seconds if kind is FaultKind.SLOW_REPLY else 0.0), self._arrived_until)
         self._arrived_until = arrival
         self._network.at(arrival, partial(self._deliver, item))
 
@@ -172,7 +172,13 @@ class Network:
     """
 
     def __init__(
-        self, sim: Simulation, faults: Faults, fired: list[Fault], *, latency: float = 0.001, until: float = 0.0
+        self,
+        sim: Simulation,
+        faults: SystemFaults,
+        fired: list[SystemFault],
+        *,
+        latency: float = 0.001,
+        until: float = 0.0,
     ) -> None:
         self.server: Server | None = None
         self.open: dict[Connection, None] = {}
@@ -225,7 +231,7 @@ class Network:
         for hook in self.on_answer:
             hook(host, request, response)
 
-    def note(self, fault: Fault) -> None:
+    def note(self, fault: SystemFault) -> None:
         """Write down that `fault` happens."""
         self._fired.append(fault)
         self._sim.note(f"{fault.kind} {fault.host}")

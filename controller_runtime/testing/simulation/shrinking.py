@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import attrs
 
-from controller_runtime.testing.simulation.faults import Script
+from controller_runtime.testing.simulation.system_faults import Script
 
 SHORTEST = 0.1
 """Seconds below which a duration is not halved further."""

@@ -16,7 +16,7 @@ from typing import Protocol
 import attrs
 
 
-class Kind(enum.StrEnum):
+class FaultKind(enum.StrEnum):
     """What can go wrong; the first five befall one call, the others a host at an instant."""
 
     REFUSE = "refuse"
@@ -46,11 +46,11 @@ class Kind(enum.StrEnum):
     """The same, and its versions go back too."""
 
 
-CALLS = (Kind.REFUSE, Kind.LOSE_REQUEST, Kind.LOSE_REPLY, Kind.SLOW_REQUEST, Kind.SLOW_REPLY)
+CALLS = (FaultKind.REFUSE, FaultKind.LOSE_REQUEST, FaultKind.LOSE_REPLY, FaultKind.SLOW_REQUEST, FaultKind.SLOW_REPLY)
 
 
 @attrs.frozen
-class Fault:
+class SystemFault:
     """One thing that goes wrong.
 
     Attributes:
@@ -61,16 +61,16 @@ class Fault:
         seconds: How long, how late, or how far.
     """
 
-    kind: Kind
+    kind: FaultKind
     host: str
     when: float
     seconds: float = 0.0
 
 
-Script = tuple[Fault, ...]
+Script = tuple[SystemFault, ...]
 
 
-def script_to_json(script: Iterable[Fault]) -> str:
+def script_to_json(script: Iterable[SystemFault]) -> str:
     """One line a fault, such as `["pause", "r2", 71.5, 19.1]`."""
     lines = [json.dumps([fault.kind.value, fault.host, fault.when, fault.seconds]) for fault in script]
     return "[\n  " + ",\n  ".join(lines) + "\n]" if lines else "[]"
@@ -83,30 +83,32 @@ def script_from_json(text: str) -> Script:
         ValueError: It is none.
     """
     try:
-        return tuple(Fault(Kind(kind), str(host), when, seconds) for kind, host, when, seconds in json.loads(text))
+        return tuple(
+            SystemFault(FaultKind(kind), str(host), when, seconds) for kind, host, when, seconds in json.loads(text)
+        )
     except TypeError as error:
         raise ValueError(f"not a script of faults: {error}") from error
 
 
-class Faults(Protocol):
+class SystemFaults(Protocol):
     """Where a run takes its faults from."""
 
     timed: Script
     """Those at an instant, in order."""
 
-    def of_call(self, host: str, call: int) -> Fault | None:
+    def of_call(self, host: str, call: int) -> SystemFault | None:
         """What befalls this call."""
 
 
 class ScriptedFaults:
     """The faults of a script, and no others."""
 
-    def __init__(self, script: Iterable[Fault]) -> None:
+    def __init__(self, script: Iterable[SystemFault]) -> None:
         faults = tuple(script)
         self.timed = tuple(sorted((f for f in faults if f.kind not in CALLS), key=lambda f: f.when))
         self._calls = {(f.host, int(f.when)): f for f in faults if f.kind in CALLS}
 
-    def of_call(self, host: str, call: int) -> Fault | None:
+    def of_call(self, host: str, call: int) -> SystemFault | None:
         """What befalls this call."""
         return self._calls.get((host, call))
 
@@ -122,25 +124,25 @@ class Profile:
         longest: Seconds of the longest cut or pause.
     """
 
-    weights: Mapping[Kind, int]
+    weights: Mapping[FaultKind, int]
     most: int = 12
     rates: tuple[float, ...] = (0.0, 0.02, 0.1, 0.3)
     longest: float = 30.0
 
 
 PROFILES: Mapping[str, Profile] = {
-    "broad": Profile({Kind.CUT: 3, Kind.PAUSE: 3, Kind.JUMP: 1, Kind.CRASH: 2, Kind.STOP: 2}),
-    "network": Profile({Kind.CUT: 1}, rates=(0.1, 0.3)),
-    "freezes": Profile({Kind.PAUSE: 3, Kind.STOP: 3}, most=20, rates=(0.0, 0.1)),
-    "standstills": Profile({Kind.PAUSE: 1}, rates=(0.0,)),
-    "restarts": Profile({Kind.STOP: 3, Kind.CRASH: 1}, most=20, rates=(0.02, 0.1)),
-    "calm": Profile({Kind.JUMP: 1}, most=0, rates=(0.0,)),
+    "broad": Profile({FaultKind.CUT: 3, FaultKind.PAUSE: 3, FaultKind.JUMP: 1, FaultKind.CRASH: 2, FaultKind.STOP: 2}),
+    "network": Profile({FaultKind.CUT: 1}, rates=(0.1, 0.3)),
+    "freezes": Profile({FaultKind.PAUSE: 3, FaultKind.STOP: 3}, most=20, rates=(0.0, 0.1)),
+    "standstills": Profile({FaultKind.PAUSE: 1}, rates=(0.0,)),
+    "restarts": Profile({FaultKind.STOP: 3, FaultKind.CRASH: 1}, most=20, rates=(0.02, 0.1)),
+    "calm": Profile({FaultKind.JUMP: 1}, most=0, rates=(0.0,)),
 }
 """The weathers there are; focus finds rare orders that breadth does not."""
 
 
 class DrawnFaults:
-    """Faults drawn from a seed: each run first draws which kinds there are, and how many.
+    """SystemFaults drawn from a seed: each run first draws which kinds there are, and how many.
 
     Args:
         seed: Everything follows from it.
@@ -153,31 +155,31 @@ class DrawnFaults:
         chance = random.Random(f"{seed}/faults")
         self._seed = seed
         self._rate = chance.choice(profile.rates)
-        self._kinds = [kind for kind in CALLS if chance.random() < 0.6] or [Kind.LOSE_REPLY]
+        self._kinds = [kind for kind in CALLS if chance.random() < 0.6] or [FaultKind.LOSE_REPLY]
         present = [kind for kind in profile.weights if chance.random() < 0.6] or list(profile.weights)
         bag = [kind for kind in present for _ in range(profile.weights[kind])]
         count = chance.randrange(profile.most + 1)
         drawn = [_draw(chance, chance.choice(bag), chance.choice(hosts), until, profile.longest) for _ in range(count)]
         self.timed = tuple(sorted(drawn, key=lambda fault: fault.when))
 
-    def of_call(self, host: str, call: int) -> Fault | None:
+    def of_call(self, host: str, call: int) -> SystemFault | None:
         """What befalls this call; it depends on nothing but the seed and the call."""
         chance = random.Random(f"{self._seed}/{host}/{call}")
         if chance.random() >= self._rate:
             return None
-        return Fault(chance.choice(self._kinds), host, call, _tenths(chance, 0.1, 20.0))
+        return SystemFault(chance.choice(self._kinds), host, call, _tenths(chance, 0.1, 20.0))
 
 
-def _draw(chance: random.Random, kind: Kind, host: str, until: float, longest: float) -> Fault:
+def _draw(chance: random.Random, kind: FaultKind, host: str, until: float, longest: float) -> SystemFault:
     when = _tenths(chance, 1.0, until)
     match kind:
-        case Kind.JUMP:
+        case FaultKind.JUMP:
             seconds = _tenths(chance, -7200.0, 7200.0)
-        case Kind.CRASH | Kind.STOP | Kind.RESTORE | Kind.REWIND:
+        case FaultKind.CRASH | FaultKind.STOP | FaultKind.RESTORE | FaultKind.REWIND:
             seconds = _tenths(chance, 0.5, 10.0)
         case _:
             seconds = _tenths(chance, 0.5, longest)
-    return Fault(kind, host, when, seconds)
+    return SystemFault(kind, host, when, seconds)
 
 
 def _tenths(chance: random.Random, low: float, high: float) -> float:

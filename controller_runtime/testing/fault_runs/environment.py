@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from controller_runtime.api.http import Handler
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import Fault
 from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation.system_faults import SystemFault
 
 TURN = 1.0
 """Virtual seconds between two looks of those who supervise, at most."""
@@ -27,9 +27,9 @@ class Course:
     def __init__(
         self,
         sim: Simulation,
-        faults: Iterable[Fault],
+        faults: Iterable[SystemFault],
         supervise: Callable[[], None],
-        befall: Callable[[Fault], None],
+        befall: Callable[[SystemFault], None],
     ) -> None:
         self._sim = sim
         self._to_come = [*faults]

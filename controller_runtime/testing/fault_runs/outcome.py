@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import attrs
 
+from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.simulation import Hang, LockHeld, Simulation
-from controller_runtime.testing.simulation.faults import Fault, Script
-from controller_runtime.testing.system.invariants import Violated
+from controller_runtime.testing.simulation.system_faults import Script, SystemFault
 
 
 @attrs.frozen
@@ -33,7 +33,7 @@ class Outcome:
     steps: int
 
 
-def observe(seed: int, live: Callable[[Simulation, list[Fault]], None]) -> Outcome:
+def observe(seed: int, live: Callable[[Simulation, list[SystemFault]], None]) -> Outcome:
     """Let a system live in the simulation of `seed`.
 
     Args:
@@ -42,7 +42,7 @@ def observe(seed: int, live: Callable[[Simulation, list[Fault]], None]) -> Outco
     """
     invariant = message = ""
     sim = Simulation(seed)
-    fired: list[Fault] = []
+    fired: list[SystemFault] = []
     try:
         with sim:
             live(sim, fired)

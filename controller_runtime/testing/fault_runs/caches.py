@@ -21,22 +21,22 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
 from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.stop import Stop
+from controller_runtime.testing.fault_runs.environment import Course
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.ledger import Ledger
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
+from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import (
-    DrawnFaults,
-    Fault,
-    Faults,
-    Kind,
-    Profile,
-    ScriptedFaults,
-)
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.invariants import Violated
-from controller_runtime.testing.system.ledger import Ledger
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.restorable import RestorableDisk
-from controller_runtime.testing.system.surroundings import Course
+from controller_runtime.testing.simulation.system_faults import (
+    DrawnFaults,
+    FaultKind,
+    Profile,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 
 READERS = ("streams", "pages")
 """How each reader lists."""
@@ -49,11 +49,12 @@ NAMES = "abcdef"
 
 PROFILES = {
     "broad": Profile(
-        {Kind.CUT: 3, Kind.PAUSE: 2, Kind.CRASH: 2, Kind.RESTORE: 1, Kind.REWIND: 1}, rates=(0.0, 0.1, 0.3)
+        {FaultKind.CUT: 3, FaultKind.PAUSE: 2, FaultKind.CRASH: 2, FaultKind.RESTORE: 1, FaultKind.REWIND: 1},
+        rates=(0.0, 0.1, 0.3),
     ),
-    "lagging": Profile({Kind.CUT: 1}, rates=(0.3, 0.6), longest=200.0),
-    "restarts": Profile({Kind.CRASH: 3, Kind.RESTORE: 2}, most=20, rates=(0.0, 0.1)),
-    "backups": Profile({Kind.REWIND: 1, Kind.CUT: 1}, most=4, rates=(0.0, 0.1)),
+    "lagging": Profile({FaultKind.CUT: 1}, rates=(0.3, 0.6), longest=200.0),
+    "restarts": Profile({FaultKind.CRASH: 3, FaultKind.RESTORE: 2}, most=20, rates=(0.0, 0.1)),
+    "backups": Profile({FaultKind.REWIND: 1, FaultKind.CUT: 1}, most=4, rates=(0.0, 0.1)),
 }
 """The weathers of this scenario."""
 
@@ -61,7 +62,7 @@ LOST = 15
 """Writes that a server loses when it comes back older: more than may follow before everybody has noticed."""
 
 
-def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = None) -> Outcome:
+def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
     """Let caches live through a storm and the calm after it.
 
     Args:
@@ -69,7 +70,7 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = N
         profile: Of `PROFILES`; the weather that faults are drawn from.
         script: The faults, in place of drawn ones.
     """
-    faults: Faults = (
+    faults: SystemFaults = (
         DrawnFaults(seed, PROFILES[profile], (*READERS, SERVER), STORM) if script is None else ScriptedFaults(script)
     )
     return observe(seed, lambda sim, fired: Caches(sim, faults, fired).run())
@@ -126,7 +127,7 @@ class Reader:
 class Caches:
     """A server on a disk with backups, a user who writes, two readers, and what befalls them."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("caches")
         self._sim = sim
         self._course = Course(sim, faults.timed, self._supervise, self._befall)
@@ -167,26 +168,26 @@ class Caches:
             "boot", lambda: self._network.serve(host, APIServer(host, journal=self._disk, history=self._history))
         )
 
-    def _befall(self, fault: Fault) -> None:
+    def _befall(self, fault: SystemFault) -> None:
         self._network.note(fault)
         reader = self._hosts.get(fault.host)
         match fault.kind:
-            case Kind.CUT:
+            case FaultKind.CUT:
                 for name in [fault.host] if reader is not None else [*READERS, "user"]:
                     self._network.cut(name, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(reader or self._host, fault.seconds)
-            case Kind.CRASH | Kind.RESTORE | Kind.REWIND if self._starts_at is None:
+            case FaultKind.CRASH | FaultKind.RESTORE | FaultKind.REWIND if self._starts_at is None:
                 self._restart(fault)
             case _:  # it is down already
                 pass
 
-    def _restart(self, fault: Fault) -> None:
+    def _restart(self, fault: SystemFault) -> None:
         self._host = self._sim.restart(self._host)
         self._starts_at = self._sim.time + fault.seconds
-        if fault.kind is Kind.CRASH or not self._disk.restore(LOST):
+        if fault.kind is FaultKind.CRASH or not self._disk.restore(LOST):
             return
-        if fault.kind is Kind.REWIND:
+        if fault.kind is FaultKind.REWIND:
             # Versions come from the clock, and so do not go back unless it does. Nothing is written from
             # then on: a history that has overtaken the one it replaces cannot be told from it.
             self._sim.jump(self._host, -3600.0)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.testing.system.disk import Disk
+from controller_runtime.testing.fault_runs.disk import Disk
 
 
 class RestorableDisk(Disk):

@@ -12,23 +12,23 @@ from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.fault_runs.disk import Disk
+from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
+from controller_runtime.testing.fault_runs.invariants import Invariants
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
+from controller_runtime.testing.fault_runs.replica import Replica
+from controller_runtime.testing.fault_runs.work import User, do_what_is_wanted
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import (
-    PROFILES,
-    DrawnFaults,
-    Fault,
-    Faults,
-    Kind,
-    ScriptedFaults,
-)
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.disk import Disk
-from controller_runtime.testing.system.invariants import Invariants
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.replica import Replica
-from controller_runtime.testing.system.surroundings import Course, ServerProcess
-from controller_runtime.testing.system.work import User, do_what_is_wanted
+from controller_runtime.testing.simulation.system_faults import (
+    PROFILES,
+    DrawnFaults,
+    FaultKind,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 
 REPLICAS = ("r0", "r1", "r2")
 SERVER = "server"
@@ -42,7 +42,7 @@ DRIFT = 5_000
 CONFIG = LeaderElectionConfig(name="replicas", namespace="kube-system")
 
 
-def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = None) -> Outcome:
+def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
     """Let the system run through a storm and the calm after it.
 
     Args:
@@ -50,7 +50,7 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = N
         profile: Of `faults.PROFILES`; the weather that faults are drawn from.
         script: The faults, in place of drawn ones.
     """
-    faults: Faults = (
+    faults: SystemFaults = (
         DrawnFaults(seed, PROFILES[profile], (*REPLICAS, SERVER), STORM) if script is None else ScriptedFaults(script)
     )
     return observe(seed, lambda sim, fired: System(sim, faults, fired).run())
@@ -59,7 +59,7 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = N
 class System:
     """An API server on a disk, three replicas, a user, the network between them, and what befalls them."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("system")
         self._sim = sim
         self._course = Course(sim, faults.timed, self._supervise, self._befall)
@@ -99,21 +99,21 @@ class System:
     def _api_server(self, host: SimulatedHost) -> APIServer:
         return APIServer(host, journal=self._disk, history=self._history)
 
-    def _befall(self, fault: Fault) -> None:
+    def _befall(self, fault: SystemFault) -> None:
         self._network.note(fault)
         replica = next((r for r in self._replicas if r.host.name.partition("#")[0] == fault.host), None)
         host = replica.host if replica is not None else self._server.host
         match fault.kind:
-            case Kind.CUT:
+            case FaultKind.CUT:
                 for name in [fault.host] if replica is not None else [*REPLICAS, "user"]:
                     self._network.cut(name, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
-            case Kind.JUMP:
+            case FaultKind.JUMP:
                 self._sim.jump(host, fault.seconds)
-            case Kind.STOP if replica is not None:
+            case FaultKind.STOP if replica is not None:
                 replica.stop(fault.seconds)
-            case Kind.CRASH if replica is not None:
+            case FaultKind.CRASH if replica is not None:
                 replica.die(fault.seconds)
             case _:
                 self._server.die(fault.seconds)

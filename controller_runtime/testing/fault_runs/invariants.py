@@ -9,10 +9,10 @@ from typing import Any
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.testing.fault_runs.disk import Disk, Write
+from controller_runtime.testing.fault_runs.replica import Replica
+from controller_runtime.testing.fault_runs.work import DONE, NAMES, TOKEN, WANTED, User
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.system.disk import Disk, Write
-from controller_runtime.testing.system.replica import Replica
-from controller_runtime.testing.system.work import DONE, NAMES, TOKEN, WANTED, User
 
 TOLERANCE = 1.02
 """By how much a replica's clock may be slower than the simulation's."""
