@@ -58,7 +58,7 @@ class Replica:
             self._process.wait()
 
     def restart_if_it_ended(self) -> None:
-        """Start the process again if it has ended, as a cluster does; so a replica that yielded is a candidate again."""
+        """Start the process again if it has ended, as a cluster does; if it yielded, it is a candidate again."""
         if self._process is not None and self._process.poll() is not None:
             self.start(self.version)
 

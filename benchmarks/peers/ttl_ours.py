@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TTL annotation of every node, from the start of the controller to the last patch: KUBECONFIG COUNT."""
+"""node-ttl from its start to the annotation of the last node: KUBECONFIG COUNT."""
 
 from __future__ import annotations
 
