@@ -48,7 +48,7 @@ def _measured(host: Host) -> Figures:
     filled = ("benchmarks.peers.filled_server", str(NODE_COUNT), str(POD_COUNT))
     with ExitStack() as stack:
         control = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "control"
-        server = stack.enter_context(APIServerProcess(host, program=filled, start_timeout=PATIENCE))
+        server = stack.enter_context(APIServerProcess(host, program=filled, start_timeout=TIMEOUT))
         cluster = f"--kubeconfig={server.kubeconfig}"
         stack.enter_context(_running("hollow-nodes", cluster, f"--count={NODE_COUNT}", f"--control={control}"))
         manager = Manager.from_kubeconfig(server.kubeconfig)

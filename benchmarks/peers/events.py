@@ -29,7 +29,7 @@ class Meter:
     _cpu: float = attrs.field(default=0.0, init=False)
 
     def seen(self, name: str) -> None:
-        """Note that a node appeared or changed. The last one ends the process, since not every client can be stopped."""
+        """Note that a node appeared or changed. The last one ends the process, as not every client can be stopped."""
         if name == self.last:
             report({"cpu_s": time.process_time() - self._cpu})
             os._exit(0)
