@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that pytest knows once this package is installed; each pays for what it needs when it is used.
+"""Fixtures that pytest finds when this package is installed; each imports what it needs when it is used.
 
-`simulation` and `cluster` are deterministic, `real_cluster` is not. To hunt for races, let
-`@pytest.mark.parametrize("simulation_seed", range(100))` walk over the seeds.
+`simulation` and `cluster` are deterministic, `real_cluster` is not. To search for races, run a test with
+many seeds by `@pytest.mark.parametrize("simulation_seed", range(100))`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def simulation_seed() -> int:
-    """From which every choice of `simulation` follows; parametrize it to try many."""
+    """Return the seed that determines every choice of `simulation`; parametrize it to try many."""
     return 0
 
 
 @pytest.fixture
 def simulation(simulation_seed: int) -> Iterator[Simulation]:
-    """A world of hosts under virtual time. What any of its threads fails of fails the test."""
+    """Provide a simulation: hosts under virtual time. An error in any of its threads fails the test."""
     from controller_runtime.testing.simulation import Simulation
 
     with Simulation(simulation_seed) as simulation:
@@ -34,7 +34,7 @@ def simulation(simulation_seed: int) -> Iterator[Simulation]:
 
 @pytest.fixture
 def cluster(simulation: Simulation) -> Iterator[EmbeddedCluster]:
-    """An API server and a manager on one host of `simulation`: add controllers to the manager, then start it."""
+    """Provide an API server and a manager on one host of `simulation`: add controllers to it, then start it."""
     from controller_runtime.testing.cluster import EmbeddedCluster
 
     with EmbeddedCluster(simulation.host("cluster")) as cluster:
@@ -43,7 +43,7 @@ def cluster(simulation: Simulation) -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def real_cluster() -> Iterator[EmbeddedCluster]:
-    """The same on this machine, in real time: for what waits in the system itself."""
+    """Provide the same on this machine, in real time, for code that waits outside of the host, such as on a socket."""
     from controller_runtime.core.system import SystemHost
     from controller_runtime.testing.cluster import EmbeddedCluster
 

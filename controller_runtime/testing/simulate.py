@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m controller_runtime.testing.simulate`: runs a simulated system under faults; see `fault_runs.command`."""
+"""`python -m controller_runtime.testing.simulate`: runs simulated systems under faults; see `fault_runs.command`."""
 
 from controller_runtime.testing.fault_runs.command import main
 

@@ -40,7 +40,7 @@ def test_a_server_that_does_not_start_has_its_last_words_told() -> None:
 
 
 def test_a_server_that_is_too_slow_is_told_and_ended() -> None:
-    with pytest.raises(ControllerRuntimeError, match="was not ready within 0 s: it said nothing"):
+    with pytest.raises(ControllerRuntimeError, match="was not ready within 0 s: it wrote nothing to standard error"):
         APIServerProcess(HOST, start_timeout=0.0).start()
 
 

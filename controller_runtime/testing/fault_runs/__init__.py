@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole system under bad weather: replicas that elect a leader, an API server, a user, and what must hold."""
+"""Simulated systems under faults: replicas or caches, an API server and a user, with the invariants that must hold."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m controller_runtime.testing.simulate`: a whole system through many seeds, or one script again."""
+"""The command `python -m controller_runtime.testing.simulate`: runs a system with many seeds, or repeats one script."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from controller_runtime.testing.simulation.system_faults import (
 
 
 class Run(Protocol):
-    """Lets a system live through bad weather."""
+    """Runs a system under faults."""
 
     def __call__(self, seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
-        """See `system.run.run`."""
+        """See `replicas.run`."""
 
 
 class System(NamedTuple):
-    """What can be put through bad weather, and through which."""
+    """A system that the command can run, and its profiles of faults by name."""
 
     run: Run
     profiles: Mapping[str, Profile]
 
 
 SYSTEMS = {"replicas": System(run, PROFILES), "caches": System(caches.run, caches.PROFILES)}
-"""Three replicas that elect a leader, or two caches; each with a server and a user."""
+"""The systems by name: three replicas that elect a leader, and two caches; each with a server and a user."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -55,37 +55,37 @@ SYSTEMS = {"replicas": System(run, PROFILES), "caches": System(caches.run, cache
     "profiles",
     type=click.Choice([*dict.fromkeys(name for system in SYSTEMS.values() for name in system.profiles)]),
     multiple=True,
-    help="The weather; by default each seed has the next of all.",
+    help="The kinds of faults; by default all profiles in turn, one for each seed.",
 )
 @click.option(
-    "--script", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run what a failure printed again."
+    "--script", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Repeat what a failure printed."
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show the system's own log, on standard error.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the system's own log on standard error.")
 def main(seeds: int, first: int, name: str, profiles: tuple[str, ...], script: Path | None, verbose: bool) -> None:
-    """Run replicas or caches, a server and a user through bad weather; exits 1 at the first thing that does not hold.
+    """Run replicas or caches, a server and a user under faults; exit 1 at the first invariant that does not hold.
 
-    What is printed then can be saved and given to --script: it says what happened, so it
-    outlives changes of the code, which a seed does not.
+    The output of a failure can be saved and given to --script. It is the list of the faults that
+    happened, so it stays valid when the code changes, which a seed does not.
     """
     logging.basicConfig(level=logging.INFO if verbose else logging.CRITICAL)
     if script is not None:
         name, seed, faults = _read(script)
-        _tell_and_exit(name, SYSTEMS[name].run(seed, script=faults))
+        _report(name, SYSTEMS[name].run(seed, script=faults))
         return
     system = SYSTEMS[name]
     unknown = [profile for profile in profiles if profile not in system.profiles]
     if unknown:
-        raise click.UsageError(f"{name} know no {unknown[0]!r}: their weathers are {', '.join(system.profiles)}")
-    walk = profiles or tuple(system.profiles)
+        raise click.UsageError(f"{name} have no profile {unknown[0]!r}: give some of {', '.join(system.profiles)}")
+    in_turn = profiles or tuple(system.profiles)
     for seed in range(first, first + seeds):
-        outcome = system.run(seed, profile=walk[seed % len(walk)])
+        outcome = system.run(seed, profile=in_turn[seed % len(in_turn)])
         if outcome.invariant:
-            _tell_and_exit(name, smallest(outcome, system.run))
+            _report(name, smallest(outcome, system.run))
     click.echo(f"{seeds} seeds: everything held")
 
 
 def smallest(outcome: Outcome, run: Run = run) -> Outcome:
-    """The outcome of the smallest script found that violates the same invariant under the same seed."""
+    """Return the outcome of the smallest script found that violates the same invariant with the same seed."""
 
     def still_fails(script: Script) -> bool:
         return run(outcome.seed, script=script).invariant == outcome.invariant
@@ -98,13 +98,14 @@ def _read(path: Path) -> tuple[str, int, Script]:
         document = json.loads(path.read_text())
         name = document.get("system", "replicas")
         if name not in SYSTEMS:
-            raise ValueError(f"there is no system {name!r}")
+            raise ValueError(f"there is no system {name!r}, only {' and '.join(SYSTEMS)}")
         return name, int(document["seed"]), script_from_json(json.dumps(document["faults"]))
     except (AttributeError, ValueError, KeyError, TypeError) as error:
-        raise click.UsageError(f"{path} is no script of this command: {error}") from error
+        raise click.UsageError(f"{path} is not a script of this command: {error}") from error
 
 
-def _tell_and_exit(name: str, outcome: Outcome) -> None:
+def _report(name: str, outcome: Outcome) -> None:
+    """Print the outcome; exit with status 1 if an invariant does not hold."""
     if not outcome.invariant:
         click.echo(f"seed {outcome.seed}, {len(outcome.script)} faults: everything held")
         return

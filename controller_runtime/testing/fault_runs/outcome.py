@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a system: a seed and its weather in, what was violated and the script of what went wrong out."""
+"""Runs a system in a simulation, and returns the invariant that was violated and the script of the faults."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from controller_runtime.testing.simulation.system_faults import Script, SystemFa
 
 @attrs.frozen
 class Outcome:
-    """What came of a run.
+    """The result of one run.
 
     Attributes:
-        seed: Its seed.
-        invariant: What does not hold; empty if all does.
-        message: How one sees it, and when.
-        script: What went wrong with the system's surroundings, in order.
+        seed: The seed.
+        invariant: The name of the invariant that does not hold; empty if all hold.
+        message: How and when it was violated.
+        script: The faults that happened, in order.
         digest: A hash over every step.
-        steps: How many there were.
+        steps: The number of steps.
     """
 
     seed: int
@@ -34,11 +34,11 @@ class Outcome:
 
 
 def observe(seed: int, live: Callable[[Simulation, list[SystemFault]], None]) -> Outcome:
-    """Let a system live in the simulation of `seed`.
+    """Run a system in a simulation, and return the outcome.
 
     Args:
-        seed: Of the schedule and all chance.
-        live: Makes the system and runs it; raises `Violated`, and keeps the faults that fired in the list.
+        seed: Determines the schedule and all random choices.
+        live: Makes the system and runs it; raises `Violated`, and appends each fault that happens to the list.
     """
     invariant = message = ""
     sim = Simulation(seed)

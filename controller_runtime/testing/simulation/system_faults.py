@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong, as values: drawn from a seed, written down when it happens, replayed as a script.
+"""Faults of a simulated system as values: drawn from a seed, recorded when they happen, repeated from a script.
 
-A seed is a promise for one version of the code only; a script says what happened, whatever
-the code draws.
+A seed gives the same faults only with the same code. A script lists the faults themselves, so
+it stays valid when the code changes. Faults of a single transport are in `testing.faults`.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ import attrs
 
 
 class FaultKind(enum.StrEnum):
-    """What can go wrong; the first five befall one call, the others a host at an instant."""
+    """The kinds of faults: the first five happen to one call, the others to a host at a given time."""
 
     REFUSE = "refuse"
     """The connection is refused at once."""
     LOSE_REQUEST = "lose-request"
-    """The request vanishes."""
+    """The request is lost."""
     LOSE_REPLY = "lose-reply"
-    """The server acts, and its answer vanishes; a watch stays open and silent."""
+    """The server acts, and its answer is lost; a watch stays open and silent."""
     SLOW_REQUEST = "slow-request"
-    """The request arrives later, though its caller may have given up or died."""
+    """The request arrives later, even if its caller has given up or crashed by then."""
     SLOW_REPLY = "slow-reply"
     """The answer arrives later."""
 
     CUT = "cut"
-    """Nothing passes between host and server; watches that would have, stay silent for ever."""
+    """Nothing passes between host and server. A watch whose events are lost so stays silent also afterwards."""
     PAUSE = "pause"
     """No thread of the host runs, while its clocks go on."""
     JUMP = "jump"
     """The wall clock jumps."""
     CRASH = "crash"
-    """The process is killed, and started anew after so many seconds."""
+    """The process is killed, and started again after a number of seconds."""
     STOP = "stop"
-    """The program is asked to stop, and started anew so many seconds after it has."""
+    """The program is asked to stop, and started again a number of seconds after it has ended."""
     RESTORE = "restore"
-    """The server is killed, and started anew on an older state of its disk, as from a backup; versions go on."""
+    """The server is killed, and started on an older state of its disk, as from a backup; versions do not go back."""
     REWIND = "rewind"
-    """The same, and its versions go back too."""
+    """The same, but its versions go back too."""
 
 
 CALLS = (FaultKind.REFUSE, FaultKind.LOSE_REQUEST, FaultKind.LOSE_REPLY, FaultKind.SLOW_REQUEST, FaultKind.SLOW_REPLY)
@@ -51,14 +51,14 @@ CALLS = (FaultKind.REFUSE, FaultKind.LOSE_REQUEST, FaultKind.LOSE_REPLY, FaultKi
 
 @attrs.frozen
 class SystemFault:
-    """One thing that goes wrong.
+    """One fault.
 
     Attributes:
-        kind: What.
-        host: Whom it befalls. For a call the very host, restarts counted (`r1#2`); else whichever
-            is `r1` at the time.
-        when: The number of the host's call, from 0; else virtual seconds.
-        seconds: How long, how late, or how far.
+        kind: The kind of the fault.
+        host: The host that it happens to. For a call that is one host, with its restarts counted
+            (`r1#2`); for others it is `r1` or the successor that runs at the time.
+        when: For a call, its number among the host's calls, from 0; for others, virtual seconds.
+        seconds: The duration, the delay, the seconds until a restart, or how far a clock jumps.
     """
 
     kind: FaultKind
@@ -71,16 +71,16 @@ Script = tuple[SystemFault, ...]
 
 
 def script_to_json(script: Iterable[SystemFault]) -> str:
-    """One line a fault, such as `["pause", "r2", 71.5, 19.1]`."""
+    """Return JSON with a line for each fault, such as `["pause", "r2", 71.5, 19.1]`."""
     lines = [json.dumps([fault.kind.value, fault.host, fault.when, fault.seconds]) for fault in script]
     return "[\n  " + ",\n  ".join(lines) + "\n]" if lines else "[]"
 
 
 def script_from_json(text: str) -> Script:
-    """The inverse of `script_to_json`.
+    """Return the script in `text`, as `script_to_json` writes it.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is not a script.
     """
     try:
         return tuple(
@@ -91,13 +91,13 @@ def script_from_json(text: str) -> Script:
 
 
 class SystemFaults(Protocol):
-    """Where a run takes its faults from."""
+    """The source of the faults of a run."""
 
     timed: Script
-    """Those at an instant, in order."""
+    """The faults that happen at a given time, in order."""
 
     def of_call(self, host: str, call: int) -> SystemFault | None:
-        """What befalls this call."""
+        """Return the fault of the host's call of this number, if it has one."""
 
 
 class ScriptedFaults:
@@ -109,18 +109,18 @@ class ScriptedFaults:
         self._calls = {(f.host, int(f.when)): f for f in faults if f.kind in CALLS}
 
     def of_call(self, host: str, call: int) -> SystemFault | None:
-        """What befalls this call."""
+        """Return the fault of the host's call of this number, if it has one."""
         return self._calls.get((host, call))
 
 
 @attrs.frozen
 class Profile:
-    """A kind of bad weather.
+    """The frequencies from which the faults of a run are drawn.
 
     Attributes:
-        weights: How often each timed fault, in relation to the others.
-        most: How many of them in one run, at most.
-        rates: Parts of the calls that something befalls; one is drawn for a run.
+        weights: The relative frequency of each kind of timed fault.
+        most: The largest number of timed faults in one run.
+        rates: Shares (0..1) of the calls that have a fault; one of them is drawn for each run.
         longest: Seconds of the longest cut or pause.
     """
 
@@ -138,17 +138,17 @@ PROFILES: Mapping[str, Profile] = {
     "restarts": Profile({FaultKind.STOP: 3, FaultKind.CRASH: 1}, most=20, rates=(0.02, 0.1)),
     "calm": Profile({FaultKind.JUMP: 1}, most=0, rates=(0.0,)),
 }
-"""The weathers there are; focus finds rare orders that breadth does not."""
+"""The profiles of the replicas, by name: a broad one, and narrow ones, which find rarer orders of events."""
 
 
 class DrawnFaults:
-    """SystemFaults drawn from a seed: each run first draws which kinds there are, and how many.
+    """The faults that follow from a seed: each run first draws which kinds there are, then how many, then each.
 
     Args:
-        seed: Everything follows from it.
-        profile: Out of which.
-        hosts: Whom timed faults may befall.
-        until: Virtual seconds after which none begins.
+        seed: Determines all faults.
+        profile: The frequencies.
+        hosts: The hosts to which timed faults may happen.
+        until: Virtual seconds after which no timed fault begins.
     """
 
     def __init__(self, seed: int, profile: Profile, hosts: tuple[str, ...], until: float) -> None:
@@ -163,7 +163,7 @@ class DrawnFaults:
         self.timed = tuple(sorted(drawn, key=lambda fault: fault.when))
 
     def of_call(self, host: str, call: int) -> SystemFault | None:
-        """What befalls this call; it depends on nothing but the seed and the call."""
+        """Return the fault of this call, if it has one; it depends on nothing but the seed, the host and the number."""
         chance = random.Random(f"{self._seed}/{host}/{call}")
         if chance.random() >= self._rate:
             return None
@@ -183,5 +183,5 @@ def _draw(chance: random.Random, kind: FaultKind, host: str, until: float, longe
 
 
 def _tenths(chance: random.Random, low: float, high: float) -> float:
-    """A round number, so that a script is pleasant to read."""
+    """Draw a number of whole tenths, so that scripts are short."""
     return round(low + (high - low) * chance.random(), 1)
