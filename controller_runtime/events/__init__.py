@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened, told to the people who look after the cluster: few events, each worth reading."""
+"""Kubernetes events: what happens to objects, reported to the people who run the cluster, in few writes."""
