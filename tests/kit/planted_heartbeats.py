@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heartbeats that are wrong on purpose, to see that the weather finds them: stand-ins for parts of the real one."""
+"""Replacements for parts of a heartbeat with planted errors, which the simulation must find."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from controllers.heartbeat.step import FIRST_PAUSE, Answer, Ask, Heartbeat, Part
 
 
 def wall_clock(now: datetime, last: datetime | None) -> datetime:
-    """In place of `next_renew_time`: whatever the clock says."""
+    """Return the clock's time; replaces `next_renew_time`, which never goes back."""
     return now
 
 
 def short_memory(lease: Mapping[str, Any], known: datetime | None) -> datetime | None:
-    """In place of `renew_time_of`: what a process before this one wrote does not count."""
+    """Ignore the time in the lease that an earlier process wrote; replaces `renew_time_of`."""
     return known
 
 
 def same_time(base: Cached | None, terms: Terms, renew_time: datetime) -> dict[str, Any]:
-    """In place of `content`: a renewal carries the time that the lease has."""
+    """Renew the lease with the time that it has already; replaces `content`."""
     lease = heartbeat_step.content(base, terms, renew_time)
     if base is not None:
         lease["spec"]["renewTime"] = msgspec.json.decode(base.raw)["spec"]["renewTime"]
@@ -34,20 +34,20 @@ def same_time(base: Cached | None, terms: Terms, renew_time: datetime) -> dict[s
 
 
 def resigned(state: Heartbeat, answer: Answer) -> Step:
-    """In place of `advance`: once the pauses have grown to 3.2 s, the next look comes in an hour."""
+    """Wait for an hour once the pauses between tries have grown to 3.2 s; replaces `advance`."""
     step = heartbeat_step.advance(state, answer)
     return attrs.evolve(step, wait=3600.0) if step.wait >= 3.2 else step
 
 
 def stubborn(state: Heartbeat, answer: Answer) -> Step:
-    """In place of `advance`: a conflict is no reason to read the lease again, now or in later passes."""
+    """Never read the lease again after a conflict; replaces `advance`."""
     if state.ask is Ask.RENEW and answer.reply is Reply.CONFLICT:
         return Step(Heartbeat(Ask.RENEW, Part.RENEW_KNOWN, latest=state.base, base=state.base), pass_ends=True)
     return heartbeat_step.advance(state, answer)
 
 
 def hasty(state: Heartbeat, answer: Answer) -> Step:
-    """In place of `advance`: once a request has failed, it beats twice as often for ever."""
+    """Renew twice as often, forever, after a request has failed; replaces `advance`."""
     step = heartbeat_step.advance(state, answer)
     if state.tries == 0 and state.pause == FIRST_PAUSE:
         return step

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SystemFaults as values: drawn, written, read, shrunk."""
+"""Faults of systems as values: drawn from a seed, written to a script, read from it, and shrunk."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_drawn_faults_are_of_their_profile_in_order_and_in_time(profile: str, se
     assert all(1.0 <= fault.when <= 120.0 for fault in faults.timed)
 
 
-def test_what_befalls_a_call_depends_on_the_call_alone() -> None:
+def test_the_fault_of_a_call_depends_on_the_call_alone() -> None:
     one, other = (DrawnFaults(3, PROFILES["network"], HOSTS, 120.0) for _ in range(2))
 
     forwards = [one.of_call("r0", number) for number in range(200)]
@@ -57,7 +57,7 @@ def test_what_befalls_a_call_depends_on_the_call_alone() -> None:
     assert 0 < sum(fault is not None for fault in forwards) < 120
 
 
-def test_a_script_befalls_the_calls_and_instants_that_it_names() -> None:
+def test_a_script_has_the_faults_of_the_calls_and_instants_that_it_names() -> None:
     late, lost = SystemFault(FaultKind.PAUSE, "r0", 7.0, 1.0), SystemFault(FaultKind.LOSE_REPLY, "r1#2", 3)
 
     faults = ScriptedFaults([late, lost, SystemFault(FaultKind.CUT, "r0", 2.0, 1.0)])

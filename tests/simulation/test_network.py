@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated network: what arrives, when, and what the caller sees of it."""
+"""The simulated network: which messages arrive and when, and what the caller notices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NODE = {"metadata": {"name": "node"}}
 
 @attrs.define
 class Bench:
-    """A server on a disk, a host that reaches it over the network, and a client past the network."""
+    """A server on a disk, a client that reaches it over the network, and one that reaches it directly."""
 
     sim: Simulation
     network: Network
@@ -57,7 +57,7 @@ class Bench:
         return True
 
     def watch(self, version: str = "") -> WatchStream:
-        """From now on, unless another version is given."""
+        """Watch nodes over the network, from `version` or from now."""
         chosen = version or str(self.server.storage.version)
         return ListWatch(self.host, self.client.transport, NODES).watch(chosen, timeout=300.0)
 
@@ -177,7 +177,7 @@ def test_a_watch_tells_what_happens_in_order(make: Make, sim: Simulation) -> Non
 
 
 def test_a_watch_that_missed_something_stays_silent(make: Make, sim: Simulation) -> None:
-    """Half-open: a gap in the events would be worse than silence, which the reader notices."""
+    """After a lost event no later one is delivered: a reader notices silence, but not a gap."""
     bench = make()
     with bench.watch() as stream:
         bench.network.cut("r0", 5.0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole system through storms: it holds, wrong electors are found, and failures can be replayed and shrunk.
+"""Replicas under faults: the invariants hold, planted errors are found, and failures can be repeated and shrunk.
 
-A thousand seeds are `tox -e simulation`.
+`tox -e simulation` runs a thousand seeds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, Script, SystemFault
 
-WEATHERS = tuple(PROFILES)
+PROFILE_NAMES = tuple(PROFILES)
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +35,8 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_system_holds_in_any_weather(seed: int) -> None:
-    outcome = run(seed, profile=WEATHERS[seed % len(WEATHERS)])
+def test_the_system_holds_under_faults_of_every_profile(seed: int) -> None:
+    outcome = run(seed, profile=PROFILE_NAMES[seed % len(PROFILE_NAMES)])
 
     assert outcome.message == ""
 
@@ -92,7 +92,7 @@ def test_a_renewal_that_is_not_bounded_is_found_within_10_seeds_and_shrunk(monke
 
 
 def test_a_release_without_a_fresh_look_is_found_within_20_seeds_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """About every sixth seed of this weather does, and every fifteenth of `freezes`: a stop ends what would show it."""
+    """One seed in six finds it with this profile, and one in fifteen with `freezes`, where stops hide it."""
     monkeypatch.setattr(fenced, "LeaderElector", ReleasesWithoutLooking)
     monkeypatch.setattr(elector, "release", release_without_looking)
 
@@ -104,7 +104,7 @@ def test_a_release_without_a_fresh_look_is_found_within_20_seeds_and_shrunk(monk
 
 
 class Hesitant(FaultyTransport):
-    """Some of its writes wait before they are sent, as for new credentials or after a refusal."""
+    """Delays some writes before they are sent, as a transport does that waits for credentials or after a 429."""
 
     def __init__(self, network: Network, host: SimulatedHost) -> None:
         chance = random.Random(host.name)
@@ -120,7 +120,7 @@ class Hesitant(FaultyTransport):
 def test_no_write_begins_after_the_deadline_whatever_it_waits_for(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "NetworkTransport", Hesitant)
 
-    assert run(seed, profile=WEATHERS[seed % len(WEATHERS)]).message == ""
+    assert run(seed, profile=PROFILE_NAMES[seed % len(PROFILE_NAMES)]).message == ""
 
 
 def test_a_fence_that_bounds_only_the_beginning_is_found_within_20_seeds(monkeypatch: pytest.MonkeyPatch) -> None:

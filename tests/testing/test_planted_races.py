@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulation is for: planted races are found within a stated number of seeds, correct code is clean."""
+"""The simulation finds planted races within a stated number of seeds, and no fault in correct code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller_runtime.testing.simulation import Simulation
 
 
 class CorrectQueue:
-    """Keys, each in at most one hand; one added while in a hand is handed out again later."""
+    """A queue that gives each key to one worker at a time; a key that is added meanwhile is given out again later."""
 
     def __init__(self, host: Host) -> None:
         self.condition = host.condition("queue")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hangs of every kind are found, and their report names who stands where."""
+"""Hangs of every kind are found, and their report says what each thread waits for."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def candidate(now: str) -> dict[str, Any]:
     return {"metadata": {"name": "a", "namespace": "default"}, "spec": {**spec, "renewTime": now}}
 
 
-def test_elections_are_held_and_the_house_is_kept_with_nothing_else_started(sim: Simulation) -> None:
+def test_elections_are_held_and_garbage_is_collected_with_nothing_else_started(sim: Simulation) -> None:
     host = sim.host("server")
     server = APIServer(host, token="secret")
     client = Client(host, InProcessTransport(host, WithToken(server, "secret")))
@@ -72,7 +72,7 @@ def test_the_command_logs_whole_lines() -> None:
     assert " WARNING the API server warns text=" in line
 
 
-def test_what_is_hosted_is_started_anew_however_it_fails(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_hosted_is_started_again_however_it_fails(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
     """A predicate that raises once ends the manager, and an error in the upkeep ends the upkeep; both start again."""
     host = sim.host("server")
     server = APIServer(host)

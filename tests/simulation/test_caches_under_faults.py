@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Caches through lag, cuts, lost histories and servers that come back older: right ones hold, wrong ones are found.
+"""Caches under lag, cuts, compacted histories and restored servers: the invariants hold, planted errors are found.
 
-A thousand seeds are `tox -e simulation`.
+`tox -e simulation` runs a thousand seeds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from controller_runtime.testing.fault_runs.caches import PROFILES, run
 from controller_runtime.testing.fault_runs.command import smallest
 from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 
-WEATHERS = tuple(PROFILES)
+PROFILE_NAMES = tuple(PROFILES)
 
 
 @pytest.fixture(autouse=True)
@@ -23,8 +23,8 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_caches_hold_in_any_weather(seed: int) -> None:
-    outcome = run(seed, profile=WEATHERS[seed % len(WEATHERS)])
+def test_caches_hold_under_faults_of_every_profile(seed: int) -> None:
+    outcome = run(seed, profile=PROFILE_NAMES[seed % len(PROFILE_NAMES)])
 
     assert outcome.message == ""
 
@@ -76,7 +76,7 @@ def test_a_wrong_cache_is_found_within_so_many_seeds(
 ) -> None:
     monkeypatch.setattr(informer, part, wrong)
 
-    runs = (run(seed, profile=WEATHERS[seed % len(WEATHERS)]) for seed in range(seeds))
+    runs = (run(seed, profile=PROFILE_NAMES[seed % len(PROFILE_NAMES)]) for seed in range(seeds))
 
     assert next(outcome.invariant for outcome in runs if outcome.invariant) in invariants
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hollow nodes and an API server in bad weather: a seed in, what did not hold and the script of what happened out."""
+"""Runs hollow nodes and an API server under faults, and returns the violated invariant and the script of the faults."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from controllers.hollow.nodes import RETRY, HollowNodes
 
 NODES = 4
 SPREAD = 1.0
-STORM = 60.0
+FAULTS_UNTIL = 60.0
 """Virtual seconds after which no fault begins."""
 SERVER, HOLLOW = "server", "hollow"
 INTERVAL = RENEW_INTERVAL * 1.04 + 0.2
-"""The longest between two renewals, latencies included."""
+"""The longest time between two renewals: the interval with its jitter of 4 %, and latencies."""
 STEADY = 60.0
-"""Virtual seconds for which renewals are counted in the end."""
+"""Virtual seconds after the faults during which renewals are counted."""
 
 PROFILES = {
     "network": Profile({FaultKind.CUT: 1}, rates=(0.1, 0.3, 0.6)),
@@ -47,16 +47,16 @@ PROFILES = {
 
 
 def run(seed: int, *, script: Iterable[SystemFault] | None = None) -> Outcome:
-    """Let hollow nodes live through a storm and the calm after it."""
+    """Run hollow nodes under faults, then without faults until every lease must be renewed."""
     profile = [*PROFILES.values()][seed % len(PROFILES)]
     faults: SystemFaults = (
-        DrawnFaults(seed, profile, (HOLLOW, SERVER), STORM) if script is None else ScriptedFaults(script)
+        DrawnFaults(seed, profile, (HOLLOW, SERVER), FAULTS_UNTIL) if script is None else ScriptedFaults(script)
     )
-    return observe(seed, lambda sim, fired: Weather(sim, faults, fired).run())
+    return observe(seed, lambda sim, fired: HeartbeatSystem(sim, faults, fired).run())
 
 
 class Renewals:
-    """What the server has kept of each lease: its time, which must not go back, and how often it grew."""
+    """Follows each lease on the server's disk: its time, which must not go back, and the number of renewals."""
 
     def __init__(self, disk: Disk) -> None:
         self.times: dict[str, str] = {}
@@ -65,7 +65,7 @@ class Renewals:
         self._looked_at = 0
 
     def look(self) -> None:
-        """Take in what was written since."""
+        """Take the writes since the last call into account; raise `Violated` if a time went back."""
         while self._looked_at < len(self._disk.writes):
             write = self._disk.writes[self._looked_at]
             self._looked_at += 1
@@ -81,35 +81,35 @@ class Renewals:
             self.renewals[name] = self.renewals.get(name, 0) + 1
 
 
-class Weather:
-    """A server on a disk, a process of hollow nodes, the network between them, and what befalls them."""
+class HeartbeatSystem:
+    """A server on a disk, a process of hollow nodes, the network, and the faults that happen to them."""
 
     def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         self._sim = sim
-        self._course = Course(sim, faults.timed, self._supervise, self._befall)
+        self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = Disk()
         self._renewals = Renewals(self._disk)
-        self._network = Network(sim, faults, fired, until=STORM)
+        self._network = Network(sim, faults, fired, until=FAULTS_UNTIL)
         self._hosts = {name: sim.host(name) for name in (SERVER, HOLLOW)}
         self._programs = {SERVER: self._serve, HOLLOW: self._beat}
         self._starts_at = {SERVER: 0.0, HOLLOW: 0.0}
-        self._healed_at = STORM
+        self._healed_at = FAULTS_UNTIL
         self._has_restarted = False
 
     def run(self) -> None:
-        """The storm, the calm, and what must have come of it."""
-        self._course.pass_until(STORM)
+        """Run with faults, then without; raise `Violated` if an invariant does not hold."""
+        self._course.pass_until(FAULTS_UNTIL)
         while self._starts_at:
             self._course.pass_until(self._sim.time + TURN)
         self._advance_to(self._healed_at)
-        in_hand = REQUEST_TIMEOUT  # a request that was lost is given up
+        in_hand = REQUEST_TIMEOUT  # until a request that was lost is given up
         joining = RETRY.cap + SPREAD if self._has_restarted or len(self._renewals.times) < NODES else 0.0
         self._advance_to(self._healed_at + in_hand + joining)
         self._check_beats(1, 2, RENEW_INTERVAL)
         self._check_beats(int(STEADY / INTERVAL), int(STEADY / RENEW_INTERVAL) + 1, STEADY)
 
     def _check_beats(self, least: int, most: int, seconds: float) -> None:
-        """Every lease is renewed so often in the next `seconds` (and the jitter of one interval)."""
+        """Check that every lease is renewed `least` to `most` times in the next `seconds` and one interval's jitter."""
         before = dict(self._renewals.renewals)
         self._advance_to(self._sim.time + seconds + INTERVAL - RENEW_INTERVAL)
         if len(self._renewals.renewals) != NODES:
@@ -142,7 +142,7 @@ class Weather:
         client = Client(host, NetworkTransport(self._network, host))
         HollowNodes(host, client, NODES, spread=SPREAD, workers=2 * NODES).run(Stop(host))
 
-    def _befall(self, fault: SystemFault) -> None:
+    def _inject(self, fault: SystemFault) -> None:
         self._network.note(fault)
         host = self._hosts[fault.host]
         if fault.kind is not FaultKind.JUMP:
