@@ -21,7 +21,7 @@ TAINT = {"key": "benchmark", "effect": "NoExecute"}
 
 
 def main() -> None:
-    """Let it see all pods; then taint the nodes of a zone, wait until their pods are deleted, and print the figures."""
+    """Wait until the controller has seen all pods; taint a zone, wait until its pods are deleted, print the figures."""
     manager, nodes, pods = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
     trim_caches(manager)
     controller, stop = taint_eviction(manager), Stop(manager.host)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The time from the end of a leading process to the next leader's first write, over TLS: KUBECONFIG SIGNAL.
 
-With KUBECONFIG replica NAME it is one of the replicas.
+With the arguments KUBECONFIG replica NAME this program is one of the replicas.
 """
 
 from __future__ import annotations

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes events: what happens to objects, reported to the people who run the cluster, in few writes."""
+"""Kubernetes events: reports to the people who run a cluster of what happens to its objects, in few writes."""

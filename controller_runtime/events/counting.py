@@ -40,7 +40,7 @@ class _Group:
 
 @attrs.define
 class _Record:
-    """One event on the server: its first occurrence, and their number."""
+    """One event on the server: its first occurrence, and the number of its occurrences."""
 
     first: Occurrence
     count: int = 0
@@ -73,7 +73,11 @@ class CountingCorrelator:
         return []
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
-        """Return the creation of a new event or the new count of one that exists; `HELD` or `SPAM` if it is bounded."""
+        """Return the write of a new event or of a new count.
+
+        If the bound forbids the write, return `SPAM` for a new event, which is lost, and `HELD` for a
+        count, which a later write will contain.
+        """
         group = (attrs.evolve(occurrence.regarding, field_path=""), occurrence.type, occurrence.reason)
         key: Hashable = (occurrence.regarding, *group, occurrence.note)
         if self._has_many_alike(group, occurrence):

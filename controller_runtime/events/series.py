@@ -28,7 +28,7 @@ IDLE = 360.0
 
 @attrs.define
 class _Series:
-    """One event, its last occurrence, and what of it was written last."""
+    """One event: its occurrences so far, and the state in which it was last written."""
 
     first: Occurrence
     last: Occurrence
@@ -86,7 +86,11 @@ class SeriesCorrelator:
         return self._last_writes([*self._series.values()])
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
-        """Return the write of a new event or of a repetition; `HELD` or `SPAM` if there is none."""
+        """Return the write of a new event, of a first repetition or of a count that is due.
+
+        Return `HELD` for a repetition that a later write will contain, and `SPAM` for a new event that
+        the bound forbids, which is lost.
+        """
         self._now = occurrence.at
         key = (occurrence.regarding, occurrence.type, occurrence.reason, occurrence.action)
         series = self._series.get(key)

@@ -63,7 +63,7 @@ class RunOptions:
 
 @attrs.frozen
 class Plan:
-    """What to run and where, decided from the options and the environment before anything is started.
+    """The decision what to run and where, made from the options and the environment before anything is started.
 
     Attributes:
         embedded: Start an embedded API server and run on it.

@@ -67,8 +67,8 @@ class DroppingStream(io.TextIOBase):
 def install() -> None:
     """Replace standard error by a `DroppingStream`, and open those of the descriptors 0 to 2 that are closed.
 
-    A closed one would be the number of the next file or connection, which would then receive
-    what other code writes to standard output or standard error.
+    Otherwise the next file or connection would get the number of the closed one, and with it all
+    text that other code writes to standard output or standard error.
     """
     for descriptor in _STANDARD:
         try:

@@ -22,7 +22,7 @@ class Ledger:
         pause: Called with each change, to be a slow subscriber.
 
     Attributes:
-        violated: The first violation; None so far.
+        violated: The first violation; None as long as there is none.
     """
 
     def __init__(self, name: str, disk: RestorableDisk, pause: Callable[[], object] = lambda: None) -> None:

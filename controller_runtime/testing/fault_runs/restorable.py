@@ -25,7 +25,10 @@ class RestorableDisk(Disk):
         self._backups.append((version, dict(self._objects)))
 
     def restore(self, writes: int) -> bool:
-        """Undo the last `writes` writes, while no server runs; False, and nothing is done, if there are not more."""
+        """Undo the last `writes` writes and return True; return False if there are not more than that.
+
+        No server may run on the disk meanwhile.
+        """
         if len(self._backups) <= writes:
             return False
         del self._backups[-writes:]
@@ -35,5 +38,5 @@ class RestorableDisk(Disk):
         return True
 
     def has_lost(self, version: str) -> bool:
-        """Return whether the write of `version` was lost in some restoration."""
+        """Return whether the write of `version` was ever lost when the disk was restored."""
         return any(kept < int(version) <= lost for kept, lost in self.lost)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a hang: what each thread waits for and until when, and the last steps; the stack of a thread."""
+"""Formats the report of a hang: the state of each thread, the last steps, and the stack of a stuck thread."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+from controller_runtime.testing.simulation.ready_tasks import ReadyTasks
 from controller_runtime.testing.simulation.report import hang_report, stack_of
-from controller_runtime.testing.simulation.runnable import Runnable
 from controller_runtime.testing.simulation.strategies import Strategy, chooser, strategy_of
 from controller_runtime.testing.simulation.tasks import Crashed, Hang, LockHeld, Machine, State, Task
 from controller_runtime.testing.simulation.timeline import Timeline
@@ -48,7 +48,7 @@ class Scheduler:
         self.timeline = Timeline()
         self.trace = Trace(keep_trace)
         self.tasks: dict[Task, None] = {}  # the tasks that have not ended, in the order of their start
-        self._runnable = Runnable(self.timeline, chooser(strategy or drawn_strategy, self.chance))
+        self._ready = ReadyTasks(self.timeline, chooser(strategy or drawn_strategy, self.chance))
         self._ending: list[threading.Thread] = []  # threads that have handed over the baton for the last time
         self.root = Task(Machine("test"), "test", 0.0)
         self.current = self.root
@@ -147,15 +147,15 @@ class Scheduler:
         for task in self.tasks:
             if task.machine is machine and task.state is State.PARKED:
                 self.wake(task)
-        self._runnable.sort()
+        self._ready.sort()
         if self.current.machine is machine:
             raise Crashed(f"host {machine.name} is gone")
 
     def freeze(self, target: Machine | Task, until: int) -> None:
         """Keep `target` from running before `until` (nanoseconds); its clocks and deadlines go on."""
         target.frozen_until = max(target.frozen_until, until)
-        self._runnable.sort()
-        self.timeline.at(until, self._runnable.sort)
+        self._ready.sort()
+        self.timeline.at(until, self._ready.sort)
 
     # The beginning and the end.
 
@@ -246,7 +246,7 @@ class Scheduler:
 
     def _pick(self) -> Task:
         self._observe(self.checks)
-        while not self._runnable:
+        while not self._ready:
             self._refuse_deadlock()
             if self._settling:
                 self.wake(self.root)
@@ -257,19 +257,19 @@ class Scheduler:
         if self._busy > self._livelock_after:
             self._busy = 0
             raise Hang(self._report(f"livelock: {self._livelock_after} steps in one instant"))
-        chosen = self._runnable.choose()
+        chosen = self._ready.choose()
         self._busy = 0 if chosen is self.root else self._busy + 1
         return chosen
 
     def _root_at_once(self) -> Task:
         if self.root.state is State.PARKED:
             self.wake(self.root)
-        return self._runnable.take(self.root)
+        return self._ready.take(self.root)
 
     def _refuse_deadlock(self) -> None:
         # A thread that holds a lock waits for nothing but locks (`refuse_locks`). So if no thread can run
         # and one waits for a lock, some of them wait for each other in a circle.
-        if not self._runnable.has_frozen and any(task.wants is not None for task in self.tasks):
+        if not self._ready.has_frozen and any(task.wants is not None for task in self.tasks):
             raise Hang(self._report("deadlock: threads wait for each other's locks"))
 
     def _observe(self, hooks: list[Hook]) -> None:
@@ -282,7 +282,7 @@ class Scheduler:
 
     def _make_ready(self, task: Task) -> None:
         task.state = State.READY
-        self._runnable.add(task)
+        self._ready.add(task)
 
     def _report(self, what: str) -> str:
         return hang_report(what, self.timeline.now, self.tasks, self.trace.recent)

@@ -64,7 +64,7 @@ class Task:
         self.frozen_until = 0  # nanoseconds of the simulation
         self.held: list[object] = []  # locks, in the order in which they were taken
         self.joiners: list[Task] = []
-        # What it waits for while it does not run.
+        # The wait of a task that is parked.
         self.label = "start"  # names the place, for the trace
         self.queue: list[Task] | None = None  # the waiters among which it is
         self.timer: Timer | None = None  # ends the wait

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tasks that are ready to run, without those that a pause holds back."""
+"""The tasks that are ready to run, some of which a pause may hold back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from controller_runtime.testing.simulation.tasks import Task
 from controller_runtime.testing.simulation.timeline import Timeline
 
 
-class Runnable:
+class ReadyTasks:
     """The tasks that wait for nothing but their turn to run.
 
     Args:
