@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from controller_runtime.cache.transforms import edited, without
     from controller_runtime.client.client import Client
     from controller_runtime.client.create_or_patch import Change, create_or_patch
+    from controller_runtime.client.paging import ListBounds
     from controller_runtime.client.patches import PatchType
     from controller_runtime.client.retry import ConflictRetry, retry_on_conflict
     from controller_runtime.client.writing import FieldValidation
@@ -118,6 +119,7 @@ __all__ = [
     "ItemFastSlow",
     "LeaderElectionConfig",
     "LeadershipLost",
+    "ListBounds",
     "Lister",
     "Manager",
     "MaxOf",
@@ -186,6 +188,7 @@ _HOMES = {
     **dict.fromkeys(("edited", "without"), "cache.transforms"),
     "Client": "client.client",
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
+    "ListBounds": "client.paging",
     "PatchType": "client.patches",
     **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "client.retry"),
     "FieldValidation": "client.writing",

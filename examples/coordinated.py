@@ -29,7 +29,7 @@ LEASE = ObjectKey("controllers", "kube-system")
 SERVER = ("controllers", "apiserver")
 TIMEOUT = 300.0
 """Seconds after which a wait is given up; each takes a few seconds."""
-LED = re.compile(r"^(\S+) \S+ +(became leader|stopped leading)", re.MULTILINE)
+LED = re.compile(r"^(\S+) \S+ +(became leader|resigned)", re.MULTILINE)
 """The lines of a replica's log at which its leadership begins and ends."""
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -13,6 +14,42 @@ import pytest
 from controller_runtime.testing.simulation import Simulation
 
 pytest_plugins = ["controller_runtime.testing.pytest_plugin"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what chooses the server of `tests/contract` and `tests/scenarios`."""
+    group = parser.getgroup("a real API server")
+    group.addoption(
+        "--kubeconfig",
+        metavar="FILE",
+        type=Path,
+        help="run tests/contract and tests/scenarios against this API server, in place of the embedded one; everything "
+        "in it is deleted, so give one that has no nodes or pods",
+    )
+    group.addoption(
+        "--audit-log",
+        metavar="FILE",
+        type=Path,
+        help="where that server writes its audit log, for the tests that read it",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what only the embedded server can do, each with its reason, where another one was chosen."""
+    if config.getoption("--kubeconfig") is None:
+        return
+    for item in items:
+        marker = item.get_closest_marker("embedded")
+        if marker is not None:
+            item.add_marker(pytest.mark.skip(reason=f"not on a server of --kubeconfig: {marker.args[0]}"))
+
+
+@pytest.fixture(scope="session")
+def chosen(pytestconfig: pytest.Config) -> Path | None:
+    """The kubeconfig of the real API server that was chosen; None for the embedded one."""
+    path: Path | None = pytestconfig.getoption("--kubeconfig")
+    return None if path is None else path.resolve(strict=True)
+
 
 # Slow machines are no defects: nothing here is judged by the clock.
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])

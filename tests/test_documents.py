@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import configparser
+import importlib.metadata
 import os
 import re
 import shlex
@@ -14,6 +16,7 @@ from pathlib import Path
 import click
 import pytest
 
+import controller_runtime
 from controller_runtime.apiserver import __main__ as apiserver
 from controller_runtime.testing import simulate
 from controllers.command import cli
@@ -22,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 # `coordinated` is played by tests/examples/test_coordinated.py, with fewer replicas.
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "coordinated")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "config").rglob("*.md")])
+PLUGIN = "controller_runtime.testing.pytest_plugin"
 BLOCK = re.compile(r"<!-- example: (\S+) -->\n```python\n(.*?)```\n", re.DOTALL)
 
 
@@ -32,6 +36,50 @@ def test_the_readme_shows_the_examples_as_they_are() -> None:
     for path, text in shown:
         assert text.strip()
         assert text in (ROOT / path).read_text(), f"{path} has changed: show it as it is"
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> dict[str, str]:
+    """An environment in which the package is installed and this repository is nowhere: what a wheel lays down.
+
+    Where no wheel is installed, a folder is made as pip would: the package, and its entry points from `setup.cfg`.
+    """
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHONPATH"))}
+    place = Path(controller_runtime.__file__).parent
+    if place.parent != ROOT and importlib.metadata.entry_points(group="pytest11", name=PLUGIN):
+        return environment
+    site = tmp_path / "site-packages"
+    metadata = site / "controller_runtime-0.1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (site / place.name).symlink_to(place, target_is_directory=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: controller-runtime\nVersion: 0.1.0\n")
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    groups = (f"[{group}]\n{lines}\n" for group, lines in setup["options.entry_points"].items())
+    (metadata / "entry_points.txt").write_text("\n".join(groups))
+    return {**environment, "PYTHONPATH": str(site)}
+
+
+def test_the_code_of_the_readme_passes_where_the_package_alone_is_installed(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    for path, text in BLOCK.findall((ROOT / "README.md").read_text()):
+        (folder / Path(path).name).write_text(text)
+
+    outcome = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "-v"],
+        cwd=folder,
+        env=installed,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert outcome.returncode == 0, outcome.stdout
+    assert f"rootdir: {folder}" in outcome.stdout
+    assert "1 passed" in outcome.stdout
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -20,7 +20,9 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver import __main__ as apiserver
 from controller_runtime.cache.patience import Patience
 from controller_runtime.client.client import Client
+from controller_runtime.client.http import answer as http_answer
 from controller_runtime.client.http import exec_plugin
+from controller_runtime.client.http import stream as http_stream
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
@@ -60,11 +62,12 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 6), (INFORMERS, 7)], ids=["testing", "informers"])
+@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 7), (INFORMERS, 7)], ids=["testing", "informers"])
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
     plugin = "controller_runtime.testing.pytest_plugin"
-    command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "-q", "-c", "/dev/null"]
+    command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--strict-markers", "-q"]
+    command += ["-c", "/dev/null"]
 
     outcome = subprocess.run(
         [*command, "--rootdir", str(tmp_path), str(tmp_path)], capture_output=True, text=True, check=False
@@ -122,10 +125,28 @@ def test_the_client_guide_names_the_verbs_there_are() -> None:
         f"may take {exec_plugin.PLUGIN_TIMEOUT:.0f} s",
         f"complete lines: {Patience().silence:.0f} s without one",
         f"says so after {Patience().overdue:.0f} s",
+        f"may have {http_answer.LONGEST_ANSWER >> 30} GiB",
+        f"a head {http_answer._LONGEST_HEAD >> 20} MiB",
+        f"one line of a watch {http_stream._LONGEST_LINE >> 20} MiB",
+        f"a credential plugin says {exec_plugin.LONGEST_CREDENTIAL >> 20} MiB",
+        f"the first {http_answer._LONGEST_REFUSAL >> 20} MiB",
     ],
 )
 def test_the_bounds_that_the_client_guide_names_are_those_of_the_code(said: str) -> None:
     assert said in " ".join(CLIENT.split())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"{Patience().lists.objects:,} objects",
+        f"{Patience().lists.size >> 30} GiB",
+        f"{Patience().lists.empty_pages:,} empty pages in a row",
+        f"asked for {1000 / Patience().lists.short_pages:.0f} ms later",
+    ],
+)
+def test_the_bounds_of_lists_that_the_guide_names_are_those_of_the_code(said: str) -> None:
+    assert said in " ".join(INFORMERS.split())
 
 
 def test_the_testing_guide_names_what_there_is() -> None:
@@ -199,7 +220,10 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
     [
         f"more than {health.STUCK_AFTER:.0f} s",
         f"heard nothing of the server for {Patience().overdue:.0f} s",
-        f"{serving.MOST_CONNECTIONS} at a time",
+        f"{serving.MOST_SILENT} connections at a time",
+        f"had {serving.GRACE:g} s",
+        f"{serving.MOST_ANSWERS} places",
+        f"must come within {serving.HEAD_PATIENCE:.0f} s",
         f"within {serving.PATIENCE:.0f} s",
         f"finished ({run.GRACE:g} s)",
         f"cancelled ({CANCEL_GRACE:.0f} s)",

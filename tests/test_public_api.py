@@ -23,7 +23,7 @@ PUBLIC = {
     # filter them
     "changed", "all_of", "any_of", "not_", "matches",
     # read and write
-    "FieldValidation", "Lister", "OwnWrites", "Patience", "Backoff", "edited", "without",
+    "FieldValidation", "Lister", "ListBounds", "OwnWrites", "Patience", "Backoff", "edited", "without",
     "Client",
     "PatchType", "Resource", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",

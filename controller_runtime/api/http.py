@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a request's body that a server accepts; a real one has the same limit."""
@@ -90,3 +90,18 @@ class Handler(Protocol):
             on_ready: For a watch: called from any thread, with no lock held, when
                 there may be lines to take. Without it a watch is refused with 400.
         """
+
+
+@runtime_checkable
+class Screen(Protocol):
+    """What some handlers can tell of a request before they answer it.
+
+    A shell that finds its handler to be one reads no body of a stranger, and leaves what takes long to
+    other threads than its own.
+    """
+
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """Whether these headers are a known client's; the answer to any other does not depend on its body."""
+
+    def is_heavy(self, request: HTTPRequest) -> bool:
+        """Whether `handle` may take more than a few milliseconds. Itself, it takes none."""

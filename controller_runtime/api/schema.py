@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -39,7 +39,7 @@ class Schema:
 
     def __init__(self, raw: Mapping[str, Any], library: Library) -> None:
         self._library = library
-        reference = raw.get("$ref") or next((part["$ref"] for part in raw.get("allOf", ())), "")
+        reference = raw.get("$ref") or _wrapped(raw)
         self.name = reference.removeprefix(_REF)
         self._raw = {**library.raw(self.name), **raw} if self.name else raw
         self.type: str = self._raw.get("type", "")
@@ -74,6 +74,15 @@ class Schema:
 
     def __repr__(self) -> str:
         return f"<Schema {self.name or self.type or 'of anything'}>"
+
+
+def _wrapped(raw: Mapping[str, Any]) -> str:
+    """What a schema refers to through `allOf`, which is how OpenAPI adds to a reference; empty for nothing.
+
+    In the definition of a custom kind `allOf` holds rules, and no reference.
+    """
+    parts: Sequence[Mapping[str, Any]] = raw.get("allOf", ())
+    return next((part["$ref"] for part in parts if "$ref" in part), "")
 
 
 class Library:

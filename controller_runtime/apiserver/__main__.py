@@ -87,7 +87,7 @@ def serve(
             handler = stack.enter_context(AuditedHandler(host, server, audit_log_path))
         if beside is not None:
             stack.enter_context(beside(host, server, identity.token))
-        run(handler, identity, options, click.echo, lease)
+        run(host, handler, identity, options, click.echo, lease)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

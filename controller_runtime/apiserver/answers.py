@@ -27,6 +27,8 @@ _TEXT: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
 def whole_answer(status: int, form: Form, body: bytes, warnings: Sequence[str] = ()) -> HTTPResponse:
     """What a form has said, with warnings."""
     headers = _JSON if form.content_type == _JSON["content-type"] else {"content-type": form.content_type}
+    if not body.endswith(b"\n"):
+        body += b"\n"
     return HTTPResponse(status, warned(headers, warnings) if warnings else headers, body)
 
 
@@ -52,7 +54,7 @@ def _tellable(warnings: Sequence[str]) -> Sequence[str]:
 
 def document(content: Mapping[str, Any]) -> HTTPResponse:
     """200, a document that is no stored object."""
-    return HTTPResponse(200, _JSON, msgspec.json.encode(content))
+    return _told(200, content)
 
 
 def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
@@ -67,7 +69,7 @@ def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
 def succeeded(status: int) -> HTTPResponse:
     """The `Status` of something that has no other answer."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": status}
-    return HTTPResponse(status, _JSON, msgspec.json.encode(body))
+    return _told(status, body)
 
 
 def text(status: int, content: str) -> HTTPResponse:
@@ -77,8 +79,12 @@ def text(status: int, content: str) -> HTTPResponse:
 
 def refusal(error: StatusError) -> HTTPResponse:
     """The `Status` of a refused request; its delay stands in the header, too."""
-    headers = _JSON if error.retry_after is None else {**_JSON, "retry-after": str(error.retry_after)}
-    return HTTPResponse(error.code, headers, msgspec.json.encode(error.body()))
+    return _told(error.code, error.body(), {} if error.retry_after is None else {"retry-after": str(error.retry_after)})
+
+
+def _told(status: int, content: Mapping[str, Any], headers: Mapping[str, str] = {}) -> HTTPResponse:
+    """A document of its own, with the newline that ends every answer of a real server in JSON."""
+    return HTTPResponse(status, {**_JSON, **headers} if headers else _JSON, msgspec.json.encode(content) + b"\n")
 
 
 def removed(kind: Kind, name: str, uid: str) -> HTTPResponse:

@@ -7,7 +7,7 @@ The fields are those of `audit.k8s.io/v1` at the level `Metadata`, as far as the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -15,11 +15,11 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch, storable
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Screen, Watch, storable
 from controller_runtime.api.objects import microtime
 from controller_runtime.apiserver.storage.private import open_private, warn_if_shared
 from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Clock
+from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
@@ -36,19 +36,21 @@ class AuditedHandler:
     request has been carried out, and the server goes on, as a real one does.
 
     Args:
-        clock: Gives the time of requests and answers.
+        host: Its clock gives the times of requests and answers.
         inner: Answers.
         path: The file, created with mode 0600; lines are appended to an existing one.
 
     Raises:
         UsageError: The file cannot be opened.
 
-    Threads: any; each line is one write.
+    Threads: any; lines are written one after the other.
     """
 
-    def __init__(self, clock: Clock, inner: Handler, path: Path) -> None:
-        self._clock = clock
+    def __init__(self, host: Host, inner: Handler, path: Path) -> None:
+        self._clock = host
         self._inner = inner
+        # Guards the two fields below: a line must not come between a torn one and the newline that ends it.
+        self._lock = host.lock("audit log")
         try:
             # True while the file ends in a part of a line, which then has to be ended before the next one.
             self._is_torn = _ends_within_a_line(path)
@@ -63,6 +65,14 @@ class AuditedHandler:
         answer = self._inner.handle(request, on_ready)
         self._write(line.end(answer, microtime(self._clock.now())), request.path)
         return answer
+
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """See `wire.Screen.knows`."""
+        return not isinstance(self._inner, Screen) or self._inner.knows(headers)
+
+    def is_heavy(self, request: HTTPRequest) -> bool:
+        """See `wire.Screen.is_heavy`."""
+        return isinstance(self._inner, Screen) and self._inner.is_heavy(request)
 
     def close(self) -> None:
         """Write no more. Idempotent."""
@@ -79,15 +89,16 @@ class AuditedHandler:
         self.close()
 
     def _write(self, line: bytes, path: str) -> None:
-        whole = b"\n" + line if self._is_torn else line
-        try:
-            written = os.write(self._descriptor, whole)
-        except OSError as error:
-            log.error("request not audited", path=path, error=error)
-            return
-        self._is_torn = written < len(whole)
-        if self._is_torn:
-            log.error("request not audited", path=path, error="the disk is full")
+        reason: object = ""
+        with self._lock:
+            whole = b"\n" + line if self._is_torn else line
+            try:
+                self._is_torn = os.write(self._descriptor, whole) < len(whole)
+                reason = "the disk is full" if self._is_torn else ""
+            except OSError as error:
+                reason = error
+        if reason:
+            log.error("request not audited", path=path, error=reason)
 
 
 class _Line(NamedTuple):

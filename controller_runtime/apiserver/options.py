@@ -55,6 +55,14 @@ def _unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:
     return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {known}', field)
 
 
+def _dry_run_causes(stages: list[str] | None) -> list[Cause]:
+    """What is wrong with the stages that are only tried; there is one, which is all of them."""
+    if all(stage == "All" for stage in stages or ()):
+        return []
+    told = msgspec.json.encode(stages).decode()
+    return [Cause("FieldValueNotSupported", f'Unsupported value: {told}: supported values: "All"', "dryRun")]
+
+
 def _forbidden(field: str, text: str) -> Cause:
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
@@ -87,15 +95,14 @@ class WriteOptions:
         Raises:
             StatusError: 422 on `kind`.
         """
-        dry_run, validation = query.get("dryRun", ""), query.get("fieldValidation", "")
+        dry_run, validation = query.get("dryRun"), query.get("fieldValidation", "")
         manager = query.get("fieldManager", "")
         causes = _manager_causes(manager)
         if applies and not manager:
             causes.append(Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager"))
         if kind is PATCH_OPTIONS and "force" in query and not applies:
             causes.append(_forbidden("force", "may not be specified for non-apply patch"))
-        if dry_run not in ("", "All"):
-            causes.append(_unsupported("dryRun", dry_run, ("All",)))
+        causes += _dry_run_causes(None if dry_run is None else [dry_run])
         if validation not in ("", "Ignore", "Warn", "Strict"):
             causes.append(_unsupported("fieldValidation", validation, ("", "Ignore", "Warn", "Strict")))
         _refuse(kind, causes)
@@ -154,15 +161,17 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         if policy is not None and options.orphan_dependents is not None:
             text = "orphanDependents and propagationPolicy cannot both be set"
             causes.append(Cause("FieldValueInvalid", f'Invalid value: "{policy}": {text}', "propagationPolicy"))
-        causes += [_unsupported("dryRun", one, ("All",)) for one in options.dry_run or () if one != "All"]
+        causes += _dry_run_causes(options.dry_run)
         _refuse(DELETE_OPTIONS, causes)
         return options
 
     @classmethod
     def _from_body(cls, body: bytes) -> DeleteOptions:
         try:
+            content: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any] | None) or {}
+            if (kind := content.get("kind") or cls.__name__) != cls.__name__:
+                raise bad_request(f'no kind "{kind}" is registered for version "{content.get("apiVersion", "")}"')
             # Null is the same as absent, everywhere in the API.
-            content: Any = msgspec.json.decode(body, type=dict[str, Any])
             return msgspec.convert({name: value for name, value in content.items() if value is not None}, cls)
         except UNREADABLE as error:
             raise bad_request(f"the body is no DeleteOptions: {error}") from None
@@ -174,7 +183,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
             grace_period_seconds=_number(query, "gracePeriodSeconds"),
             orphan_dependents=None if orphan is None else _is_true(orphan),
             propagation_policy=query.get("propagationPolicy"),
-            dry_run=[query["dryRun"]] if query.get("dryRun") else None,
+            dry_run=[query["dryRun"]] if "dryRun" in query else None,
         )
 
 

@@ -8,7 +8,7 @@ in-process transport, a simulation) brings the thread.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
@@ -18,10 +18,11 @@ from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
-from controller_runtime.apiserver.routes import find_route
+from controller_runtime.apiserver.routes import Route, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
     bad_request,
+    impersonation_refused,
     internal,
     no_such_resource,
     too_large,
@@ -31,6 +32,7 @@ from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
+from controller_runtime.apiserver.weight import is_heavy
 from controller_runtime.apiserver.writes.protobuf import readable
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
@@ -44,7 +46,7 @@ _OPEN = (*_HEALTH, "/version")
 
 
 class APIServer:
-    """A Kubernetes API server in one object; an `api.wire.Handler`.
+    """A Kubernetes API server in one object; an `api.wire.Handler`, and a `Screen`.
 
     Args:
         host: Its clock, chance and locks.
@@ -85,6 +87,8 @@ class APIServer:
         except UsageError:
             self.storage.close()
             raise
+        # Replaced as a whole, so that any thread may read and replace it.
+        self._last_route: tuple[Kinds, str, Route | None] = self._definitions.kinds, "", None
         self._description = SelfDescription(host)
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
@@ -113,6 +117,14 @@ class APIServer:
             log.exception("request failed", method=request.method, path=request.path)
             return refusal(internal(f"{type(error).__name__}: {error}"))
 
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """Whether these headers have the token, or there is none to have."""
+        return self._credentials is None or self._has_token(headers.get("authorization", ""))
+
+    def is_heavy(self, request: HTTPRequest) -> bool:
+        """Whether `handle` may take more than a few milliseconds."""
+        return is_heavy(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
+
     def close(self) -> None:
         """End all watches and let go of the data directory. Idempotent."""
         self.storage.close()
@@ -128,11 +140,12 @@ class APIServer:
     def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         path = request.path.rstrip("/")
         self._authenticate(request.headers.get("authorization"), path)
+        _refuse_impersonation(request.headers)
         if len(request.body) > BODY_LIMIT:
             raise too_large(f"limit is {BODY_LIMIT}")
         kinds = self._definitions.kinds
-        if (found := find_route(kinds, path)) is not None:
-            return self._verbs.answer(found, readable(request), on_ready)
+        if (found := self._route(kinds, path)) is not None:
+            return self._verbs.answer(found, readable(request, found.kind), on_ready)
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
@@ -142,6 +155,14 @@ class APIServer:
             raise no_such_resource()
         return text(404, "404 page not found\n")
 
+    def _route(self, kinds: Kinds, path: str) -> Route | None:
+        """See `find_route`; what a path names is asked twice in a row, by `is_heavy` and by `handle`."""
+        kinds_then, path_then, found = self._last_route
+        if kinds_then is not kinds or path_then != path:
+            found = find_route(kinds, path)
+            self._last_route = kinds, path, found
+        return found
+
     def _authenticate(self, given: str | None, path: str) -> None:
         """Refuse wrong credentials anywhere, and none where they are needed."""
         if self._credentials is None:
@@ -149,5 +170,15 @@ class APIServer:
         if given is None:
             if path not in _OPEN:
                 raise unauthorized()
-        elif not hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials):
+        elif not self._has_token(given):
             raise unauthorized()
+
+    def _has_token(self, given: str) -> bool:
+        assert self._credentials is not None, "there is a token"
+        return hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials)
+
+
+def _refuse_impersonation(headers: Mapping[str, str]) -> None:
+    """Refuse to answer as the bearer of the token what was asked in the name of another user."""
+    if any(name.startswith("impersonate-") and value for name, value in headers.items()):
+        raise impersonation_refused(headers.get("impersonate-user", ""))

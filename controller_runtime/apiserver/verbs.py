@@ -17,7 +17,7 @@ from controller_runtime.apiserver.reads.negotiation import form_for, line_form_f
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import open_watch
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.scale import scale_of
+from controller_runtime.apiserver.rules.scale import scale_to_show
 from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.writes.deletion import Deletion
@@ -123,7 +123,7 @@ def verb_of(route: Route, method: str) -> str:
 
 def _single(route: Route, form: Form, raw: bytes) -> bytes:
     if route.sent is SCALE:
-        raw = msgspec.json.encode(scale_of(route.kind, msgspec.json.decode(raw)))
+        raw = msgspec.json.encode(scale_to_show(route.kind, msgspec.json.decode(raw)))
     return form.single(raw)
 
 

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long caches wait for a server before they do something about it."""
+"""How long caches wait for a server before they do something about it, and how much they take from it."""
 
 from __future__ import annotations
 
 import attrs
 
+from controller_runtime.client.paging import ListBounds
 from controller_runtime.core.backoff import Backoff
 
 
 @attrs.frozen(kw_only=True)
 class Patience:
-    """The bounds of lists and watches, in seconds; a value, shared freely.
+    """The bounds of lists and watches, times in seconds; a value, shared freely.
 
     Attributes:
         silence: A watch that brings no complete line for so long is given up and taken up again at its version. A
@@ -20,6 +21,7 @@ class Patience:
             that is given up and taken up at once would count; healthy ones know of gaps of 180 s.
         watch: The server is asked to end a watch after so many seconds, between these two at random: so they spread.
         backoff: Delays between tries.
+        lists: How much one list may bring, and how quickly its pages are asked for.
 
     Raises:
         ValueError: A bound is not positive, or `overdue` or the second of `watch` is too short.
@@ -30,6 +32,7 @@ class Patience:
     overdue: float = attrs.field(default=200.0)
     watch: tuple[float, float] = attrs.field(default=(300.0, 600.0))
     backoff: Backoff = attrs.field(factory=Backoff)
+    lists: ListBounds = attrs.field(factory=ListBounds)
 
     def __attrs_post_init__(self) -> None:
         if self.overdue <= self.silence:

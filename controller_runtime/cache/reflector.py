@@ -15,6 +15,7 @@ from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.recovery import Failure, State, classify, is_lost, recovery
+from controller_runtime.cache.streamed import StreamedList
 from controller_runtime.cache.transforms import Transform, transformed
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
@@ -102,7 +103,7 @@ class Reflector:
         self._most_recent = False  # until a list succeeds
         self._listed_at = -float("inf")  # when the last list was begun
         self._fruitless = 0
-        self._initial: dict[PlainKey, Cached] = {}  # a streamed list, as far as it has come
+        self._streamed: StreamedList | None = None  # as far as it has come
         self._watching_since: float | None = None
         self._is_doubtful = False  # the watch was taken up, and nothing good came of it
         self.state = self._relist
@@ -133,7 +134,7 @@ class Reflector:
         self._listed_at = self._host.monotonic()
         objects: dict[PlainKey, Cached] = {}
         version = ""
-        for page in self._source.pages(self._wanted()):
+        for page in self._source.pages(self._wanted(), bounds=self.patience.lists, pause=stop.wait):
             if stop.is_set():
                 return
             version = version or page.version
@@ -151,6 +152,7 @@ class Reflector:
         began = self._host.monotonic()
         if initial:
             self._listed_at = began
+            self._streamed = StreamedList(self._source, self.patience.lists, self._sink.kept)
         timeout = self._host.random.uniform(*self.patience.watch)
         before = self._version
         with self._source.watch(self._wanted(), timeout=timeout, initial_events=initial) as stream:
@@ -189,8 +191,9 @@ class Reflector:
             self._fruitless = 0
             if isinstance(event, Undecodable):
                 self._skip(event)
-            elif self.state is State.STREAMING:
-                self._collect(event)
+            elif self._streamed is not None:
+                if self._streamed.take(event):
+                    self._complete(self._streamed.objects, event.version)
             else:
                 self._refuse_the_past(event)
                 self.last_error = ""
@@ -207,19 +210,9 @@ class Reflector:
         self.heard_at = self._host.monotonic()
         self._is_doubtful = False
 
-    def _collect(self, event: WatchEvent) -> None:
-        """Take in one event of a streamed list, which tells of changes too."""
-        match event:
-            case WatchEvent(type=EventType.DELETED, cached=Cached() as cached):
-                self._initial.pop(cached.plain_key, None)
-            case WatchEvent(cached=Cached() as cached):
-                self._initial[cached.plain_key] = self._sink.kept(cached)
-            case WatchEvent(initial_events_end=True):
-                objects, self._initial = self._initial, {}
-                self._complete(objects, event.version)
-
     def _complete(self, objects: dict[PlainKey, Cached], version: str) -> None:
         self._version = version
+        self._streamed = None
         self._heard()
         if self.state is State.STREAMING:  # the stream goes on as a watch
             self._watching_since = self.heard_at
@@ -230,7 +223,7 @@ class Reflector:
         self._sink.replace(objects, version)
 
     def _recover(self, error: ControllerRuntimeError, stop: Stop) -> None:
-        self._initial = {}  # half a list is of no use, and holds memory
+        self._streamed = None  # half a list is of no use, and holds memory
         self._fruitless += 1
         is_silence = isinstance(error, StreamIdle)
         self.idle += is_silence

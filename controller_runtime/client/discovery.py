@@ -21,6 +21,9 @@ from controller_runtime.core.host import Host
 ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 """Asks for the aggregated document, and takes the classic one."""
 
+MOST_GROUP_VERSIONS = 5000
+"""Classic documents that are asked for, one for each; a cluster with a thousand definitions has some hundreds."""
+
 # A name that is not found is asked for again, but a loop that waits for one is no reason to ask without end.
 _FRESH = 2.0
 
@@ -91,7 +94,7 @@ def discovered(fetch: Fetch) -> Discovered:
     """All that the server tells.
 
     Raises:
-        DecodeError: An answer is no discovery document.
+        DecodeError: An answer is no discovery document, or names more group versions than are asked for.
         Exception: What `fetch` raises for `/api` and `/apis`.
     """
     found: list[Found] = []
@@ -102,13 +105,20 @@ def discovered(fetch: Fetch) -> Discovered:
             case "APIGroupDiscoveryList":
                 found += _aggregated(document, failed)
             case "APIVersions":
+                _require_few(path, len(document["versions"]))
                 found += _classic("", [f"/api/{version}" for version in document["versions"]], fetch, failed)
             case "APIGroupList":
+                _require_few(path, sum(len(group["versions"]) for group in document["groups"]))
                 for group in document["groups"]:
                     found += _classic(group["name"], _preferred_first(group), fetch, failed)
             case other:
                 raise DecodeError(f"{path}: the answer is a {other or '?'}, not a discovery document")
     return Discovered(tuple(found), failed)
+
+
+def _require_few(path: str, count: int) -> None:
+    if count > MOST_GROUP_VERSIONS:
+        raise DecodeError(f"{path}: the answer names {count} group versions, more than {MOST_GROUP_VERSIONS}")
 
 
 def _aggregated(document: Mapping[str, Any], failed: dict[str, str]) -> Iterator[Found]:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One collection as a transport can list it, page by page, and watch it.
 
-Nothing here retries, waits or remembers: that is the reflector's.
+Nothing here retries or remembers: that is the reflector's. The one wait is that between two pages which are short.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,10 +14,12 @@ from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import check
 from controller_runtime.client.decoding import PARTIAL, Decoding, Page, Undecodable, WatchEvent
+from controller_runtime.client.paging import ListBounds, Paging
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.client.warnings import Warnings
-from controller_runtime.core.errors import APIError, DecodeError
+from controller_runtime.core.errors import APIError
 from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
 
 ANY_VERSION = "0"
 """Asks for any state the server has at hand, possibly old; the empty version asks for the most recent."""
@@ -111,23 +113,33 @@ class ListWatch:
         where = f" in {self._namespace}" if self._namespace else ""
         return f"{self.resource}{where}" + "".join(f" with {value}" for _, value in self._selectors if value)
 
-    def pages(self, version: str = "") -> Iterator[Page]:
+    def pages(
+        self, version: str = "", *, bounds: ListBounds | None = None, pause: Callable[[float], object] | None = None
+    ) -> Iterator[Page]:
         """The whole list, a page at a time; the next one is asked for when the last is used up.
+
+        Args:
+            version: As for `list`.
+            bounds: How much may come, and how quickly.
+            pause: Waits so many seconds, or less if the caller is to stop; by default, on the host.
 
         Raises:
             Expired: Out of the iterator: the list began too long ago to be continued.
-            DecodeError: Out of the iterator: a page is followed by itself.
+            DecodeError: Out of the iterator: the list goes beyond its bounds, or makes no progress.
             Exception: Whatever `list` raises.
         """
+        paging = Paging(self, bounds or ListBounds(), self._page_size)
         token = ""
         while True:
+            asked_at = self._host.monotonic()
             page = self.list(version, continue_token=token)
+            seconds = paging.pause_after(page)
             yield page
-            before, token = token, page.continue_token
+            token = page.continue_token
             if not token:
                 return
-            if token == before:  # it would be asked for ever
-                raise DecodeError(f"{self}: the list goes on where it went on before")
+            if seconds > 0.0 and (left := asked_at + seconds - self._host.monotonic()) > 0.0:
+                (pause or Stop(self._host, f"pages of {self}").wait)(left)
 
     def list(self, version: str = "", *, continue_token: str = "") -> Page:
         """One page.

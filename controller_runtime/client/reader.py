@@ -16,6 +16,7 @@ from controller_runtime.client.bodies import encoded
 from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.discovery import Discovery
 from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.client.paging import ListBounds
 from controller_runtime.client.throttle import ThrottledTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.client.user_agent import user_agent as default_user_agent
@@ -42,18 +43,26 @@ class Reader:
         transport: Carries the requests.
         request_timeout: Seconds that one request may take.
         user_agent: What the server logs; by default this package, its version and the host's name.
+        list_bounds: How much one list may bring, and how quickly its pages are asked for.
 
     Threads: any.
     """
 
     def __init__(
-        self, host: Host, transport: Transport, *, request_timeout: float = 30.0, user_agent: str | None = None
+        self,
+        host: Host,
+        transport: Transport,
+        *,
+        request_timeout: float = 30.0,
+        user_agent: str | None = None,
+        list_bounds: ListBounds | None = None,
     ) -> None:
         if request_timeout <= 0:
             raise ValueError(f"request_timeout ({request_timeout}) must be positive")
         self.transport = transport
         self._host = host
         self._timeout = request_timeout
+        self._list_bounds = list_bounds or ListBounds()
         self._agent = user_agent or default_user_agent(host)
         self._warnings = Warnings(host)
         self._discovery = Discovery(host, lambda path, accept: self._call("GET", path, accept=accept))
@@ -172,7 +181,7 @@ class Reader:
 
         Raises:
             Expired: The pages took so long that the server forgot the version: list again.
-            DecodeError: One of the objects cannot be read.
+            DecodeError: One of the objects cannot be read, or the list goes beyond its bounds.
         """
         decode = decoder_for(view, resource)
         collection = ListWatch(
@@ -186,7 +195,7 @@ class Reader:
             warnings=self._warnings,
         )
         found: builtins.list[Any] = []
-        for page in collection.pages():
+        for page in collection.pages(bounds=self._list_bounds):
             if page.undecodable:
                 raise DecodeError(f"{collection}: {page.undecodable[0].text}")
             found += [decode(cached.raw) for cached in page.items]

@@ -264,7 +264,7 @@ class LeaderElector:
         if term.is_over():
             raise self._lost("the deadline passed before it could be given back")
         self._enter(Resigned())
-        log.info("stopped leading", lease=self.lock, identity=self.identity)
+        log.info("resigned", lease=self.lock, identity=self.identity)
         deadline = self._host.monotonic() + self._config.retry_period  # a stop does not wait long for a silent server
         if self.candidate is not None:  # withdrawn first, or the coordinator would elect us again
             self.candidate.withdraw(deadline)

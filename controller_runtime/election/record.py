@@ -21,7 +21,8 @@ class LeaseRecord:
         duration: Seconds for which others respect the record after they saw it change; 0 means not at all.
         acquire_time: When the holder began to lead, as a MicroTime.
         renew_time: When it was written last, as a MicroTime.
-        transitions: How many leaderships there were before this one: its fencing token.
+        transitions: How many leaderships there were before this one: its fencing token. It grows as long as the lease
+            is neither deleted nor set back, as by a restored backup.
         strategy: The strategy by which a coordinator elects the holder; empty where replicas take the lease themselves.
         preferred: The candidate to which the holder shall yield; empty for none.
     """

@@ -20,6 +20,11 @@ log = get_logger(__name__)
 NOWHERE = "0"
 """The address at which nothing is served."""
 
+_REFUSED = (
+    b"/debug/controllers is for this machine alone, asked for as localhost, 127.0.0.1, [::1] "
+    b"or the address that it is served on\n"
+)
+
 Answers = Callable[[Manager], Mapping[str, Answer]]
 
 
@@ -30,7 +35,7 @@ class Endpoints:
     answered from before the caches fill until after the last worker has ended.
 
     Args:
-        metrics: Where to serve `/metrics` and, to this machine alone, `/debug/controllers`:
+        metrics: Where to serve `/metrics` and, to this machine alone under a name of its own, `/debug/controllers`:
             `HOST:PORT`, `:PORT` for every interface, or `NOWHERE`.
         probes: Where to serve `/healthz`, `/livez` and `/readyz`; it may be the same.
         live: Further checks of `/livez`, by name.
@@ -58,19 +63,21 @@ class Endpoints:
             if address != NOWHERE:
                 wanted.setdefault(address, []).append(answers)
         with ExitStack() as stack:
-            self._listeners = [(stack.enter_context(bind(address)), answers) for address, answers in wanted.items()]
+            self._listeners = [
+                (stack.enter_context(bind(address)), address, answers) for address, answers in wanted.items()
+            ]
             self._stack = stack.pop_all()
 
     @property
     def ports(self) -> list[int]:
         """The ports taken: that of the metrics, then that of the probes, as far as they are wanted and not the same."""
-        return [listener.getsockname()[1] for listener, _ in self._listeners]
+        return [listener.getsockname()[1] for listener, *_ in self._listeners]
 
     def serve(self, manager: Manager) -> None:
         """Begin to answer for `manager`, which must run on the real machine."""
-        for listener, answers in self._listeners:
+        for listener, address, answers in self._listeners:
             routes = {name: answer for part in answers for name, answer in part(manager).items()}
-            self._stack.enter_context(Server(manager.host, listener, routes))
+            self._stack.enter_context(Server(manager.host, listener, routes, address.rpartition(":")[0].strip("[]")))
             log.info("serving", port=listener.getsockname()[1], paths=",".join(f"/{name}" for name in routes))
 
     def __enter__(self) -> Self:
@@ -95,7 +102,7 @@ def _of_metrics(manager: Manager) -> Mapping[str, Answer]:
         if request.path != "/debug/controllers":
             return HTTPResponse(404)
         if not is_local:  # names of objects are nobody else's business
-            return HTTPResponse(403)
+            return HTTPResponse(403, {}, _REFUSED)
         return HTTPResponse(200, {"content-type": "application/json"}, report(manager).encode())
 
     return {"metrics": scrape, "debug": debug}

@@ -2,7 +2,8 @@
 """A small HTTP server for probes and scrapes: short GET requests, one to a connection, on one thread.
 
 It bounds all that a peer decides: how many connections there are, how long each lasts
-and how much it says. Nobody outside needs more; it is no server for anything else.
+and how much it says. Peers that say nothing, or do not read what they asked for, keep no other from its answer: each
+path has places of its own, the oldest connection goes first, and connections are taken up in the order they come.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import http
 import ipaddress
 import socket
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -22,11 +24,25 @@ from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
+from controller_runtime.manager.host_names import names_this_machine
+from controller_runtime.manager.places import Drop, Places
 
 log = get_logger(__name__)
 
-MOST_CONNECTIONS = 64
-"""At a time; one more is closed at once."""
+MOST_SILENT = 64
+"""Connections at a time of which the request is not here yet; for one more the oldest is dropped."""
+
+MOST_ANSWERS = 16
+"""Answers at a time that are being sent, for each path; for one more the oldest is dropped."""
+
+GRACE = 0.1
+"""Seconds that a connection has for its request before it may be dropped for another, which waits so long."""
+
+ACCEPT_AGAIN = 1.0
+"""Seconds until connections are accepted again after that failed, as where no descriptor is left."""
+
+HEAD_PATIENCE = 2.0
+"""Seconds in which the head of a request must come."""
 
 PATIENCE = 5.0
 """Seconds that one connection may last."""
@@ -35,7 +51,7 @@ HEAD_LIMIT = 8192
 """Bytes of a request's head."""
 
 Answer = Callable[[HTTPRequest, bool], HTTPResponse]
-"""Answers a request, without waiting; the flag says whether it came from this machine."""
+"""Answers a request, without waiting; the flag says whether it came from this machine, and asked for it by its name."""
 
 
 def bind(address: str) -> socket.socket:
@@ -66,17 +82,22 @@ class Server:
         host: Must be the real machine: an event loop waits in the system, not in the host.
         listener: Listens already; stays its owner's to close.
         answers: By the first segment of the path.
+        name: By which this machine may be asked for, besides its loopback names and the address of `listener`.
 
     Threads: one owner; answers are made on the server's own.
     """
 
-    def __init__(self, host: Host, listener: socket.socket, answers: Mapping[str, Answer]) -> None:
+    def __init__(self, host: Host, listener: socket.socket, answers: Mapping[str, Answer], name: str = "") -> None:
         self._host = host
         self._listener = listener
         self._answers = answers
+        self._names = (name, str(listener.getsockname()[0]))
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._until = asyncio.Event()
-        self._connections: set[asyncio.Task[None]] = set()  # the loop's own
+        # The loop's own: connections whose request is not here yet, those that are answered, and all of them.
+        self._silent = Places(MOST_SILENT, GRACE)
+        self._answered = {name: Places(MOST_ANSWERS) for name in ("", *answers)}
+        self._connections: dict[asyncio.Task[None], Drop] = {}
 
     def __enter__(self) -> Self:
         self._loop = self._runner.get_loop()
@@ -95,47 +116,88 @@ class Server:
 
     async def _serve(self) -> None:
         # The loop closes what it listens on, and the owner does as well.
-        listener = self._listener.dup()
-        server = await asyncio.start_server(self._connected, sock=listener, limit=HEAD_LIMIT)
-        await self._until.wait()
-        # Not closed yet: asyncio forgets connections that it has accepted and not begun when their server closes.
-        self._loop.remove_reader(listener)
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
-            for connection in self._connections:  # those that have begun; the others end as they begin
-                connection.cancel()
-            await asyncio.wait(others)
-        server.close()
+        with self._listener.dup() as listener:
+            listener.setblocking(False)
+            self._listen(listener)
+            await self._until.wait()
+            self._loop.remove_reader(listener)
+            for drop in self._connections.values():
+                drop()
+            if self._connections:
+                await asyncio.wait(self._connections)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _listen(self, listener: socket.socket) -> None:
+        if not self._until.is_set():
+            self._loop.add_reader(listener, self._accept, listener)
+
+    def _listen_after(self, seconds: float, listener: socket.socket) -> None:
+        self._loop.remove_reader(listener)
+        self._loop.call_later(seconds, self._listen, listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Take up the next connection; while all places are new it waits in the system, and so do those after it."""
+        now = self._host.monotonic()
+        if (seconds := self._silent.wait_for_one(now)) > 0.0:
+            return self._listen_after(seconds, listener)
         try:
-            if self._until.is_set() or len(self._connections) >= MOST_CONNECTIONS:
-                return
-            self._connections.add(task)
-            with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):
+            accepted, _ = listener.accept()
+        except (BlockingIOError, ConnectionError):  # the peer has gone
+            return None
+        except OSError as error:  # such as that no descriptor is left
+            log.warning("connection not accepted", error=error, retry_in=ACCEPT_AGAIN)
+            return self._listen_after(ACCEPT_AGAIN, listener)
+        accepted.setblocking(False)
+        drop = partial(_end, accepted)
+        self._silent.take(drop, now)
+        task = self._loop.create_task(self._serve_one(accepted, drop))
+        self._connections[task] = drop
+        task.add_done_callback(self._connections.pop)
+        return None
+
+    async def _serve_one(self, accepted: socket.socket, drop: Drop) -> None:
+        places = self._silent
+        reader = asyncio.StreamReader(HEAD_LIMIT)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        transport: asyncio.Transport | None = None
+        try:
+            with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(PATIENCE):
-                    writer.write(await self._exchange(reader, _is_local(writer)))
+                    transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, accepted)
+                    request = await self._request(reader)
+                    places.give_back(drop)
+                    places = self._answered[_purpose(request, self._answers)]
+                    places.take(drop, self._host.monotonic())
+                    writer = asyncio.StreamWriter(transport, protocol, reader, self._loop)
+                    writer.write(self._encoded_answer(request, _is_local(writer)))
                     writer.close()
                     await writer.wait_closed()
         finally:
-            self._connections.discard(task)
-            writer.transport.abort()  # for a peer that does not read, nothing is kept
+            places.give_back(drop)
+            if transport is None:
+                accepted.close()
+            else:
+                transport.abort()  # for a peer that does not read, nothing is kept
 
-    async def _exchange(self, reader: asyncio.StreamReader, is_local: bool) -> bytes:
+    async def _request(self, reader: asyncio.StreamReader) -> HTTPRequest | int | None:
+        """What is asked; else the status of the refusal, or None for a peer that has gone."""
         try:
-            head = await reader.readuntil(b"\r\n\r\n")
-            method, target, _ = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
-            split = urlsplit(target)
+            async with asyncio.timeout(HEAD_PATIENCE):
+                return _parsed(await reader.readuntil(b"\r\n\r\n"))
         except asyncio.LimitOverrunError:
-            return _encoded(HTTPResponse(431))
+            return 431
         except asyncio.IncompleteReadError:
-            return b""
+            return None
         except ValueError:  # not ASCII, not three words, not a path
-            return _encoded(HTTPResponse(400))
-        query = tuple(parse_qsl(split.query, keep_blank_values=True))
-        response = self._answer(HTTPRequest(method, unquote(split.path), query), is_local)
-        return _encoded(response, with_body=method != "HEAD")
+            return 400
+
+    def _encoded_answer(self, request: HTTPRequest | int | None, is_local: bool) -> bytes:
+        match request:
+            case None:
+                return b""
+            case int():
+                return _encoded(HTTPResponse(request))
+        is_trusted = is_local and names_this_machine(request.headers.get("host", ""), self._names)
+        return _encoded(self._answer(request, is_trusted), with_body=request.method != "HEAD")
 
     def _answer(self, request: HTTPRequest, is_local: bool) -> HTTPResponse:
         answer = self._answers.get(request.path[1:].partition("/")[0])
@@ -148,6 +210,38 @@ class Server:
         except Exception:  # a request ends here, as a reconcile does
             log.exception("request failed", path=request.path)
             return HTTPResponse(500)
+
+
+def _end(connection: socket.socket) -> None:
+    """End a connection in both directions, so that its task ends: what it reads or sends fails."""
+    with contextlib.suppress(OSError):  # it has ended
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _purpose(request: HTTPRequest | int | None, answers: Mapping[str, Answer]) -> str:
+    """Whose places an answer takes: those of its path, or those of all refusals."""
+    name = request.path[1:].partition("/")[0] if isinstance(request, HTTPRequest) else ""
+    return name if name in answers else ""
+
+
+def _parsed(head: bytes) -> HTTPRequest:
+    """The request that a head makes.
+
+    Raises:
+        ValueError: It is none.
+    """
+    first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+    if not first.isascii():
+        raise ValueError("a request line is ASCII")
+    method, target, _ = first.split(" ")
+    split = urlsplit(target)
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        key = name.strip().lower()
+        headers[key] = f"{headers[key]}, {value.strip()}" if key in headers else value.strip()
+    query = tuple(parse_qsl(split.query, keep_blank_values=True))
+    return HTTPRequest(method, unquote(split.path), query, headers)
 
 
 def _is_local(writer: asyncio.StreamWriter) -> bool:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
@@ -33,6 +34,10 @@ class EmbeddedCluster:
         transport: The manager's transport; by default it calls the server directly.
         faults: The faults of the manager's requests; none by default.
         leader_election: The manager's leader election, for several managers on one server.
+        garbage_collection: Also do what a controller manager does for every object, from `start` until `stop`: delete
+            objects that have lost their last owner, honor propagation policies, and empty namespaces that are
+            deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
+            clusters share one server, set it for one of them.
 
     Attributes:
         server: The API server.
@@ -49,6 +54,7 @@ class EmbeddedCluster:
         transport: Transport | None = None,
         faults: Faults | None = None,
         leader_election: LeaderElectionConfig | None = None,
+        garbage_collection: bool = False,
     ) -> None:
         self.host = host
         self.server = server or APIServer(host)
@@ -59,7 +65,8 @@ class EmbeddedCluster:
         self.manager = Manager(host, self.transport, leader_election=leader_election)
         self.user = Client(host, InProcessTransport(host, self.server))
         self._stop = Stop(host, "cluster stop")
-        self._thread: Thread | None = None
+        self._upkeep = Upkeep(host, self.server) if garbage_collection else None
+        self._threads: list[Thread] = []
 
     @property
     def client(self) -> Client:
@@ -67,16 +74,18 @@ class EmbeddedCluster:
         return self.manager.client
 
     def start(self) -> None:
-        """Run the manager on a thread of its own."""
-        if self._thread is not None:
+        """Run the manager on a thread of its own, and garbage collection on another if it was asked for."""
+        if self._threads:
             raise RuntimeError("the cluster's manager has been started already: call start() once")
-        self._thread = spawn(self.host, self._stop, "manager", lambda: self.manager.run(self._stop))
+        self._threads.append(spawn(self.host, self._stop, "manager", lambda: self.manager.run(self._stop)))
+        if (upkeep := self._upkeep) is not None:
+            self._threads.append(spawn(self.host, self._stop, "upkeep", lambda: upkeep.run(self._stop)))
 
     def stop(self) -> None:
         """Stop the manager and wait until it has ended; raise the error that ended it if it failed. Idempotent."""
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join_until(None)
+        for thread in self._threads:
+            thread.join_until(None)
         if self._stop.failure is not None:
             raise self._stop.failure
 

@@ -4,33 +4,17 @@
 from __future__ import annotations
 
 import math
-import re
 from decimal import Decimal
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})", re.ASCII)
-_BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+from controller_runtime.api.quantities import BINARY, parse_quantity
 
-
-def parse_quantity(text: str) -> Decimal:
-    """The value of a quantity.
-
-    Raises:
-        ValueError: `text` is none.
-    """
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a quantity such as 2, 500m or 8Gi")
-    number, suffix = Decimal(match[1]), match[2]
-    if suffix in _BINARY:
-        return number * Decimal(1024) ** (_BINARY.index(suffix) + 1)
-    return number.scaleb(_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
+__all__ = ["in_bytes", "in_units", "parse_quantity"]
 
 
 def in_bytes(amount: int) -> str:
     """A number of bytes, with the largest binary suffix that keeps it exact."""
     suffix = ""
-    for larger in _BINARY:
+    for larger in BINARY:
         if amount == 0 or amount % 1024:
             break
         amount, suffix = amount // 1024, larger

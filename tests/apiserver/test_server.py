@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from kit.asking import LEASES, NODES, Asking, lease, version
+from kit.asking import LEASES, NODES, Asking, Object, lease, version
 
 from controller_runtime.api.http import BODY_LIMIT
 from controller_runtime.apiserver.server import APIServer
@@ -185,3 +185,63 @@ def test_data_directory_that_cannot_be_used_is_one_clear_error(sim: Simulation, 
 def test_history_that_keeps_nothing_is_refused(field: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=next(iter(field))):
         History(**field)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        pytest.param("GET", NODES, None, id="list"),
+        pytest.param("GET", f"{NODES}/n", None, id="object"),
+        pytest.param("POST", NODES, {"metadata": {"name": "other"}}, id="creation"),
+        pytest.param("DELETE", f"{NODES}/n", None, id="deletion"),
+        pytest.param("GET", f"{NODES}/none", None, id="refusal"),
+        pytest.param("GET", "/apis", None, id="discovery"),
+    ],
+)
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "application/json",
+        "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+        "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json",
+        "application/yaml,application/json",
+    ],
+)
+def test_an_answer_ends_with_one_newline(method: str, path: str, body: Object | None, accept: str, ask: Asking) -> None:
+    ask.ok("POST", NODES, {"metadata": {"name": "n"}})
+
+    answer = ask.response(method, path, body, headers={"accept": accept}).body
+
+    assert answer.endswith(b"\n")
+    assert not answer.endswith(b"\n\n")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"impersonate-user": "jane"}, id="a user"),
+        pytest.param({"impersonate-user": "admin"}, id="the only user"),
+        pytest.param({"impersonate-group": "system:masters"}, id="a group"),
+        pytest.param({"impersonate-user": "jane", "impersonate-extra-scopes": "view"}, id="more"),
+    ],
+)
+@pytest.mark.parametrize("path", [NODES, "/version", "/apis"])
+def test_nothing_is_done_in_the_name_of_another_user(headers: dict[str, str], path: str, guarded: Asking) -> None:
+    """What the bearer of the token may do says nothing of what another user may."""
+    status, body = guarded("GET", path, headers={"authorization": "Bearer secret", **headers})
+
+    assert (status, body["reason"]) == (403, "Forbidden")
+    assert "cannot impersonate" in body["message"]
+
+
+def test_wrong_credentials_come_before_impersonation(guarded: Asking) -> None:
+    assert guarded("GET", NODES, headers={"authorization": "Bearer wrong", "impersonate-user": "jane"})[0] == 401
+
+
+@pytest.mark.parametrize("version", ["1", "abc", "0"])
+def test_a_create_that_is_only_tried_may_name_a_version(version: str, ask: Asking) -> None:
+    tried = ask.ok("POST", LEASES, lease("a", {"resourceVersion": version}), dryRun="All")
+
+    assert tried["spec"]["holderIdentity"] == "a"
+    assert ask("GET", f"{LEASES}/a")[0] == 404

@@ -12,6 +12,7 @@ from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import EVENTS, LEASES, NODES, Resource
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
+from controller_runtime.client.discovery import MOST_GROUP_VERSIONS
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, DecodeError, Forbidden, NotFound, ServerError
@@ -219,3 +220,21 @@ def test_names_that_no_path_can_hold_are_left_out(host: SimulatedHost) -> None:
 
     with pytest.raises(NotFound):
         Client(host, Documents(aggregated(odd))).resource("Ape")
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis"])
+def test_a_server_that_names_group_versions_without_end_is_asked_for_none_of_them(
+    host: SimulatedHost, path: str
+) -> None:
+    versions = [f"v{number}" for number in range(MOST_GROUP_VERSIONS + 1)]
+    group = {"name": "example.com", "versions": [{"groupVersion": f"example.com/{version}"} for version in versions]}
+    documents: dict[str, object] = {
+        "/api": {"kind": "APIVersions", "versions": versions if path == "/api" else []},
+        "/apis": {"kind": "APIGroupList", "groups": [group] if path == "/apis" else []},
+    }
+    transport = RecordingTransport(Documents(documents))
+
+    with pytest.raises(DecodeError, match=f"{path}: the answer names 5001 group versions, more than 5000"):
+        Client(host, transport).resource("ape")
+
+    assert {request.path for request in transport.requests} <= {"/api", "/apis"}

@@ -13,7 +13,7 @@ from kit.recorded import RECORDINGS, exchanges
 from controller_runtime.apiserver.discovery.discovery import aggregated_document, discovery_document
 from controller_runtime.apiserver.kinds.registry import KINDS
 
-RECORDED = json.loads((RECORDINGS.parent / "discovery-1.36.2.json").read_text(encoding="utf-8"))
+RECORDED = json.loads((RECORDINGS[0].parent / "discovery-1.36.2.json").read_text(encoding="utf-8"))
 PARTS_NOT_SERVED = ("attach", "ephemeralcontainers", "exec", "log", "portforward", "proxy", "resize", "token")
 
 

@@ -181,6 +181,28 @@ def test_a_leader_whose_lease_was_meddled_with_has_lost_at_the_next_renewal(benc
     assert a.elector.term.is_over()
 
 
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["a restored backup", "a deleted lease"])
+def test_a_fencing_token_is_given_twice_only_where_the_lease_went_back(bench: Bench, is_deleted: bool) -> None:
+    a = bench.start("a")
+    kept = bench.spec
+    bench.sim.crash(a.host)
+    b = bench.start("b")
+    bench.sim.advance(20.0)
+    bench.sim.crash(b.host)
+    grown = b.elector.held.token if b.elector.held else None
+
+    if is_deleted:
+        bench.client.delete(LEASES, LEASE)
+    else:
+        bench.client.patch(LEASES, LEASE, {"spec": kept})
+    c = bench.start("c")
+    bench.sim.advance(20.0)
+
+    assert (kept["leaseTransitions"], grown) == (0, 1)
+    assert c.elector.held is not None
+    assert c.elector.held.token == (0 if is_deleted else 1), "a token that another leader had"
+
+
 @pytest.mark.scenario("LE-19", "E-12")
 def test_who_is_stopped_before_leading_ends_once_and_writes_nothing(bench: Bench) -> None:
     """The run ends, was never told to lead, and leaves the lease alone."""

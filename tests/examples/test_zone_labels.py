@@ -7,12 +7,11 @@ from controller_runtime import NODES, ObjectKey, labels_of
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 
-def test_the_zone_annotation_becomes_a_label(sim: Simulation) -> None:
-    with EmbeddedCluster(sim.host("here")) as cluster:
-        cluster.manager.add(zone_labels(cluster.manager))
-        cluster.start()
+def test_the_zone_annotation_becomes_a_label(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.manager.add(zone_labels(cluster.manager))
+    cluster.start()
 
-        cluster.client.create(NODES, {"metadata": {"name": "n", "annotations": {ZONE: "a"}}})
-        sim.settle()
+    cluster.user.create(NODES, {"metadata": {"name": "n", "annotations": {ZONE: "a"}}})
+    simulation.settle()
 
-        assert labels_of(cluster.client.get(NODES, ObjectKey("n")))[ZONE] == "a"
+    assert labels_of(cluster.user.get(NODES, ObjectKey("n")))[ZONE] == "a"

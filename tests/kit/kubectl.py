@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real kubectl, run against an embedded server in a process of its own."""
+"""A real kubectl, run against the server of a scenario."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -67,23 +66,3 @@ class Kubectl:
 def rows(table: str) -> list[list[str]]:
     """The cells of a printed table, its head first."""
     return [line.split() for line in table.splitlines()]
-
-
-@contextlib.contextmanager
-def server(folder: Path) -> Iterator[Kubectl]:
-    """An embedded server, and a kubectl that knows the way to it."""
-    kubeconfig = folder / "kubeconfig"
-    command = [
-        sys.executable,
-        "-m",
-        "controller_runtime.apiserver",
-        "--exit-with-parent",
-        "--kubeconfig-out",
-        kubeconfig,
-    ]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("ready ")
-        yield Kubectl(folder, kubeconfig)
-        process.terminate()

@@ -35,8 +35,12 @@ class Connection:
         return head
 
     def send(self, *parts: bytes) -> None:
-        for part in parts:
-            self.sock.sendall(part)
+        """Send the parts, or as many as the client waits for: it may hang up as soon as it has seen enough."""
+        try:
+            for part in parts:
+                self.sock.sendall(part)
+        except (BrokenPipeError, ConnectionResetError):
+            return
 
     def drip(self, data: bytes) -> None:
         """One byte at a time, again and again, until the client goes; the pace is a read that times out."""

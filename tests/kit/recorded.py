@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections import Counter
@@ -17,7 +18,9 @@ import yaml
 
 from controller_runtime.api.http import HTTPRequest
 
-RECORDINGS = Path(__file__).resolve().parent.parent / "data" / "recordings" / "apiserver-1.36.2.jsonl"
+_FOLDER = Path(__file__).resolve().parent.parent / "data" / "recordings"
+# Replayed in this order, one after the other.
+RECORDINGS = (_FOLDER / "apiserver-1.36.2.jsonl", _FOLDER / "outcomes-1.36.2.jsonl")
 HEADERS = ("content-type", "warning", "retry-after")
 # A version that no run reaches, for the recorded one that theirs did not.
 FUTURE = {"999999999": "9" * 18}
@@ -28,8 +31,14 @@ VARIABLE = {"uid": UUID, "resourceVersion": re.compile("[1-9][0-9]*"), "continue
 AGE = re.compile(r"(\d+[smhdy]){1,2}")
 # The last ones of managedFields and of conditions.
 SERVER_TIMES = ("creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime")
+# The group of the one definition that is made and deleted.
+DEFINED = "rec.example.com"
 # Who made the recordings, as managedFields name it.
 AGENT = {"user-agent": "python-urllib3"}
+# What a server says of its own present version, and of the oldest it remembers: those of the run, not of the recording.
+PRESENT = re.compile(r"(?<=, current: )\d+")
+OLDEST = re.compile(r"(?<=too old resource version: 1 \()\d+")
+ADDRESS = re.compile(r"(\d+\.){3}\d+:\d+")
 IN_TEXTS = re.compile(rf"{UUID.pattern}|\b\d{{5,}}\b")
 
 
@@ -61,7 +70,7 @@ class Exchange:
 def exchanges() -> Iterator[Exchange]:
     """All recorded exchanges in their order, each with a name of its own."""
     seen: Counter[str] = Counter()
-    for line in RECORDINGS.read_text(encoding="utf-8").splitlines():
+    for line in (line for path in RECORDINGS for line in path.read_text(encoding="utf-8").splitlines()):
         content = json.loads(line)
         name = f"{content['group']}: {content['note']}"
         seen[name] += 1
@@ -70,7 +79,10 @@ def exchanges() -> Iterator[Exchange]:
 
 def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> Exchange:
     headers = {"content-type": request.get("contentType"), "accept": request.get("accept")}
-    body = request.get("rawBody", json.dumps(request["body"]) if "body" in request else "")
+    body = request.get("rawBody", json.dumps(request["body"]) if "body" in request else "").encode()
+    if "base64Body" in request:
+        body = base64.b64decode(request["base64Body"])
+    more = {name.lower(): value for name, value in request.get("headers", {}).items()}
     recorded = response["body"]
     if response["headers"].get("content-type") == "application/yaml":
         recorded = from_yaml(recorded)
@@ -80,8 +92,8 @@ def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> E
         name,
         request["method"],
         request["path"],
-        {name: value for name, value in headers.items() if value} | AGENT,
-        body.encode(),
+        {name: value for name, value in headers.items() if value} | AGENT | more,
+        body,
         Answer(response["status"], {k: v for k, v in response["headers"].items() if k in HEADERS}, recorded),
     )
 
@@ -92,19 +104,26 @@ def from_yaml(text: str) -> Any:
 
 
 class Translation:
-    """What a recorded text is in this run: versions, uids, tokens and names, learned by position."""
+    """What a recorded text is in this run: versions, uids, tokens and names, learned by position.
 
-    def __init__(self) -> None:
+    Args:
+        others_write: The server makes writes of its own, so that two lists between which the run wrote nothing may have
+            different versions; each must be no less than that of every object seen.
+    """
+
+    def __init__(self, *, others_write: bool = False) -> None:
+        self._others_write = others_write
         self._known = dict(FUTURE)
+        self._reached = 0  # the highest version that was seen of an object
 
     def request(self, exchange: Exchange) -> HTTPRequest:
         """The request as it has to be made in this run."""
         parts = urlsplit(exchange.path)
         query = tuple((name, self._known.get(value, value)) for name, value in parse_qsl(parts.query, True))
-        body = exchange.body.decode()
+        body = exchange.body
         for recorded, here in self._known.items():
-            body = body.replace(f'"{recorded}"', f'"{here}"')
-        return HTTPRequest(exchange.method, unquote(parts.path), query, exchange.headers, body.encode())
+            body = body.replace(f'"{recorded}"'.encode(), f'"{here}"'.encode())
+        return HTTPRequest(exchange.method, unquote(parts.path), query, exchange.headers, body)
 
     def expected(self, recorded: Answer, actual: Answer) -> Answer:
         """The recorded answer as it has to read in this run; learns from `actual` what it sees first."""
@@ -115,7 +134,10 @@ class Translation:
             case dict():
                 others = actual if isinstance(actual, dict) else {}
                 self._learn_generated(recorded, others)
-                return {key: self._expected(value, others.get(key), key) for key, value in recorded.items()}
+                expected = {key: self._expected(value, others.get(key), key) for key, value in recorded.items()}
+                if self._others_write and ("items" in recorded or "rows" in recorded):
+                    self._take_version_of_list(expected, others)
+                return expected
             case list():
                 others = actual if isinstance(actual, list) else []
                 return [
@@ -127,23 +149,82 @@ class Translation:
                 return recorded
 
     def _expected_text(self, recorded: str, actual: str, name: str) -> str:
+        if name == "resourceVersion" and actual.isdecimal():
+            self._reached = max(self._reached, int(actual))
         if name in VARIABLE:
             return self._known.setdefault(recorded, actual) if VARIABLE[name].fullmatch(actual) else recorded
         if name in SERVER_TIMES:
             return actual if TIME.fullmatch(actual) else recorded
         if name == "cells" and AGE.fullmatch(recorded):
             return actual if AGE.fullmatch(actual) else recorded
+        if name == "serverAddress":
+            return actual if ADDRESS.fullmatch(actual) else recorded
         if name == "message":
+            self._learn_own_versions(recorded, actual)
             pairs = zip(IN_TEXTS.findall(recorded), IN_TEXTS.findall(actual), strict=False)
             for theirs, ours in pairs:
                 self._known.setdefault(theirs, ours)
             return IN_TEXTS.sub(lambda match: self._known.get(match.group(), match.group()), recorded)
         return self._known.get(recorded, recorded) if name == "name" else recorded
 
+    def _take_version_of_list(self, expected: dict[str, Any], actual: dict[str, Any]) -> None:
+        version = (actual.get("metadata") or {}).get("resourceVersion", "")
+        if version.isdecimal() and int(version) >= self._reached and "resourceVersion" in expected["metadata"]:
+            expected["metadata"] = {**expected["metadata"], "resourceVersion": version}
+
+    def _learn_own_versions(self, recorded: str, actual: str) -> None:
+        """Learn the versions that a server says of itself, where they are possible.
+
+        The present one is not behind what was seen of objects, and the oldest that is remembered is not ahead of it.
+        """
+        for pattern, is_possible in (
+            (PRESENT, lambda version: version >= self._reached),
+            (OLDEST, lambda version: 1 < version <= self._reached),
+        ):
+            theirs, ours = pattern.search(recorded), pattern.search(actual)
+            if theirs and ours and is_possible(int(ours.group())):
+                self._known[theirs.group()] = ours.group()
+
     def _learn_generated(self, recorded: dict[str, Any], actual: dict[str, Any]) -> None:
         prefix = recorded.get("generateName")
         if prefix and re.fullmatch(f"{re.escape(prefix)}[bcdfghjklmnpqrstvwxz2456789]{{5}}", actual.get("name", "")):
             self._known.setdefault(recorded["name"], actual["name"])
+
+
+def regardless_of_pace(answer: Answer) -> Answer:
+    """The answer without what depends on how quickly a run goes, or its server follows.
+
+    The entries of managedFields are ordered by the second of their last write: they come in one order. The group of
+    a definition that was deleted is told of for a while: it is left out. A watch that nears its end may send a bookmark
+    that only says how far it has come: it is left out as well.
+    """
+    body = answer.body
+    if isinstance(body, list):
+        body = [event for event in body if not _is_plain_bookmark(event)]
+    return attrs.evolve(answer, body=_settled(body))
+
+
+def _is_plain_bookmark(event: Any) -> bool:
+    return event.get("type") == "BOOKMARK" and "annotations" not in event["object"]["metadata"]
+
+
+def _settled(content: Any) -> Any:
+    match content:
+        case {"kind": "APIGroupList", "groups": list(groups)}:
+            return {**content, "groups": [group for group in groups if group["name"] != DEFINED]}
+        case dict():
+            return {
+                key: sorted(value, key=_of_entry) if key == "managedFields" and value else _settled(value)
+                for key, value in content.items()
+            }
+        case list():
+            return [_settled(one) for one in content]
+        case _:
+            return content
+
+
+def _of_entry(entry: dict[str, Any]) -> str:
+    return json.dumps({key: value for key, value in entry.items() if key != "time"}, sort_keys=True)
 
 
 def without(content: Any, *names: str) -> Any:

@@ -29,6 +29,10 @@ _SCHEMA = {
 
 # What a schema does not say of its kind.
 _TOLD: Mapping[str, Mapping[str, Any]] = {
+    "persistentvolumeclaims": {
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    },
+    "controllerrevisions.apps": {"data": {"a": 1}},
     "pods": {"spec": {"nodeName": "a", "containers": [_CONTAINER]}},
     "services": {"spec": {"ports": [{"port": 80}]}},
     "daemonsets.apps": {"spec": _WORKLOAD},

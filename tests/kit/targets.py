@@ -5,21 +5,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.simulation import Simulation
+from kit.real_server import established
 from kit.recorded import HEADERS, Answer, from_yaml
 
 Target = Callable[[HTTPRequest], Answer]
 """Makes one exchange and gives the whole answer, of a watch when it has ended."""
 
 _PATIENCE = 60.0
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _READ: Mapping[str, Callable[[str], Any]] = {"application/json": json.loads, "application/yaml": from_yaml}
 
 
@@ -40,15 +44,19 @@ def embedded() -> Iterator[Target]:
 
 
 @contextmanager
-def cluster(kubeconfig: str) -> Iterator[Target]:
-    """A real API server: a fresh one, for the suite leaves its objects behind."""
+def cluster(kubeconfig: Path) -> Iterator[Target]:
+    """A real API server. A definition that was made is waited for: a real server serves its kind a while later."""
     host = SystemHost()
     transport = HTTPTransport(host, from_kubeconfig(kubeconfig))
+    client = Client(host, transport)
 
     def ask(request: HTTPRequest) -> Answer:
         deadline = host.monotonic() + _PATIENCE
         if ("watch", "1") not in request.query:
             whole = transport.request(request, deadline)
+            is_tried = any(name == "dryRun" for name, _ in request.query)
+            if request.method == "POST" and request.path == _DEFINITIONS and whole.status == 201 and not is_tried:
+                established(client, json.loads(whole.body)["metadata"]["name"])
             return _answer(whole.status, whole.headers, whole.body)
         with transport.stream(request, deadline) as stream:
             if stream.response.status != 200:
@@ -58,8 +66,8 @@ def cluster(kubeconfig: str) -> Iterator[Target]:
                 events += [json.loads(line) for line in lines]
             return Answer(200, _of_note(stream.response.headers), events)
 
-    yield ask
-    transport.close()
+    with closing(transport):
+        yield ask
 
 
 def _all_lines(sim: Simulation, watch: Watch) -> Iterator[bytes]:

@@ -25,9 +25,10 @@ from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, even
 ANYWHERE = "127.0.0.1:0"
 
 
-def get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str, str]:
+def get(port: int, path: str, host: str = "127.0.0.1", header: str = "") -> tuple[int, str, str]:
+    request = urllib.request.Request(f"http://{host}:{port}{path}", headers={"host": header} if header else {})
     try:
-        with urllib.request.urlopen(f"http://{host}:{port}{path}") as answer:
+        with urllib.request.urlopen(request) as answer:
             return answer.status, answer.headers["content-type"], answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -87,7 +88,26 @@ def test_other_machines_get_metrics_but_no_names_of_objects(outward: str) -> Non
         endpoints.serve(cluster.manager)
 
         assert get(endpoints.ports[0], "/metrics", outward)[0] == 200
+        assert "for this machine alone" in get(endpoints.ports[0], "/debug/controllers", outward)[2]
         assert get(endpoints.ports[0], "/debug/controllers", outward)[0] == 403
+
+
+def test_a_name_that_was_made_to_lead_here_gets_no_names_of_objects_and_no_reasons() -> None:
+    with EmbeddedCluster(SystemHost()) as cluster, Endpoints(metrics=ANYWHERE, probes="localhost:0") as endpoints:
+        cluster.manager.informer(NODES)
+        endpoints.serve(cluster.manager)
+        metrics, probes = endpoints.ports
+
+        refused = get(metrics, "/debug/controllers", header="rebound.example.com")
+
+        assert (refused[0], refused[2]) == (
+            403,
+            "/debug/controllers is for this machine alone, asked for as localhost, 127.0.0.1, [::1] "
+            "or the address that it is served on\n",
+        )
+        assert "reason withheld" in get(probes, "/readyz", header="rebound.example.com")[2]
+        assert get(metrics, "/metrics", header="rebound.example.com")[0] == 200
+        assert get(metrics, "/debug/controllers", header=f"localhost:{metrics}")[0] == 200
 
 
 def test_reasons_are_withheld_from_other_machines(outward: str) -> None:

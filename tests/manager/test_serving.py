@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import selectors
 import socket
 from collections.abc import Iterator
 
@@ -13,7 +14,9 @@ from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager import serving
-from controller_runtime.manager.serving import HEAD_LIMIT, MOST_CONNECTIONS, Server, bind
+from controller_runtime.manager.serving import HEAD_LIMIT, MOST_ANSWERS, MOST_SILENT, Server, bind
+
+LARGE = 6_000_000  # more than the buffers of both sides hold
 
 
 def echo(request: HTTPRequest, is_local: bool) -> HTTPResponse:
@@ -26,7 +29,8 @@ def fail(request: HTTPRequest, is_local: bool) -> HTTPResponse:
 
 @pytest.fixture
 def address() -> Iterator[tuple[str, int]]:
-    with bind("127.0.0.1:0") as listener, Server(SystemHost(), listener, {"echo": echo, "fail": fail}):
+    answers = {"echo": echo, "fail": fail, "large": lambda request, is_local: HTTPResponse(200, {}, b"x" * LARGE)}
+    with bind("127.0.0.1:0") as listener, Server(SystemHost(), listener, answers):
         yield listener.getsockname()
 
 
@@ -37,9 +41,10 @@ def said(connection: socket.socket) -> str:
     return ""
 
 
-def exchange(address: tuple[str, int], request: str) -> str:
+def exchange(address: tuple[str, int], request: str, host: str = "localhost") -> str:
+    """The answer to a request, whose Host header is filled in."""
     connection = socket.create_connection(address)
-    connection.sendall(request.encode())
+    connection.sendall(request.replace("\r\n", f"\r\nhost: {host}\r\n", 1).encode())
     return said(connection)
 
 
@@ -73,7 +78,7 @@ def test_a_head_that_is_too_long_is_refused(address: tuple[str, int]) -> None:
 
 
 def test_whoever_says_nothing_is_not_waited_for(address: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "PATIENCE", 0.05)
+    monkeypatch.setattr(serving, "HEAD_PATIENCE", 0.05)
 
     silent = socket.create_connection(address)
 
@@ -81,13 +86,86 @@ def test_whoever_says_nothing_is_not_waited_for(address: tuple[str, int], monkey
     assert "200 OK" in exchange(address, "GET /echo HTTP/1.1\r\n\r\n")
 
 
-def test_silent_connections_keep_nobody_out_up_to_a_bound(address: tuple[str, int]) -> None:
+def test_the_oldest_silent_connection_makes_place_for_another(address: tuple[str, int]) -> None:
     with contextlib.ExitStack() as stack:
-        silent = [stack.enter_context(socket.create_connection(address)) for _ in range(MOST_CONNECTIONS - 1)]
+        silent = [stack.enter_context(socket.create_connection(address)) for _ in range(MOST_SILENT + 3)]
 
-        assert "200 OK" in exchange(address, "GET /echo HTTP/1.1\r\n\r\n")
-        silent.append(stack.enter_context(socket.create_connection(address)))
-        assert said(socket.create_connection(address)) == "", "one more is closed at once"
+        assert [said(connection) for connection in silent[:3]] == ["", "", ""]
+        for connection in silent[3:]:
+            connection.sendall(b"GET /echo HTTP/1.1\r\n\r\n")
+        assert all("200 OK" in said(connection) for connection in silent[3:]), "the others have their places"
+
+
+class Attack:
+    """Connections that say nothing, opened again as soon as they end. Threads: `run` on one, `stop` from any."""
+
+    def __init__(self, address: tuple[str, int], count: int) -> None:
+        self._address = address
+        self._count = count
+        self._until, self._wake = socket.socketpair()
+        self.opened = 0
+
+    def run(self) -> None:
+        with selectors.DefaultSelector() as selector, self._until:
+            selector.register(self._until, selectors.EVENT_READ)
+            for _ in range(self._count):
+                self._open(selector)
+            while True:
+                for key, _ in selector.select():
+                    if key.fileobj is self._until:
+                        for one in [*selector.get_map().values()]:
+                            one.fileobj.close()  # type: ignore[union-attr]
+                        return
+                    selector.unregister(key.fileobj)
+                    key.fileobj.close()  # type: ignore[union-attr]
+                    self._open(selector)
+
+    def _open(self, selector: selectors.BaseSelector) -> None:
+        selector.register(socket.create_connection(self._address), selectors.EVENT_READ)
+        self.opened += 1
+
+    def stop(self) -> None:
+        self._wake.close()
+
+
+def test_silent_connections_that_come_again_keep_no_probe_from_its_answer(address: tuple[str, int]) -> None:
+    host, attack = SystemHost(), Attack(address, 96)
+    thread = host.spawn("attack", attack.run)
+    try:
+        answers = [exchange(address, "GET /echo HTTP/1.1\r\n\r\n") for _ in range(24)]
+    finally:
+        attack.stop()
+        thread.join_until(None)
+
+    assert [answer[:15] for answer in answers] == ["HTTP/1.1 200 OK"] * 24
+    assert attack.opened > 96, "places were short"
+
+
+def unread(address: tuple[str, int], path: str) -> socket.socket:
+    """A connection that asks, and does not read the answer."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(address)
+    connection.sendall(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+    return connection
+
+
+def test_answers_that_are_not_read_take_the_places_of_their_own_path_alone(address: tuple[str, int]) -> None:
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(contextlib.closing(unread(address, "/large"))) for _ in range(MOST_ANSWERS)]
+
+        answers = [exchange(address, "GET /echo HTTP/1.1\r\n\r\n") for _ in range(2 * MOST_ANSWERS)]
+
+        assert all("200 OK" in answer for answer in answers)
+        assert all(len(said(connection)) > LARGE for connection in slow), "and those of another path drop none of them"
+
+
+def test_the_oldest_answer_that_is_not_read_makes_place_for_another(address: tuple[str, int]) -> None:
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(contextlib.closing(unread(address, "/large"))) for _ in range(MOST_ANSWERS)]
+
+        assert len(exchange(address, "GET /large HTTP/1.1\r\n\r\n")) > LARGE
+        assert sum(len(said(connection)) > LARGE for connection in slow) == MOST_ANSWERS - 1
 
 
 def test_a_client_that_ends_half_way_is_no_trouble(address: tuple[str, int]) -> None:
@@ -114,6 +192,7 @@ def test_an_address_that_is_taken_is_refused_at_once_and_free_again_after_the_st
 
 def test_the_stop_waits_for_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "PATIENCE", 3600.0)
+    monkeypatch.setattr(serving, "HEAD_PATIENCE", 3600.0)
     with bind("127.0.0.1:0") as listener:
         with Server(SystemHost(), listener, {"echo": echo}):
             silent = [socket.create_connection(listener.getsockname()) for _ in range(3)]
@@ -149,6 +228,35 @@ def test_where_it_listens(address: str, connects_to: str) -> None:
         answer = exchange((connects_to, listener.getsockname()[1]), "GET /echo HTTP/1.1\r\n\r\n")
 
     assert answer.endswith("True"), "it is known to come from this machine, whichever way it is written"
+
+
+@pytest.mark.parametrize(
+    ("host", "is_trusted"),
+    [
+        pytest.param("localhost", True, id="the loopback's name"),
+        pytest.param("LOCALHOST:8080", True, id="with a port"),
+        pytest.param("127.0.0.1:1", True, id="the address that is bound"),
+        pytest.param("127.9.9.9", True, id="another loopback address"),
+        pytest.param("[::1]:8080", True, id="that of the other family"),
+        pytest.param("me.test:8080", True, id="the name that was bound"),
+        pytest.param("rebound.example.com", False, id="another name"),
+        pytest.param("rebound.example.com:127", False, id="another name with a port"),
+        pytest.param("localhost.example.com", False, id="a name that begins well"),
+        pytest.param("192.0.2.1", False, id="another address"),
+        pytest.param("localhost, rebound.example.com", False, id="two names"),
+        pytest.param("", False, id="no name"),
+    ],
+)
+def test_this_machine_must_be_asked_for_by_a_name_of_its_own(host: str, is_trusted: bool) -> None:
+    """A page of a browser on this machine can have a name of its own lead here, and says that name."""
+    with bind("127.0.0.1:0") as listener, Server(SystemHost(), listener, {"echo": echo}, "me.test"):
+        answer = exchange(listener.getsockname(), "GET /echo HTTP/1.1\r\n\r\n", host)
+
+    assert answer.endswith(str(is_trusted))
+
+
+def test_a_second_host_header_is_no_way_round(address: tuple[str, int]) -> None:
+    assert exchange(address, "GET /echo HTTP/1.1\r\nhost: rebound.example.com\r\n\r\n").endswith("False")
 
 
 def test_other_machines_are_told_apart(outward: str) -> None:

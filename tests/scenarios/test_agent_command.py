@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from kit.kubectl import Kubectl
 from kit.processes import read_until, running
+from kit.servers import Serve
 
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
@@ -47,11 +48,11 @@ def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM)
 
 
 class Cluster:
-    """A server in a process of its own, and a manager of the world's that watches it."""
+    """A server, and a manager of the world's that watches it."""
 
-    def __init__(self, server: APIServerProcess) -> None:
-        self.option = f"--kubeconfig={server.kubeconfig}"
-        self.manager = Manager.from_kubeconfig(server.kubeconfig)
+    def __init__(self, kubeconfig: Path) -> None:
+        self.option = f"--kubeconfig={kubeconfig}"
+        self.manager = Manager.from_kubeconfig(kubeconfig)
         self.client = self.manager.client
         self._stop = Stop(self.manager.host)
         self._thread = spawn(self.manager.host, self._stop, "world", lambda: self.manager.run(self._stop))
@@ -75,13 +76,14 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    with APIServerProcess(SystemHost()) as server:
-        cluster = Cluster(server)
+def cluster(serve: Serve) -> Iterator[Cluster]:
+    with serve() as kubeconfig:
+        cluster = Cluster(kubeconfig)
         yield cluster
         cluster.end()
 
 
+@pytest.mark.embedded("the command starts a server of its own")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminate"])
 def test_it_runs_on_a_server_of_its_own_and_a_signal_ends_both(number: signal.Signals) -> None:
     with running(command("--embedded")) as process:
@@ -212,6 +214,7 @@ def test_a_node_that_is_deleted_under_it_comes_back_with_the_next_start(cluster:
     assert cluster.conditions()["Ready"]["status"] == "True"
 
 
+@pytest.mark.embedded("its server is started and stopped")
 def test_a_server_that_comes_later_is_waited_for(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -228,6 +231,7 @@ def test_a_server_that_comes_later_is_waited_for(tmp_path: Path) -> None:
             end(process)
 
 
+@pytest.mark.embedded("its server is started and stopped")
 def test_whoever_waits_for_a_server_can_be_stopped(tmp_path: Path) -> None:
     with APIServerProcess(SystemHost()) as server:
         kubeconfig = shutil.copy(server.kubeconfig, tmp_path / "kubeconfig")
@@ -239,6 +243,7 @@ def test_whoever_waits_for_a_server_can_be_stopped(tmp_path: Path) -> None:
     assert rest.endswith("stopped\n")
 
 
+@pytest.mark.embedded("its server is started and stopped")
 def test_a_server_that_goes_and_comes_back_is_served_again(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import attrs
 import pytest
 from kit import replica
+from kit.real_server import emptied
 from kit.replica import LOST, WRITTEN
 
 from controller_runtime import LEASES, NODES, Client, ObjectKey, SystemHost
@@ -63,6 +65,7 @@ class Stage:
     client: Client
     kubeconfig: Path
     record: Path
+    begins_at: int
     replicas: dict[str, subprocess.Popen[bytes]] = attrs.field(factory=dict)
 
     def start(self, name: str) -> None:
@@ -77,8 +80,11 @@ class Stage:
 
     def asked_by(self, name: str) -> list[Asked]:
         """All that a replica has asked so far."""
-        whole, _, _ = self.record.read_text().rpartition("\n")
-        return [asked for line in whole.splitlines() if (asked := _asked(json.loads(line))).who == name]
+        with self.record.open("rb") as file:
+            file.seek(self.begins_at)
+            whole, _, _ = file.read().rpartition(b"\n")
+        lines = (json.loads(line) for line in whole.splitlines() if f"({name})".encode() in line)
+        return [asked for line in lines if line["stage"] == "ResponseComplete" and (asked := _asked(line)).who == name]
 
     def writes_of(self, name: str) -> list[float]:
         return [asked.at for asked in self.asked_by(name) if asked.writes]
@@ -102,12 +108,23 @@ def _asked(line: dict[str, object]) -> Asked:
     return Asked(agent.rpartition("(")[2].rstrip(")"), str(line["verb"]), str(line["requestURI"]), status["code"], at)
 
 
+@contextlib.contextmanager
+def recorded(folder: Path, chosen: Path | None, log: Path | None) -> Iterator[tuple[Path, Path]]:
+    """A server: its kubeconfig, and its record of requests."""
+    if chosen is None:
+        with APIServerProcess(HOST, "--audit-log-path", str(folder / "audit.log")) as server:
+            yield server.kubeconfig, folder / "audit.log"
+    elif log is None:
+        pytest.skip("not on a server of --kubeconfig without its --audit-log: the record of its requests is read")
+    else:
+        yield emptied(chosen), log
+
+
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    record = tmp_path / "audit.log"
-    with APIServerProcess(HOST, "--audit-log-path", str(record)) as server:
-        transport = HTTPTransport(HOST, from_kubeconfig(server.kubeconfig))
-        stage = Stage(Client(HOST, transport), server.kubeconfig, record)
+def stage(chosen: Path | None, pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Stage]:
+    with recorded(tmp_path, chosen, pytestconfig.getoption("--audit-log")) as (kubeconfig, record):
+        transport = HTTPTransport(HOST, from_kubeconfig(kubeconfig))
+        stage = Stage(Client(HOST, transport), kubeconfig, record, record.stat().st_size)
         stage.client.create(NODES, a_node(WRITTEN.name))
         yield stage
         for process in stage.replicas.values():

@@ -8,7 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kit.kubectl import rows, server
+from kit.kubectl import Kubectl, rows
+from kit.servers import Serve
 
 from controller_runtime.api.resources import LEASES
 from controller_runtime.core.stop import Stop, spawn
@@ -23,9 +24,10 @@ COUNT = 100
 MICROTIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 
 
-def test_leases_read_like_those_of_a_cluster(tmp_path: Path) -> None:
-    with server(tmp_path) as kubectl:
-        manager = Manager.from_kubeconfig(tmp_path / "kubeconfig")
+def test_leases_read_like_those_of_a_cluster(serve: Serve, tmp_path: Path) -> None:
+    with serve() as kubeconfig:
+        kubectl = Kubectl(tmp_path, kubeconfig)
+        manager = Manager.from_kubeconfig(kubeconfig)
         stop = Stop(manager.host)
         leases = manager.lister(LEASES, dict, namespace=NAMESPACE)
         manager.add(HollowNodes(manager.host, manager.client, COUNT, spread=0.5, renew_interval=1.0))

@@ -16,9 +16,9 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "controllers", "hollow-nodes", *arguments]
 
 
-def test_nodes_are_killed_and_revived_while_they_run(tmp_path: Path) -> None:
+def test_nodes_are_killed_and_revived_while_they_run(tmp_path: Path, where: list[str]) -> None:
     control = ["--control", str(tmp_path / "control.sock")]
-    with subprocess.Popen(command("--count", "3", *control), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command("--count", "3", *where, *control), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         next(line for line in process.stderr if "hollow nodes registered" in line)
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 import msgspec
 import pytest
+from kit.real_server import emptied, established
 
 from controller_runtime import (
     AlreadyExists,
@@ -30,6 +32,8 @@ from controller_runtime.apiserver.shell.tls import make_certificates
 from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.core.host import Thread
+from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import EmbeddedCluster, Simulation, eventually
 
@@ -111,28 +115,62 @@ def definitions(client: Client) -> Resource[Any]:
     return client.resource("crd")
 
 
-@pytest.fixture(params=["in process", "over TLS"])
-def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EmbeddedCluster]:
+@attrs.frozen
+class Cluster:
+    """A manager in real time, a client of somebody else's, and the way to start the manager."""
+
+    manager: Manager
+    user: Client
+    start: Callable[[], None]
+
+    @property
+    def client(self) -> Client:
+        return self.manager.client
+
+
+def define(client: Client) -> None:
+    """Make the definition; a real server serves its kind a while later."""
+    client.create(definitions(client), DEFINITION)
+    established(client, DEFINITION["metadata"]["name"])
+
+
+@contextlib.contextmanager
+def served(host: SystemHost, chosen: Path | None, folder: Path) -> Iterator[Path]:
+    if chosen is not None:
+        yield emptied(chosen)
+        return
+    server, certificates = APIServer(host), make_certificates(host.now())
+    with contextlib.closing(server), LoopbackServer(host, server, certificates=certificates) as serving:
+        write_kubeconfig(folder / "kubeconfig", kubeconfig(serving.url, certificates.authority, "s3cret"))
+        yield folder / "kubeconfig"
+
+
+@pytest.fixture(params=[pytest.param("in process", marks=pytest.mark.embedded("it is in this process")), "over TLS"])
+def cluster(request: pytest.FixtureRequest, chosen: Path | None, tmp_path: Path) -> Iterator[Cluster]:
     """A manager in real time, straight into the server or through a socket."""
     host = SystemHost()
     if request.param == "in process":
         with EmbeddedCluster(host) as straight:
-            yield straight
+            yield Cluster(straight.manager, straight.user, straight.start)
         return
-    server, certificates = APIServer(host), make_certificates(host.now())
-    with LoopbackServer(host, server, certificates=certificates) as serving:
-        url = f"https://127.0.0.1:{serving.port}"
-        write_kubeconfig(tmp_path / "kubeconfig", kubeconfig(url, certificates.authority, "s3cret"))
-        transport = HTTPTransport(host, from_kubeconfig(tmp_path / "kubeconfig"))
-        with EmbeddedCluster(host, server=server, transport=transport) as through:
-            yield through
-        transport.close()
-    server.close()
+    with served(host, chosen, tmp_path) as path:
+        transport = HTTPTransport(host, from_kubeconfig(path))
+        manager, stop = Manager(host, transport), Stop(host)
+        threads: list[Thread] = []
+
+        def start() -> None:
+            threads.append(spawn(host, stop, "manager", lambda: manager.run(stop)))
+
+        with contextlib.closing(transport):
+            yield Cluster(manager, Client(host, transport), start)
+            stop.set()
+            assert all(thread.join_until(None) for thread in threads)
+            assert stop.failure is None
 
 
-def test_a_controller_of_a_kind_of_ones_own(cluster: EmbeddedCluster) -> None:
+def test_a_controller_of_a_kind_of_ones_own(cluster: Cluster) -> None:
     client, manager = cluster.client, cluster.manager
-    client.create(definitions(client), DEFINITION)
+    define(client)
     manager.add(backups(manager))
     by_attrs, by_dict = manager.lister(BACKUPS, AttrsView), manager.lister(BACKUPS)
     cluster.start()
@@ -150,9 +188,9 @@ def test_a_controller_of_a_kind_of_ones_own(cluster: EmbeddedCluster) -> None:
     assert client.get(BACKUPS, both[0], StructView) == StructView(Wanted("db", 2), Done(2))
 
 
-def test_the_kind_is_found_by_its_names_and_refuses_what_its_schema_refuses(cluster: EmbeddedCluster) -> None:
+def test_the_kind_is_found_by_its_names_and_refuses_what_its_schema_refuses(cluster: Cluster) -> None:
     client, user = cluster.client, cluster.user
-    client.create(definitions(client), DEFINITION)
+    define(client)
 
     assert {user.resource(name) for name in ("Backup", "backups", "bk", "backup")} == {BACKUPS}
     with pytest.raises(Invalid, match=r"spec\.copies in body should be less than or equal to 3"):

@@ -5,23 +5,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.kubectl import Kubectl, rows, server
+from kit.kubectl import Kubectl, rows
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 
 RENEWED = "2026-01-01T00:00:00.000000Z"
-
-
-@pytest.fixture(scope="module")
-def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """Commands against one server for the whole module: each test has names of its own."""
-    with server(tmp_path_factory.mktemp("kubectl")) as ready:
-        yield ready
 
 
 def node(name: str, **labels: str) -> dict[str, Any]:

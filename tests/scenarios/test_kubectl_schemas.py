@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.kubectl import Kubectl, server
+from kit.kubectl import Kubectl
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 
@@ -20,13 +19,6 @@ ONCE = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
 SELECTOR = {"matchLabels": {"a": "b"}}
 BACKEND = {"service": {"name": "many", "port": {"number": 80}}}
 RULE = {"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": BACKEND}]}}
-
-
-@pytest.fixture(scope="module")
-def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """Commands against one server for the whole module."""
-    with server(tmp_path_factory.mktemp("kubectl")) as ready:
-        yield ready
 
 
 def thing(api_version: str, kind: str, **parts: Any) -> dict[str, Any]:

@@ -5,20 +5,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 
 import pytest
 import yaml
-from kit.kubectl import Kubectl, server
+from kit.kubectl import Kubectl
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-
-
-@pytest.fixture(scope="module")
-def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """Commands against one server for the whole module: each test has names of its own."""
-    with server(tmp_path_factory.mktemp("kubectl")) as ready:
-        yield ready
 
 
 def deployment(kubectl: Kubectl, name: str, replicas: int = 2) -> None:

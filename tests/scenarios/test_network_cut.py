@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import attrs
 import pytest
-import yaml
+from kit.servers import Serve, rerouted
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import NODES
@@ -26,7 +26,7 @@ from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing import APIServerProcess, TCPProxy
+from controller_runtime.testing import TCPProxy
 from controllers.hollow.nodes import HollowNodes
 
 PATIENCE = 60.0
@@ -117,32 +117,23 @@ class HollowRun:
         self._past_the_proxy.close()
 
 
-def rerouted(folder: Path, kubeconfig: Path, port: int) -> Path:
-    """The same cluster, by way of another port."""
-    document = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
-    document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
-    path = folder / "by-proxy"
-    path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    return path
-
-
 @contextlib.contextmanager
-def hollow_run(folder: Path, plan: Plan) -> Iterator[tuple[HollowRun, TCPProxy]]:
-    with APIServerProcess(SystemHost()) as server:
-        address = urlsplit(from_kubeconfig(server.kubeconfig).host)
+def hollow_run(folder: Path, plan: Plan, serve: Serve) -> Iterator[tuple[HollowRun, TCPProxy]]:
+    with serve() as kubeconfig:
+        address = urlsplit(from_kubeconfig(kubeconfig).host)
         assert address.hostname is not None
         assert address.port is not None
         with TCPProxy(address.hostname, address.port) as proxy:
-            run = HollowRun(folder, plan, server.kubeconfig, proxy)
+            run = HollowRun(folder, plan, kubeconfig, proxy)
             try:
                 yield run, proxy
             finally:
                 run.end()
 
 
-def after_the_cut(folder: Path, plan: Plan) -> float:
+def after_the_cut(folder: Path, plan: Plan, serve: Serve) -> float:
     """Seconds after the end of the cut until every lease has been renewed; nobody registered again."""
-    with hollow_run(folder, plan) as (run, proxy):
+    with hollow_run(folder, plan, serve) as (run, proxy):
         run.wait_for_renewals(0.0)
         before, registered = run.identities(), run.witness.registrations()
 
@@ -160,14 +151,18 @@ def after_the_cut(folder: Path, plan: Plan) -> float:
     return max(seconds)
 
 
-def test_after_a_cut_of_the_network_all_leases_are_renewed_and_nobody_registers_again(tmp_path: Path) -> None:
-    assert after_the_cut(tmp_path, Plan(nodes=50, interval=2.0, what="cut", seconds=3.0)) > 0
+def test_after_a_cut_of_the_network_all_leases_are_renewed_and_nobody_registers_again(
+    serve: Serve, tmp_path: Path
+) -> None:
+    assert after_the_cut(tmp_path, Plan(nodes=50, interval=2.0, what="cut", seconds=3.0), serve) > 0
 
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("what", ["cut", "stall"])
-def test_a_thousand_nodes_are_renewed_within_one_interval_of_a_cuts_end(tmp_path: Path, what: str) -> None:
-    slowest = after_the_cut(tmp_path, Plan(nodes=1000, interval=10.0, what=what, seconds=15.0))
+def test_a_thousand_nodes_are_renewed_within_one_interval_of_a_cuts_end(
+    serve: Serve, tmp_path: Path, what: str
+) -> None:
+    slowest = after_the_cut(tmp_path, Plan(nodes=1000, interval=10.0, what=what, seconds=15.0), serve)
 
     assert slowest <= 10.4, "the interval and its jitter"

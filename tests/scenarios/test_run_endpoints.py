@@ -24,6 +24,7 @@ def get(port: str, path: str) -> str:
         return text
 
 
+@pytest.mark.embedded("the command starts a server of its own")
 def test_a_run_serves_what_it_was_asked_to_and_shows_itself_on_sigusr1() -> None:
     arguments = ("--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=localhost:0")
     with subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, text=True) as process:

@@ -6,11 +6,15 @@ The bounds are made small here; what they are otherwise is the reflector's to sa
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import attrs
 import pytest
+from kit.real_server import emptied
+from kit.servers import rerouted
 
 from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
@@ -58,7 +62,6 @@ class Ledger:
 class World:
     """A server, an informer of its nodes through a proxy, and somebody who writes past the proxy."""
 
-    server: APIServer
     proxy: TCPProxy
     transport: HTTPTransport
     user: Client
@@ -96,30 +99,39 @@ def certificates() -> Certificates:
     return make_certificates(HOST.now())
 
 
-@pytest.fixture
-def world(certificates: Certificates, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+@contextlib.contextmanager
+def served(certificates: Certificates, chosen: Path | None, folder: Path) -> Iterator[tuple[Path, Client]]:
+    """A server in this process over TLS, or the real one: its kubeconfig, and a client of its own."""
+    if chosen is not None:
+        transport = HTTPTransport(HOST, from_kubeconfig(emptied(chosen)))
+        with contextlib.closing(transport):
+            yield chosen, Client(HOST, transport)
+        return
     server = APIServer(HOST)
-    user = Client(HOST, InProcessTransport(HOST, server))
-    user.create(NODES, {"metadata": {"name": "steady"}})
+    with contextlib.closing(server), LoopbackServer(HOST, server, certificates=certificates) as serving:
+        write_kubeconfig(folder / "direct", kubeconfig(serving.url, certificates.authority, "s3cret"))
+        yield folder / "direct", Client(HOST, InProcessTransport(HOST, server))
+
+
+@pytest.fixture
+def world(
+    certificates: Certificates, chosen: Path | None, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[World]:
     stop = Stop(HOST)
-    with (
-        LoopbackServer(HOST, server, certificates=certificates) as serving,
-        TCPProxy("127.0.0.1", serving.port) as proxy,
-    ):
-        write_kubeconfig(
-            tmp_path / "kubeconfig", kubeconfig(f"https://127.0.0.1:{proxy.port}", certificates.authority, "s3cret")
-        )
-        transport = HTTPTransport(HOST, from_kubeconfig(tmp_path / "kubeconfig"))
-        informers = Informers(HOST, transport, patience=getattr(request, "param", QUICK))
-        informer = informers.of(NODES)
-        informer.add_handler(ledger := Ledger())
-        informers.start(stop)
-        assert informers.wait_for_sync(stop, PATIENCE)
-        yield World(server, proxy, transport, user, informer, ledger)
-        stop.set()
-        transport.close()
-        assert informers.join_until(HOST.monotonic() + PATIENCE) == []
-    server.close()
+    with served(certificates, chosen, tmp_path) as (direct, user):
+        user.create(NODES, {"metadata": {"name": "steady"}})
+        address = urlsplit(from_kubeconfig(direct).host)
+        with TCPProxy(str(address.hostname), address.port or 443) as proxy:
+            transport = HTTPTransport(HOST, from_kubeconfig(rerouted(tmp_path, direct, proxy.port)))
+            informers = Informers(HOST, transport, patience=getattr(request, "param", QUICK))
+            informer = informers.of(NODES)
+            informer.add_handler(ledger := Ledger())
+            informers.start(stop)
+            assert informers.wait_for_sync(stop, PATIENCE)
+            yield World(proxy, transport, user, informer, ledger)
+            stop.set()
+            transport.close()
+            assert informers.join_until(HOST.monotonic() + PATIENCE) == []
     assert ledger.wrong == []
 
 
@@ -225,6 +237,7 @@ def test_requests_in_a_stalled_network_end_at_their_deadlines_and_later_ones_suc
     assert client.get(NODES, ObjectKey("steady"), dict)["metadata"]["name"] == "steady"
 
 
+@pytest.mark.embedded("its server is started and stopped")
 def test_kept_connections_and_watches_survive_a_restart_of_the_server(
     certificates: Certificates, tmp_path: Path
 ) -> None:

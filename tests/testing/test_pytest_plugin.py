@@ -72,3 +72,17 @@ def test_it(simulation, simulation_seed):
     assert "2 failed" in outcome.stdout
     assert "test_it[2]" in outcome.stdout
     assert "in a thread" in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("marker", "told"),
+    [
+        pytest.param("embedded_cluster(True)", "takes options by name", id="an option without a name"),
+        pytest.param("embedded_cluster(garbage=True)", "unexpected keyword argument 'garbage'", id="an unknown option"),
+    ],
+)
+def test_a_marker_that_makes_no_sense_is_refused(marker: str, told: str, tmp_path: Path) -> None:
+    outcome = run(tmp_path, f"import pytest\n\n@pytest.mark.{marker}\ndef test_it(cluster): pass\n")
+
+    assert outcome.returncode == 1
+    assert told in outcome.stdout

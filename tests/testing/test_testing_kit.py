@@ -10,6 +10,7 @@ import pytest
 import controller_runtime.testing as kit
 from controller_runtime.api.http import HTTPResponse
 from controller_runtime.api.objects import ObjectKey, annotations_of, labels_of, microtime
+from controller_runtime.api.references import set_owner
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
 from controller_runtime.core.errors import ConnectionLost, TooManyRequests
 from controller_runtime.core.stop import spawn
@@ -114,3 +115,70 @@ def test_faults_happen_to_the_manager_and_not_to_the_user(simulation: Simulation
         assert cluster.client.get(NODES, ObjectKey("a"), dict)["metadata"]["name"] == "a"
         assert [request.path for request in cluster.transport.requests] == ["/api/v1/nodes/a"] * 3
         assert cluster.transport.writes() == []
+
+
+def lose_the_owner(cluster: EmbeddedCluster) -> None:
+    owned = a_pod("owned")
+    set_owner(owned, cluster.user.create(PODS, a_pod("owner")))
+    cluster.user.create(PODS, owned)
+    cluster.user.delete(PODS, ObjectKey("owner", "default"))
+
+
+def names_of_pods(cluster: EmbeddedCluster) -> list[str]:
+    return [pod["metadata"]["name"] for pod in cluster.user.list(PODS, view=dict)]
+
+
+def test_garbage_stays_unless_its_collection_is_asked_for(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.start()
+
+    lose_the_owner(cluster)
+    simulation.advance(3600.0)
+
+    assert names_of_pods(cluster) == ["owned"]
+
+
+@pytest.mark.embedded_cluster(garbage_collection=True)
+def test_garbage_is_collected_in_virtual_time(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.start()
+
+    lose_the_owner(cluster)
+    simulation.advance(1.0)
+
+    assert names_of_pods(cluster) == []
+    assert cluster.transport.requests == [], "the manager's record has the manager's requests alone"
+
+
+@pytest.mark.embedded_cluster(garbage_collection=True)
+def test_garbage_is_collected_in_real_time(real_cluster: EmbeddedCluster) -> None:
+    pods = real_cluster.manager.lister(PODS, dict)
+    real_cluster.start()
+
+    lose_the_owner(real_cluster)
+
+    assert eventually(real_cluster.manager, PODS, lambda: pods.list() == [])
+
+
+def test_garbage_of_before_the_start_is_collected_too(simulation: Simulation) -> None:
+    with EmbeddedCluster(simulation.host("here"), garbage_collection=True) as cluster:
+        lose_the_owner(cluster)
+        simulation.advance(60.0)
+        assert names_of_pods(cluster) == ["owned"], "nothing runs before the start"
+
+        cluster.start()
+        simulation.advance(1.0)
+
+        assert names_of_pods(cluster) == []
+
+
+@pytest.mark.embedded_cluster(garbage_collection=True)
+class TestMarkers:
+    """The marker of a test overrides that of its class."""
+
+    @pytest.mark.embedded_cluster(garbage_collection=False)
+    def test_the_nearest_marker_decides(self, simulation: Simulation, cluster: EmbeddedCluster) -> None:
+        cluster.start()
+
+        lose_the_owner(cluster)
+        simulation.advance(60.0)
+
+        assert names_of_pods(cluster) == ["owned"]

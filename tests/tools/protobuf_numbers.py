@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes api/data/protobuf-numbers.json.gz: `python tests/tools/protobuf_numbers.py $(which kubectl)`.
+"""Write api/data/protobuf-numbers.json.gz: `python tests/tools/protobuf_numbers.py PATH/TO/kube-apiserver`.
 
 The numbers of the fields in protobuf stand in no OpenAPI document. Every program that
 speaks the API in Go carries them in its own type information, beside the names in JSON
-and whether a field is a pointer (so that its zero means something); there they are read.
+and whether a field is a pointer (so that its zero means something); this tool reads them
+there. A kube-apiserver has all kinds; a kubectl lacks `Scale` and definitions.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import NamedTuple
 
 DATA = Path(__file__).resolve().parents[2] / "controller_runtime" / "api" / "data" / "protobuf-numbers.json.gz"
 PACKAGES = re.compile(
-    r"k8s\.io/(api/(core|apps|authentication|authorization|batch|coordination|events|networking|policy|rbac)/(v1|v1beta1)"
-    r"|apimachinery/pkg/apis/meta/v1)"
+    r"k8s\.io/(api/\w+|apiextensions-apiserver/pkg/apis/apiextensions|kube-aggregator/pkg/apis/apiregistration"
+    r"|apimachinery/pkg/apis/meta)/v\d+((alpha|beta)\d+)?"
 )
 POINTER, STRUCT = 22, 25  # kinds of types, as Go numbers them
 TYPE_SIZE, NAMED = 48, 1

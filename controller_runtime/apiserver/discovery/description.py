@@ -45,7 +45,7 @@ class SelfDescription:
             return self._openapi_answer(kinds, path, request)
         accept, known = (request.headers.get(name, "") for name in ("accept", "if-none-match"))
         if accepts(accept, AGGREGATED) and (content := aggregated_document(kinds, path)) is not None:
-            return tagged(msgspec.json.encode(content), AGGREGATED, known)
+            return tagged(msgspec.json.encode(content) + b"\n", AGGREGATED, known)
         classic = discovery_document(kinds, path)
         return None if classic is None else document(classic)
 

@@ -64,7 +64,7 @@ class OpenAPI:
         """
         served = {f"{_V3}/{name}": told for name, told in _group_versions(kinds).items()}
         if self._of is not kinds:  # drop documents of kinds that are gone
-            self._made = {name: made for name, made in self._made.items() if name in served}
+            self._made = {name: made for name, made in self._made.copy().items() if name in served}
             self._of = kinds
         if path == _V2:
             return self._swagger(tuple(kinds), protobuf)

@@ -86,7 +86,7 @@ class JSONForm:
         raws = [self.single(item.raw) if self._items_named else item.raw for item in items] or [b""]
         # What stands around the items is put on the outer ones: the rest is copied once.
         raws[0] = b'%b%b,"items":[%b' % (self._list, msgspec.json.encode(metadata), raws[0])
-        raws[-1] += b"]}"
+        raws[-1] += b"]}\n"
         return b",".join(raws)
 
     def event(self, type_: EventType, change: Change) -> bytes:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -19,6 +20,7 @@ YAML = "application/yaml"
 _PRODUCED = (JSON, YAML, f"{JSON};stream=watch")
 _ANY = ("*/*", "application/*")
 _PLAIN = ("", "*/*", JSON)  # what most requests say, which need not be taken apart
+_WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
 
 
@@ -27,7 +29,7 @@ def form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime])
 
     Args:
         kind: Whose objects are served.
-        accept: The header; empty accepts everything. Weights are ignored, as a real server does.
+        accept: The header; empty accepts everything.
         include: The parameter `includeObject`.
         now: The time, for ages in tables.
 
@@ -66,9 +68,9 @@ def accepts(accept: str, media_type: str) -> bool:
 
 
 def first_accepted(accept: str, offered: Sequence[str]) -> str:
-    """Return the offered media type that the client names first; empty if it accepts none of them.
+    """Return the offered media type that the client prefers; empty if it accepts none of them.
 
-    A wildcard means the first one offered. Parameters, weights among them, are ignored.
+    The greatest weight comes first, then the order of the header. A wildcard means the first one offered.
     """
     for media_type, _ in _clauses(accept):
         for one in offered:
@@ -78,10 +80,19 @@ def first_accepted(accept: str, offered: Sequence[str]) -> str:
 
 
 def _clauses(accept: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Media types and their parameters, those of the greatest weight first."""
+    clauses = []
     for clause in (accept or "*/*").split(","):
-        media_type, *parameters = (part.strip() for part in clause.split(";"))
-        pairs = (parameter.partition("=") for parameter in parameters)
-        yield media_type, {name: value for name, _, value in pairs if name not in ("q", "charset")}
+        media_type, *pairs = (part.strip() for part in clause.split(";"))
+        parameters = {name: value for name, _, value in (pair.partition("=") for pair in pairs) if name != "charset"}
+        clauses.append((_weight(parameters.pop("q", "")), media_type, parameters))
+    clauses.sort(key=lambda clause: -clause[0])
+    for _, media_type, parameters in clauses:
+        yield media_type, parameters
+
+
+def _weight(text: str) -> float:
+    return float(text) if _WEIGHT.fullmatch(text) else 1.0
 
 
 def _lines(kind: Kind, parameters: Mapping[str, str], include: str, now: Callable[[], datetime]) -> LineForm | None:

@@ -51,7 +51,9 @@ class TableForm:
     def single(self, raw: bytes) -> bytes:
         """A table of one row."""
         obj = _decode(raw)
-        return self._table({"resourceVersion": obj["metadata"]["resourceVersion"]}, [(raw, obj)])
+        metadata = obj["metadata"]  # without a version where a create was only tried
+        version = {"resourceVersion": metadata["resourceVersion"]} if "resourceVersion" in metadata else {}
+        return self._table(version, [(raw, obj)])
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
         """A table of many rows."""

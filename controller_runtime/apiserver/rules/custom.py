@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from controller_runtime.api.names import qualified_name_problems
@@ -10,10 +11,11 @@ from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, with_status_of
 from controller_runtime.apiserver.rules.schema_faults import NEW, schema_causes
-from controller_runtime.apiserver.rules.structural import structural_shape
-from controller_runtime.apiserver.rules.validation import invalid
+from controller_runtime.apiserver.rules.structural import embedded_objects, structural_shape
+from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.status import Cause
 
+_EMBEDDED = "x-kubernetes-embedded-resource"
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 _INT32_MAX = (1 << 31) - 1
 
@@ -54,13 +56,14 @@ class CustomRules(Rules):
         return {**made, "metadata": {**metadata, "generation": metadata.get("generation", 0) + 1}}
 
     def causes_of_new(self, obj: Object) -> list[Cause]:
-        return [*schema_causes(self._definition.structure, self._whole(obj)), *self._scale_causes(obj)]
+        found = schema_causes(self._definition.structure, self._whole(obj))
+        return [*found, *self._embedded_causes(obj), *self._scale_causes(obj)]
 
     def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         structure = self._definition.structure
         if subresource != "status":
             found = schema_causes(structure, self._whole(new), self._whole(self.shown_form(old)))
-            return [*found, *self._scale_causes(new)]
+            return [*found, *self._embedded_causes(new), *self._scale_causes(new)]
         schema = structure.get("properties", {}).get("status")
         if schema is None or "status" not in new:
             return []
@@ -77,6 +80,11 @@ class CustomRules(Rules):
         """An object as its schema speaks of it."""
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **obj}
 
+    def _embedded_causes(self, obj: Object) -> list[Cause]:
+        structure = self._definition.structure
+        inner = embedded_objects({**structure, _EMBEDDED: False}, {**obj})
+        return [cause for path, value in inner for cause in _about_object(value, path)]
+
     def _scale_causes(self, obj: Object) -> list[Cause]:
         if "scale" not in self._kind.subresources:
             return []
@@ -91,6 +99,18 @@ class CustomRules(Rules):
                 text = f"should be less than or equal to {_INT32_MAX}"
                 causes.append(invalid(f".{'.'.join(path)}", value, text))
         return causes
+
+
+def _about_object(obj: Object, path: str) -> Iterator[Cause]:
+    """What is wrong with how an object within another says what it is."""
+    for word in ("apiVersion", "kind"):
+        value = obj.get(word)
+        if word not in obj:
+            yield required(f"{path}.{word}")
+        elif value == "":
+            yield invalid(f"{path}.{word}", value, "must not be empty")
+        elif word == "apiVersion" and isinstance(value, str) and value.count("/") > 1:
+            yield invalid(f"{path}.{word}", value, f"unexpected GroupVersion string: {value}")
 
 
 def _content(obj: Object) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from controller_runtime.apiserver.kinds.definition import Raw
 from controller_runtime.apiserver.rules.patterns import NoPattern, check
 from controller_runtime.apiserver.rules.schema_faults import schema_causes
+from controller_runtime.apiserver.rules.structural import unknown_fields
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
 
@@ -110,8 +111,15 @@ def _type_causes(schema: Raw, path: str, untyped: str) -> Iterator[Cause]:
                 yield invalid(f"{path}.{name}", True, "must be false if x-kubernetes-int-or-string is true")
     if type_ == "array" and "items" not in schema:
         yield required(f"{path}.items", "must be specified")
-    if _MAP_TYPE in schema and schema[_MAP_TYPE] not in _MAP_TYPES:
-        yield not_supported(f"{path}.{_MAP_TYPE}", schema[_MAP_TYPE], _MAP_TYPES)
+    if _MAP_TYPE in schema:
+        if schema[_MAP_TYPE] not in _MAP_TYPES:
+            yield not_supported(f"{path}.{_MAP_TYPE}", schema[_MAP_TYPE], _MAP_TYPES)
+        if type_ != "object":
+            text = "must be object if x-kubernetes-map-type is specified"
+            yield invalid(f"{path}.type", type_, text) if type_ else required(f"{path}.type", text)
+    if schema.get(_EMBEDDED) and not schema.get(_PRESERVES) and not schema.get("properties"):
+        text = f"must not be empty if {_EMBEDDED} is true without {_PRESERVES}"
+        yield required(f"{path}.properties", text)
 
 
 def _unsupported_causes(schema: Raw, path: str) -> Iterator[Cause]:
@@ -127,8 +135,6 @@ def _unsupported_causes(schema: Raw, path: str) -> Iterator[Cause]:
     if schema.get("properties") and values is not None and values is not True:
         text = "additionalProperties and properties are mutual exclusive"
         yield forbidden(f"{path}.additionalProperties", text)
-    elif values is False:
-        yield forbidden(f"{path}.additionalProperties", "additionalProperties cannot be set to false")
     if schema.get(_PRESERVES) is False:
         yield invalid(f"{path}.{_PRESERVES}", False, "must be true or undefined")
 
@@ -143,6 +149,8 @@ def _list_causes(schema: Raw, path: str) -> Iterator[Cause]:
     if keys and type_ != "map":
         text = "must be map if x-kubernetes-list-map-keys is non-empty"
         yield invalid(f"{path}.{_LIST_TYPE}", type_, text) if type_ else required(f"{path}.{_LIST_TYPE}", text)
+    if type_ in ("set", "map") and isinstance(items, Mapping) and items.get("nullable"):
+        yield forbidden(f"{path}.items.nullable", f"cannot be nullable when x-kubernetes-list-type is {type_}")
     if type_ != "map" or not isinstance(items, Mapping):
         return
     if not keys:
@@ -177,16 +185,23 @@ def _default_causes(schema: Raw, path: str) -> Iterator[Cause]:
     for cause in schema_causes(schema, schema["default"]):
         step = f".{cause.field}" if cause.field and cause.field != "<nil>" else ""
         yield Cause(cause.reason, cause.message, f"{path}.default{step}")
+    if unknown_fields(schema, schema["default"]):
+        yield invalid(f"{path}.default", schema["default"], "must not have unknown fields")
 
 
 def _combined_causes(schema: Raw, path: str) -> Iterator[Cause]:
     for name in _COMBINATIONS:
         for index, other in enumerate(schema.get(name, ())):
-            if name == "anyOf" and schema.get(_INT_OR_STRING) and schema["anyOf"] == _INT_OR_STRING_TYPES:
+            if name == "anyOf" and schema.get(_INT_OR_STRING) and _is_int_or_string(schema["anyOf"]):
                 continue
             yield from _nested_causes(other, f"{path}.{name}[{index}]", skips_types=bool(schema.get(_INT_OR_STRING)))
     if "not" in schema:
         yield from _nested_causes(schema["not"], f"{path}.not")
+
+
+def _is_int_or_string(schemas: Sequence[Raw]) -> bool:
+    """Whether these say again that a value is a number or a text; members without content say nothing."""
+    return [{name: value for name, value in one.items() if value} for one in schemas] == _INT_OR_STRING_TYPES
 
 
 def _nested_causes(schema: Raw, path: str, *, skips_types: bool = False) -> Iterator[Cause]:
@@ -195,6 +210,7 @@ def _nested_causes(schema: Raw, path: str, *, skips_types: bool = False) -> Iter
         if schema.get(name):
             yield forbidden(f"{path}.{name}", text)
     yield from _unsupported_causes(schema, path)
+    yield from _list_causes(schema, path)
     yield from _rule_causes(schema, path)
     for name, child in schema.get("properties", {}).items():
         yield from _nested_causes(child, f"{path}.properties[{name}]")
@@ -202,7 +218,7 @@ def _nested_causes(schema: Raw, path: str, *, skips_types: bool = False) -> Iter
         yield from _nested_causes(schema["items"], f"{path}.items")
     for name in _COMBINATIONS:
         others: Sequence[Raw] = schema.get(name, ())
-        if skips_types and name == "anyOf" and others == _INT_OR_STRING_TYPES:
+        if skips_types and name == "anyOf" and _is_int_or_string(others):
             continue
         for index, other in enumerate(others):
             yield from _nested_causes(other, f"{path}.{name}[{index}]")

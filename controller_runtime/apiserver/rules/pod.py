@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.rules.pod_defaults import own_defaults
 from controller_runtime.apiserver.rules.pod_template import CONTAINERS, DEFAULT_GRACE, container_causes, with_defaults
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 from controller_runtime.apiserver.rules.validation import forbidden
@@ -69,6 +70,10 @@ def grace_of(obj: Object, asked: int | None) -> int:
 
 def _defaulted(spec: Object) -> dict[str, Any]:
     defaulted = {**_ADMITTED, **with_defaults(spec)}
+    for name in CONTAINERS:
+        if name in defaulted:
+            on_host = bool(spec.get("hostNetwork"))
+            defaulted[name] = [own_defaults(container, on_host=on_host) for container in defaulted[name]]
     tolerations = spec.get("tolerations", [])
     missing = [taint for taint in _TOLERATED_TAINTS if not any(_tolerates(one, taint) for one in tolerations)]
     if missing:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.api.names import label_problems
+from controller_runtime.apiserver.rules.pod_defaults import container_defaults, volume_defaults
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.validation import duplicate, invalid, required
 from controller_runtime.apiserver.status import Cause
@@ -27,7 +28,11 @@ def with_defaults(spec: Object) -> dict[str, Any]:
     defaulted = {"securityContext": {}, **_SPEC_DEFAULTS, **spec}
     for name in CONTAINERS:
         if name in spec:
-            defaulted[name] = [_container(container) for container in spec[name]]
+            defaulted[name] = [container_defaults(_container(container)) for container in spec[name]]
+    if "volumes" in spec:
+        defaulted["volumes"] = [volume_defaults(volume) for volume in spec["volumes"]]
+    if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
+        defaulted |= {"serviceAccountName": account, "serviceAccount": account}  # one is the other's old name
     return defaulted
 
 

@@ -10,6 +10,7 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules import policy as policy_rules
 from controller_runtime.apiserver.rules import workload as workload_rules
 from controller_runtime.apiserver.rules.candidate import LeaseCandidateRules
+from controller_runtime.apiserver.rules.claim import ClaimRules
 from controller_runtime.apiserver.rules.config import ConfigMapRules, SecretRules
 from controller_runtime.apiserver.rules.custom import CustomRules
 from controller_runtime.apiserver.rules.definition import DefinitionRules
@@ -28,13 +29,14 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.EVENT: EventRules(),
     kinds.NAMESPACE: NamespaceRules(),
     kinds.NODE: NodeRules(),
-    kinds.CLAIM: _PENDING,
+    kinds.CLAIM: ClaimRules(),
     kinds.VOLUME: _PENDING,
     kinds.POD: PodRules(),
     kinds.REPLICATION_CONTROLLER: workload_rules.CONTROLLER_RULES,
     kinds.QUOTA: policy_rules.StatusRules({}),
     kinds.SECRET: SecretRules(),
     kinds.SERVICE: policy_rules.ServiceRules(),
+    kinds.CONTROLLER_REVISION: workload_rules.RevisionRules(),
     kinds.DAEMON_SET: workload_rules.DAEMON_SET_RULES,
     kinds.DEPLOYMENT: workload_rules.DEPLOYMENT_RULES,
     kinds.REPLICA_SET: workload_rules.REPLICA_SET_RULES,

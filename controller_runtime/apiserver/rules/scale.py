@@ -34,6 +34,17 @@ def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
     }
 
 
+def scale_to_show(kind: Kind, obj: Object) -> dict[str, Any]:
+    """The scale of a workload, if it has one.
+
+    Raises:
+        StatusError: 500, an object of a custom kind does not say how many replicas it wants.
+    """
+    if kind.definition is not None and _at(obj, kind.scale.wanted) is None:
+        raise status.internal(f'the spec replicas field ".{".".join(kind.scale.wanted)}" does not exist')
+    return scale_of(kind, obj)
+
+
 def scaled(kind: Kind, obj: Object, scale: Object) -> dict[str, Any]:
     """A workload as a scale wants it: with its number, and with the name, uid and version it names.
 

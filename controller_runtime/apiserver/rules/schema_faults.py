@@ -191,8 +191,8 @@ def _combination_causes(schema: Raw, value: Any, path: str) -> Iterator[Cause]:
         yield from min(wrong, key=len)
     wrong = _tried(all_of, value, path)
     if any(wrong):
-        yield from (cause for causes in wrong for cause in causes)
-        yield _against(path, f"must validate all the schemas (allOf){'. None validated' if all(wrong) else ''}")
+        whole = _against(path, f"must validate all the schemas (allOf){'. None validated' if all(wrong) else ''}")
+        yield from dict.fromkeys([*(cause for causes in wrong for cause in causes), whole])  # each told once
     if schema.get("not") and not list(schema_causes(schema["not"], value, NEW, path)):
         yield _against(path, "must not validate the schema (not)")
 

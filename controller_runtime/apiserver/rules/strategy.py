@@ -8,6 +8,8 @@ function is pure and modifies nothing it is given.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -20,6 +22,7 @@ from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.validation import metadata_causes
 
+_VERSION = re.compile(r"[0-9]{1,20}")
 _STEM_LENGTH = 58  # of a generated name, so that it is a DNS label with its suffix
 _METADATA = (
     "name",
@@ -53,15 +56,13 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
         suffix: What a generated name ends with.
 
     Raises:
-        StatusError: 400 for another namespace, 422, or 500 for a resourceVersion.
+        StatusError: 400 for another namespace, or 422.
     """
     sent = obj["metadata"]
     if kind.namespaced and sent.get("namespace", namespace) not in ("", namespace):
         raise status.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    if sent.get("resourceVersion"):
-        raise status.untyped("resourceVersion should not be set on objects to be created")
     name = sent.get("name", "")
     if not name and (stem := sent.get("generateName")):
         name = f"{stem[:_STEM_LENGTH]}{suffix}"
@@ -101,12 +102,30 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     before, sent = old["metadata"], new["metadata"]
     name = before["name"]
     check_name(new, namespace=before.get("namespace", ""), name=name)
-    _check_version(kind, before, sent)
+    _check_version(kind, before, new)
     rules = rules_of(kind)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
     if causes := metadata_causes(kind, made["metadata"], before) + rules.causes_of_change(old, made, subresource):
         raise status.invalid(kind.stored, name, causes)
     return _in_order(made)
+
+
+def named_version(obj: Object) -> int:
+    """The version that a new object should not have; 0 for none, and for words that are no version."""
+    version = obj["metadata"].get("resourceVersion", "")
+    return int(version) if _VERSION.fullmatch(version) else 0
+
+
+def sent_version(obj: Object) -> int:
+    """The version that an update names; 0 is none, as if it was left out.
+
+    Raises:
+        StatusError: 500, it is no number: a real server takes the blame.
+    """
+    version = obj["metadata"].get("resourceVersion", "")
+    if version and not _VERSION.fullmatch(version):
+        raise status.untyped(f"strconv.ParseUint: parsing {json.dumps(version)}: invalid syntax")
+    return int(version or 0)
 
 
 def check_name(obj: Object, *, namespace: str, name: str) -> None:
@@ -129,13 +148,13 @@ def check_name(obj: Object, *, namespace: str, name: str) -> None:
         )
 
 
-def _check_version(kind: Kind, before: Object, sent: Object) -> None:
-    name, uid, version = before["name"], sent.get("uid"), sent.get("resourceVersion")
+def _check_version(kind: Kind, before: Object, new: Object) -> None:
+    name, uid, version = before["name"], new["metadata"].get("uid"), sent_version(new)
     if uid and uid != before["uid"]:
         raise status.uid_conflict(kind, before.get("namespace", ""), name, uid, before["uid"])
     if not version and not kind.unconditional_update:
         raise status.must_have_version(kind, name)
-    if version and version != before["resourceVersion"]:
+    if version and version != int(before["resourceVersion"]):
         raise status.conflict(kind, name)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Definition, Raw
@@ -44,6 +44,26 @@ def structural_shape(definition: Definition, *, fill: bool = True) -> Shape:
         return made
 
     return shape
+
+
+def unknown_fields(schema: Raw, value: Any) -> list[str]:
+    """The fields of a value that its schema does not know."""
+    unknown: list[str] = []
+    _Walk(fill=False).value(schema, value, None, None, unknown)
+    return unknown
+
+
+def embedded_objects(schema: Raw, value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects within a value that are whole objects of their own, each with its path."""
+    if type(value) is dict:
+        if schema.get(_EMBEDDED):
+            yield path, value
+        for name, item in value.items():
+            if (child := _child(schema, name)) is not None:
+                yield from embedded_objects(child, item, f"{path}.{name}" if path else name)
+    elif type(value) is list and isinstance(items := schema.get("items"), Mapping):
+        for index, item in enumerate(value):
+            yield from embedded_objects(items, item, f"{path}[{index}]")
 
 
 class _Walk:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api import names
-from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.status import Cause
 
 _NAME_RULES = {
@@ -21,6 +21,7 @@ _NAME_RULES = {
 }
 _MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 
 
 def invalid(field: str, value: object, text: str) -> Cause:
@@ -56,6 +57,8 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, A
     causes: list[Cause] = []
     if old is None:
         causes += name_causes(kind, metadata)
+        if (generation := metadata.get("generation", 0)) < 0:
+            causes.append(invalid("metadata.generation", generation, "must be greater than or equal to 0"))
     if (labels := metadata.get("labels")) != before.get("labels"):
         causes += label_causes(labels or {}, "metadata.labels")
     if (annotations := metadata.get("annotations")) != before.get("annotations"):
@@ -64,6 +67,9 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, A
         causes += _owner_causes(owners or ())
     if (finalizers := metadata.get("finalizers", ())) != before.get("finalizers", ()):
         causes += _finalizer_causes(finalizers)
+        if kind.definition is None and kind is not DEFINITION:  # those of other kinds are only warned of
+            # An update is told of them twice, as a real server does.
+            causes += (1 if old is None else 2) * _unqualified_causes(finalizers)
         if "deletionTimestamp" in before:
             # Told twice, as a real server does: by the rules of all objects and again by those of the kind.
             causes += 2 * _new_finalizer_causes(finalizers, before.get("finalizers", ()))
@@ -107,9 +113,11 @@ def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> list[Cause]:
     causes = []
     controllers: list[str] = []
     for owner in owners:
-        for name, text in (("apiVersion", "version must not be empty"), ("kind", ""), ("name", ""), ("uid", "")):
+        if not _version_of(api_version := owner.get("apiVersion", "")):
+            causes.append(invalid(f"{field}.apiVersion", api_version, "version must not be empty"))
+        for name in ("kind", "name", "uid"):
             if not owner.get(name):
-                causes.append(invalid(f"{field}.{name}", "", text or "must not be empty"))
+                causes.append(invalid(f"{field}.{name}", "", "must not be empty"))
         if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
             causes.append(invalid(field, "v1, Kind=Event", "is disallowed from being an owner"))
         if owner.get("controller"):
@@ -118,6 +126,21 @@ def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> list[Cause]:
         text = 'Only one reference can have Controller set to true. Found "true" in references for'
         causes.append(invalid(field, owners, f"{text} {' and '.join(controllers)}"))
     return causes
+
+
+def _version_of(api_version: str) -> str:
+    """The version without its group; empty for what is none."""
+    group, slash, version = api_version.rpartition("/")
+    return "" if "/" in group or (slash and not group) else version
+
+
+def _unqualified_causes(finalizers: Sequence[str]) -> list[Cause]:
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"metadata.finalizers[{index}]", name, text)
+        for index, name in enumerate(finalizers)
+        if "/" not in name and name not in _STANDARD_FINALIZERS
+    ]
 
 
 def _finalizer_causes(finalizers: Sequence[str]) -> list[Cause]:

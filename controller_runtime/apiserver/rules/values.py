@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controller_runtime.api.objects import microtime, timestamp
+from controller_runtime.api.quantities import QUANTITY
 from controller_runtime.api.schema import Schema
 
 Reader = Callable[[Any], Any]
@@ -23,7 +24,7 @@ _SECONDS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)"
 _TIME = re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}", re.ASCII)
 _MICRO_TIME = re.compile(rf"{_SECONDS}\.\d{{6}}{_ZONE}", re.ASCII)
-_QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?", re.ASCII)
+_LINE_BREAKS = str.maketrans("", "", "\r\n")
 _JSON_NAMES = {
     str: "a string",
     bool: "a boolean",
@@ -82,12 +83,12 @@ def number(value: Any) -> int | float:
 
 
 def base64_text(value: Any) -> str:
-    """Bytes in base64."""
+    """Bytes in base64; line breaks are left out."""
     try:
-        binascii.a2b_base64(string(value), strict_mode=True)
-    except binascii.Error as error:
+        content = binascii.a2b_base64(string(value).translate(_LINE_BREAKS), strict_mode=True)
+    except ValueError as error:  # of text that is not ASCII, too
         raise ValueError(f"not base64: {error}") from error
-    return value  # type: ignore[no-any-return]  # a string, as `string` has seen
+    return binascii.b2a_base64(content, newline=False).decode()
 
 
 def _instant(pattern: re.Pattern[str], value: Any, expected: str) -> datetime:
@@ -121,7 +122,7 @@ def micro_time(value: Any) -> str:
 def quantity(value: Any) -> str:
     """An amount such as `500m` or `8Gi`; a plain number becomes its text."""
     text = str(value) if type(value) is int or type(value) is float else string(value)
-    if _QUANTITY.fullmatch(text) is None:
+    if QUANTITY.fullmatch(text) is None:
         raise ValueError(f"{text!r} is not a quantity such as 2, 500m or 8Gi")
     return text
 
@@ -148,6 +149,7 @@ _BY_NAME: Mapping[str, Reader] = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": micro_time,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": quantity,
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": int_or_string,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": anything,
 }
 _BY_TYPE: Mapping[tuple[str, str], Reader] = {
     ("string", "byte"): base64_text,

@@ -41,8 +41,12 @@ class SpecRules(Rules):
         if subresource == "status":
             return made
         spec, generation = self._defaults(part(made, "spec")), old["metadata"].get("generation", 1)
-        changed = spec != old.get("spec")
+        changed = spec != old.get("spec") or self._is_other(old["metadata"], made["metadata"])
         return {**made, "metadata": {**made["metadata"], "generation": generation + changed}, "spec": spec}
+
+    def _is_other(self, before: Object, after: Object) -> bool:
+        """Whether a change of metadata counts as one of the spec."""
+        return False
 
 
 class WorkloadRules(SpecRules):
@@ -102,6 +106,33 @@ class CronJobRules(SpecRules):
         spec = part(obj, "spec")
         causes = [] if spec.get("schedule") else [required("spec.schedule")]
         return causes + _job_causes(part(part(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec.template.spec")
+
+
+class DeploymentRules(WorkloadRules):
+    """Its annotations count, too: they are passed on to what it makes."""
+
+    def __init__(self) -> None:
+        super().__init__(deployment_defaults)
+
+    def _is_other(self, before: Object, after: Object) -> bool:
+        return bool((before.get("annotations") or {}) != (after.get("annotations") or {}))
+
+
+class RevisionRules(Rules):
+    """One revision of a workload, as data that never change."""
+
+    def causes(self, obj: Object) -> list[Cause]:
+        causes = _not_negative(obj.get("revision", 0), "revision")
+        data = obj.get("data")
+        if data is None:
+            causes.append(required("data", "data is mandatory"))
+        elif not isinstance(data, Mapping):
+            causes.append(required("data", "data must be a valid JSON object"))
+        return causes
+
+    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        before, after = old.get("data"), new.get("data")
+        return [] if before == after else [invalid("data", after, "field is immutable")]
 
 
 def deployment_defaults(spec: Object) -> dict[str, Any]:
@@ -176,8 +207,11 @@ def _templated(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _replica_causes(spec: Object) -> list[Cause]:
-    replicas = spec.get("replicas", 0)
-    return [] if replicas >= 0 else [invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
+    return _not_negative(spec.get("replicas", 0), "spec.replicas")
+
+
+def _not_negative(value: int, field: str) -> list[Cause]:
+    return [] if value >= 0 else [invalid(field, value, "must be greater than or equal to 0")]
 
 
 def _job_causes(spec: Object, place: str) -> list[Cause]:
@@ -188,7 +222,7 @@ def _job_causes(spec: Object, place: str) -> list[Cause]:
     return causes
 
 
-DEPLOYMENT_RULES = WorkloadRules(deployment_defaults)
+DEPLOYMENT_RULES = DeploymentRules()
 REPLICA_SET_RULES = WorkloadRules(replica_set_defaults, {"replicas": 0})
 STATEFUL_SET_RULES = WorkloadRules(stateful_set_defaults, {"availableReplicas": 0, "replicas": 0})
 DAEMON_SET_RULES = WorkloadRules(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import os
 import signal
 import sys
@@ -19,12 +20,16 @@ import attrs
 from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.shell.identity import Identity
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
-from controller_runtime.apiserver.shell.shell import LOOPBACK, serve
+from controller_runtime.apiserver.shell.listener import LOOPBACK, raise_descriptor_limit
+from controller_runtime.apiserver.shell.shell import serve
 from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host
 
 # Bytes that one read of a connection over TLS may take: two records.
 _READ_BUFFER = 32 * 1024
+# Seconds that a thread computes before another gets its turn; Python's own are 5 ms.
+_SWITCH_INTERVAL = 0.0005
 
 
 @attrs.frozen(kw_only=True)
@@ -43,6 +48,7 @@ class ProcessOptions:
 
 
 def run(
+    host: Host,
     handler: Handler,
     identity: Identity,
     options: ProcessOptions,
@@ -52,7 +58,8 @@ def run(
     """Serve `handler` over TLS until SIGINT, SIGTERM or the parent's end.
 
     Args:
-        handler: Answers; called on this thread.
+        host: Makes the threads that answer what takes long.
+        handler: Answers; called on this thread, and on those.
         identity: What it shows, and what it takes; the kubeconfig tells clients.
         options: Port and files.
         announce: Told one line once the server answers.
@@ -66,11 +73,19 @@ def run(
     # Each connection over TLS keeps a buffer of this size for itself: with the 256 KiB that asyncio takes, five
     # hundred watchers cost 145 MB, so 33. A setting of the whole process; this one is ours.
     sslproto.SSLProtocol.max_size = _READ_BUFFER
+    # A small request gives up the interpreter about ten times (for each call into the system and into OpenSSL), and
+    # waits this long for it each time while a heavy one computes.
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    # A full collection holds up all threads, for as long as it takes to look at each object; those that are there
+    # now, modules and schemas, stay anyway.
+    gc.freeze()
+    raise_descriptor_limit()
     with _kubeconfig_path(options.kubeconfig_out) as path:
-        asyncio.run(_serve(handler, identity, options, path, announce, lease))
+        asyncio.run(_serve(host, handler, identity, options, path, announce, lease))
 
 
 async def _serve(
+    host: Host,
     handler: Handler,
     identity: Identity,
     options: ProcessOptions,
@@ -96,7 +111,7 @@ async def _serve(
     beating: list[asyncio.Task[None]] = []
     context = identity.certificates.server_context()
     try:
-        await serve(handler, until, tell, port=options.port, context=context)
+        await serve(host, handler, until, tell, port=options.port, context=context)
     except OSError as error:
         reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
         raise UsageError(f"port {options.port} of {LOOPBACK} {reason}: choose another with --port") from error

@@ -1,58 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP around a synchronous server core: aiohttp parses, the core answers, on the event loop's thread.
+"""HTTP around a synchronous server core: aiohttp parses, the core answers.
 
-A watch costs one suspended task and no switch to it: its lines go from the core
-straight to the connection, all watches that an event concerns in one pass of the loop,
-after the write that caused it was answered. A reader that lags is left behind, not buffered for.
+It answers on the event loop's thread, which is the cheapest way, unless it says that a
+request is heavy: that one is answered on another thread, and others go on meanwhile.
+A body is read only if the core knows the client by the head.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
-import threading
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from aiohttp import web
-from aiohttp.http import HttpVersion11
 
-from controller_runtime.api.http import Handler, HTTPResponse, Watch
+from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Screen, Watch
+from controller_runtime.apiserver.shell.listener import Connections, Listener, connection_limit
 from controller_runtime.apiserver.shell.log import ServerLog
-from controller_runtime.apiserver.shell.request import read
-from controller_runtime.core.log import get_logger
+from controller_runtime.apiserver.shell.request import Bodies, body_at_hand, headers_of, read_body, request_of
+from controller_runtime.apiserver.shell.sending import PENDING_LIMIT, Sender, short_response
+from controller_runtime.apiserver.shell.watching import Watcher, Watches
+from controller_runtime.apiserver.shell.workers import Busy, Workers
+from controller_runtime.core.host import Host
 
-log = get_logger(__name__)
-
-LOOPBACK = "127.0.0.1"
-
-# Bytes of a request's first line and of one header: selectors and tokens can be long.
+# Bytes of a request's first line and of one header, and how many headers: selectors and tokens can be long.
 _LINE_LIMIT = 64 * 1024
-# Seconds that a reader may leave a full buffer untouched before its connection is given up.
-_STALL_LIMIT = 30.0
-# Bytes of one watch that may wait in this process; what is beyond waits in the core's history, where it can expire.
-_BUFFERED = 256 * 1024
-# Lines of one take, and takes in one pass of the loop: a watch with much to say leaves time for others.
-_LINES = 64
-_TAKES = 2
-# Bytes of an answer that are handed over at once: each layer below copies what it is given.
-_PART = 256 * 1024
-# Seconds that requests in hand get when the shell stops.
+_HEADER_LIMIT = 8 * 1024
+_HEADERS = 64
+# Threads for heavy requests, and how many of these wait for them. Reads have their own: writes can take longer.
+_READERS, _WRITERS = 1, 2
+_WAITING = 64
+# Seconds that requests in hand get when the shell stops, and that the threads get to end after that.
 _GRACE = 0.5
+_FAREWELL = 0.1
+
+_TEXT = {"content-type": "text/plain; charset=utf-8"}
+_LATE = HTTPResponse(408, _TEXT, b"the body did not arrive\n")
+# A real server's words.
+_BUSY = HTTPResponse(429, {**_TEXT, "retry-after": "1"}, b"Too many requests, please try again later.\n")
 
 
 class Shell:
     """Serves a `wire.Handler` on loopback.
 
-    Threads: the event loop's, where the handler is called too. It may call `on_ready` from any.
+    Threads: the event loop's. The handler is called there, too, and on other threads for what is heavy; it may call
+    `on_ready` from any.
     """
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, host: Host, handler: Handler) -> None:
+        self._host = host
         self._handler = handler
-        self._aiohttp: web.Server | None = None
-        self._listener: asyncio.Server | None = None
-        self._watches = _Watches()
+        self._screen = handler if isinstance(handler, Screen) else None
+        self._bodies = Bodies()
+        self._sender = Sender()
+        self._readers = Workers(host, "reads", _READERS, _WAITING, _drop)
+        self._writers = Workers(host, "writes", _WRITERS, _WAITING, _drop)
+        self._aiohttp: _Server | None = None
+        self._listener: Listener | None = None
+        self._connections: Connections
+        self._watches: Watches
 
     async def start(self, *, port: int = 0, context: ssl.SSLContext | None = None) -> int:
         """Begin to accept connections; the port, which the system picks for 0.
@@ -61,222 +68,123 @@ class Shell:
             OSError: The port is taken, or not allowed.
         """
         loop = asyncio.get_running_loop()
-        self._watches.loop = loop
-        self._watches.thread = threading.get_ident()
-        self._aiohttp = web.Server(
-            self._serve,
+        listener = Listener.on_loopback(port)
+        self._watches = Watches(self._host, loop)
+        self._connections = Connections(loop, connection_limit())
+        self._aiohttp = _Server(self._connections, self._serve)
+        self._listener = listener
+        return listener.accept(self._connections, self._aiohttp, context)
+
+    async def stop(self) -> None:
+        """Accept no more, end the watches, answer what is in hand, close. Within about a second.
+
+        A thread that is at a heavy request is left behind; its answer goes nowhere.
+        """
+        if self._listener is None or self._aiohttp is None:
+            return
+        self._listener.close()
+        self._connections.close()
+        self._watches.finish()
+        self._aiohttp.pre_shutdown()  # which closes idle connections; the others get the grace
+        await self._aiohttp.shutdown(_GRACE)
+        self._connections.abort()
+        for workers in (self._readers, self._writers):
+            workers.stop()
+        await asyncio.sleep(0)  # in which they end
+        for workers in (self._readers, self._writers):
+            workers.join(_FAREWELL)
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        headers = headers_of(request)
+        known = self._screen is None or self._screen.knows(headers)
+        connections, watcher, last = self._connections, Watcher(self._watches), False
+        connections.begin(request.protocol, known=known)
+        try:
+            if not known:  # whatever a body says, the answer is the same; it is not read, and the connection ends
+                last = request.can_read_body
+                answer = self._handler.handle(request_of(request, headers), watcher.on_ready)
+            elif (body := body_at_hand(request)) is None:
+                answer, last = await self._answer_late_body(request, headers, watcher)
+            elif self._is_heavy(asked := request_of(request, headers, body)):
+                answer = await self._work_on(asked, watcher)
+            else:
+                answer = self._handler.handle(asked, watcher.on_ready)
+            if not isinstance(answer, HTTPResponse):
+                return await watcher.serve(request, answer)
+            return short_response(request, answer, last=last) or await self._sender.send(request, answer, last=last)
+        finally:
+            connections.end(request.protocol)
+
+    async def _answer_late_body(
+        self, request: web.BaseRequest, headers: dict[str, str], watcher: Watcher
+    ) -> tuple[HTTPResponse | Watch, bool]:
+        """The answer to a request whose body is on its way, and whether the connection ends because it was not read."""
+        reserved = self._bodies.reserve(request)
+        if reserved is None:
+            return _BUSY, True
+        try:
+            asked = request_of(request, headers, await read_body(request))
+            if self._is_heavy(asked):
+                return await self._work_on(asked, watcher), False
+            return self._handler.handle(asked, watcher.on_ready), False
+        except TimeoutError:
+            return _LATE, True
+        finally:
+            self._bodies.release(reserved)
+
+    def _is_heavy(self, asked: HTTPRequest) -> bool:
+        return self._screen is not None and self._screen.is_heavy(asked)
+
+    async def _work_on(self, asked: HTTPRequest, watcher: Watcher) -> HTTPResponse | Watch:
+        """The answer of another thread."""
+        is_read = asked.method in ("GET", "HEAD")
+        workers, work = (self._readers, self._read) if is_read else (self._writers, self._handler.handle)
+        try:
+            return await workers.do(partial(work, asked, watcher.on_ready))
+        except Busy:
+            return _BUSY
+
+    def _read(self, asked: HTTPRequest, on_ready: Callable[[], None]) -> HTTPResponse | Watch:
+        """The answer to a heavy read, unless too much waits for readers when its turn has come. Threads: any."""
+        return _BUSY if self._sender.pending > PENDING_LIMIT else self._handler.handle(asked, on_ready)
+
+
+class _Server(web.Server):
+    """Tells of its connections."""
+
+    def __init__(
+        self, connections: Connections, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+    ) -> None:
+        super().__init__(
+            handler,
             handler_cancellation=True,
             access_log=None,
             logger=ServerLog(),
             auto_decompress=False,
             lingering_time=1.0,
             max_line_size=_LINE_LIMIT,
-            max_field_size=_LINE_LIMIT,
+            max_field_size=_HEADER_LIMIT,
+            max_headers=_HEADERS,
         )
-        self._listener = await loop.create_server(self._aiohttp, LOOPBACK, port, ssl=context, backlog=1024)
-        bound: int = self._listener.sockets[0].getsockname()[1]
-        return bound
+        self._told = connections
 
-    async def stop(self) -> None:
-        """Accept no more, end the watches, answer what is in hand, close. Within a second."""
-        if self._listener is not None:
-            self._listener.close()
-        self._watches.finish()
-        if self._aiohttp is not None:
-            transports = [connection.transport for connection in self._aiohttp.connections]
-            self._aiohttp.pre_shutdown()  # which closes idle connections; the others get the grace
-            await self._aiohttp.shutdown(_GRACE)
-            for transport in transports:
-                if transport is not None:
-                    transport.abort()  # TLS would wait for the other side's farewell, which may never come
-            await asyncio.sleep(0)  # in which they end
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        self._told.made(handler, transport)
 
-    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        try:
-            asked = await read(request)
-        except TimeoutError:
-            refused = web.Response(status=408, text="the body did not arrive\n")
-            refused.force_close()
-            return refused
-        watcher = _Watcher(self._watches)
-        answer = self._handler.handle(asked, watcher.on_ready)
-        if isinstance(answer, HTTPResponse):
-            if len(answer.body) > _PART and request.method != "HEAD":  # which has no body, whatever is written
-                return await _in_parts(request, answer)
-            return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
-        return await watcher.serve(request, answer)
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        super().connection_lost(handler, exc)
+        self._told.lost(handler)
 
 
-async def _in_parts(request: web.BaseRequest, answer: HTTPResponse) -> web.StreamResponse:
-    """Answer as fast as the reader takes it."""
-    response = web.StreamResponse(status=answer.status, headers=answer.headers)
-    response.content_length = len(answer.body)
-    await response.prepare(request)
-    body = memoryview(answer.body)
-    with contextlib.suppress(ConnectionError):  # the reader may go at any time
-        for start in range(0, len(body), _PART):
-            await response.write(body[start : start + _PART])
-    return response
-
-
-class _Watches:
-    """The watches being served, and those of them with something to take. Threads: the loop's, but for `wake`."""
-
-    loop: asyncio.AbstractEventLoop
-    thread: int
-
-    def __init__(self) -> None:
-        self._open: dict[_Watcher, None] = {}
-        self._due: dict[_Watcher, None] = {}
-        # The line that was written last, and its chunk: one event's is the same for all whom it concerns.
-        self._line = self._chunk = b""
-
-    def add(self, watcher: _Watcher) -> None:
-        self._open[watcher] = None
-
-    def remove(self, watcher: _Watcher) -> None:
-        self._open.pop(watcher, None)
-        self._due.pop(watcher, None)
-
-    def wake(self, watcher: _Watcher) -> None:
-        if threading.get_ident() == self.thread:
-            self.mark_due(watcher)
-        else:
-            self.loop.call_soon_threadsafe(self.mark_due, watcher)
-
-    def mark_due(self, watcher: _Watcher) -> None:
-        if not self._due:
-            self.loop.call_soon(self._pump)
-        self._due[watcher] = None
-
-    def chunk(self, lines: list[bytes]) -> bytes:
-        """The lines as a chunk of an answer."""
-        if len(lines) > 1:
-            return _chunk(b"".join(lines))
-        if lines[0] is not self._line:
-            self._line, self._chunk = lines[0], _chunk(lines[0])
-        return self._chunk
-
-    def finish(self) -> None:
-        for watcher in tuple(self._open):
-            watcher.finish()
-
-    def _pump(self) -> None:
-        due, self._due = self._due, {}
-        for watcher in due:
-            watcher.pump()
-
-
-def _chunk(data: bytes) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(data), data)
-
-
-class _Connection(Protocol):
-    """What a watch writes to: the part of `asyncio.Transport` that it uses."""
-
-    def write(self, data: bytes) -> None: ...
-
-    def get_write_buffer_size(self) -> int: ...
-
-    def is_closing(self) -> bool: ...
-
-    def abort(self) -> None: ...
-
-
-class _Watcher:
-    """One watch on its way to one reader. Threads: the loop's, but for `on_ready`."""
-
-    def __init__(self, watches: _Watches) -> None:
-        self._watches = watches
-        self._watch: Watch | None = None  # until there is one, and once it is over, there is nothing to pump
-        self._connection: _Connection | None = None
-        self._chunked = True
-        self._timer: asyncio.TimerHandle | None = None
-        # Resolved to True at the end of the watch, to False when the reader lags; the task waits for it.
-        self._turn: asyncio.Future[bool]
-
-    def on_ready(self) -> None:
-        self._watches.wake(self)
-
-    async def serve(self, request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
-        response = web.StreamResponse(headers=watch.headers)
-        try:
-            writer = await response.prepare(request)
-            connection = request.transport
-            if writer is None or connection is None:
-                return response
-            connection.set_write_buffer_limits(_BUFFERED)
-            self._watch, self._connection = watch, connection
-            self._chunked = request.version >= HttpVersion11
-            self._watches.add(self)
-            while not await self._run():
-                try:
-                    async with asyncio.timeout(_STALL_LIMIT):
-                        await writer.drain()
-                except TimeoutError:
-                    log.warning("a watch is given up, its reader has stopped reading", path=request.path)
-                    connection.abort()
-                    return response
-            if not connection.is_closing():
-                await response.write_eof()
-        finally:
-            self._watch = None
-            self._watches.remove(self)
-            self._cancel_timer()
-            watch.close()
-        return response
-
-    async def _run(self) -> bool:
-        """Serve until the end of the watch (True), or until the reader lags."""
-        self._turn = asyncio.get_running_loop().create_future()
-        self.pump()
-        return await self._turn
-
-    def finish(self) -> None:
-        self._end_turn(True)
-
-    def pump(self) -> None:
-        """Hand over what the core has, as far as the reader takes it."""
-        if self._watch is None or self._connection is None or self._turn.done():
-            return
-        for _ in range(_TAKES):
-            if self._connection.is_closing():  # the reader is gone, and what is written to it too
-                self._end_turn(True)
-                return
-            if self._connection.get_write_buffer_size() > _BUFFERED:
-                self._end_turn(False)
-                return
-            lines, over = self._watch.take(_LINES)
-            if lines:
-                self._connection.write(self._watches.chunk(lines) if self._chunked else b"".join(lines))
-            if over:
-                self._end_turn(True)
-                return
-            if len(lines) < _LINES:
-                if self._timer is None:  # one that fires early finds nothing and sets the next: cheaper than moving it
-                    self._set_timer(self._watch.next_wake())
-                return
-        self._watches.mark_due(self)
-
-    def _end_turn(self, over: bool) -> None:
-        if not self._turn.done():
-            self._turn.set_result(over)
-
-    def _set_timer(self, seconds: float | None) -> None:
-        if seconds is not None:
-            self._timer = self._watches.loop.call_later(seconds, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        self.pump()
-
-    def _cancel_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+def _drop(answer: HTTPResponse | Watch) -> None:
+    """Let go of an answer for which nobody waits."""
+    if not isinstance(answer, HTTPResponse):
+        answer.close()
 
 
 async def serve(
+    host: Host,
     handler: Handler,
     until: asyncio.Event,
     on_ready: Callable[[int], None],
@@ -289,7 +197,7 @@ async def serve(
     Raises:
         OSError: The port is taken, or not allowed.
     """
-    shell = Shell(handler)
+    shell = Shell(host, handler)
     try:
         on_ready(await shell.start(port=port, context=context))
         await until.wait()

@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import Self
 
 from controller_runtime.api.http import Handler
-from controller_runtime.apiserver.shell.shell import LOOPBACK, serve
+from controller_runtime.apiserver.shell.listener import LOOPBACK
+from controller_runtime.apiserver.shell.shell import serve
 from controller_runtime.apiserver.shell.tls import Certificates
 from controller_runtime.core.host import Host, Thread
 
@@ -18,7 +19,7 @@ class LoopbackServer:
 
     Args:
         host: Must be the real machine: an event loop waits in the system, not in the host.
-        handler: Answers; called on the server's thread.
+        handler: Answers; called on the server's thread, and on others for what it says is heavy.
         certificates: What to show; None is plain HTTP.
         port: The system picks one for 0.
 
@@ -87,7 +88,7 @@ class LoopbackServer:
 
     async def _serve(self) -> None:
         context = self._certificates.server_context() if self._certificates else None
-        await serve(self._handler, self._until, self._is_ready, port=self._asked_port, context=context)
+        await serve(self._host, self._handler, self._until, self._is_ready, port=self._asked_port, context=context)
 
     def _is_ready(self, port: int) -> None:
         with self._condition:

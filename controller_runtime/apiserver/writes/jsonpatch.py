@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON patch, RFC 6902: a list of operations, each on the result of the one before.
+"""JSON patch: a list of operations, each on the result of the one before.
+
+It is RFC 6902 as a real server reads it, which is more lenient: an absent member is null
+to `replace`, `test` and `copy`, an absent value is null, and negative indices count from
+the end. Only the whole document is less than there: it can be tested and replaced, no more.
 
 Every container on the way to a change is copied and no other, so the object patched is
 never modified and what stays is shared with it.
@@ -7,6 +11,7 @@ never modified and what stays is shared with it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +22,7 @@ from controller_runtime.apiserver import status
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 1024 * 1024  # bytes of JSON that `copy` may add in all: a few of them could double an object each
 
-_MISSING: Any = object()
+_INDEX = re.compile(r"[+-]?[0-9]{1,9}")
 Edit = Callable[[Any, str], Any]
 """Takes a container and the last step of a path; answers the container as it will be, never modifying it."""
 
@@ -27,10 +32,10 @@ class _Refused(Exception):
 
 
 class _Operation(msgspec.Struct, gc=False):
-    op: str
-    path: str
+    op: str | None = None
+    path: str | None = None
     source: str | None = msgspec.field(default=None, name="from")
-    value: Any = _MISSING
+    value: Any = None
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
@@ -41,7 +46,7 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
             does not fit the document, or leaves something that is no object.
     """
     try:
-        operations = msgspec.convert(patch, list[_Operation])
+        operations = [one or _Operation() for one in msgspec.convert(patch, list[_Operation | None] | None) or ()]
     except msgspec.ValidationError as error:
         raise status.bad_request(f"error decoding patch: {error}") from error
     if len(operations) > MAX_OPERATIONS:
@@ -65,32 +70,29 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
 
 
 def _applied(document: Any, operation: _Operation) -> Any:
+    path, value = operation.path, operation.value
+    if path is None:
+        raise _Refused("there is no path")
     match operation.op:
         case "add":
-            return _edit(document, operation.path, _adding(_value_of(operation)))
+            return _edit(document, path, _adding(value))
+        case "replace" if not path:
+            return value
         case "replace":
-            return _edit(document, operation.path, _replacing(_value_of(operation)))
+            return _edit(document, path, _replacing(value))
         case "remove":
-            return _edit(document, operation.path, _removed)
+            return _edit(document, path, _removed)
         case "copy":
-            return _edit(document, operation.path, _adding(_get(document, _source_of(operation))))
+            return _edit(document, path, _adding(_get(document, _source_of(operation))))
         case "move":
             source = _source_of(operation)
-            if operation.path.startswith(f"{source}/"):
-                raise _Refused("nothing can be moved into itself")
-            value = _get(document, source)
-            return _edit(_edit(document, source, _removed), operation.path, _adding(value))
+            moved = _get(document, source)
+            return _edit(_edit(document, source, _removed), path, _adding(moved))
         case "test":
-            if not same(_get(document, operation.path), _value_of(operation)):
+            if not same(_get(document, path) if path else document, value):
                 raise _Refused("the test failed")
             return document
     raise _Refused(f"unknown operation {operation.op!r}")
-
-
-def _value_of(operation: _Operation) -> Any:
-    if operation.value is _MISSING:
-        raise _Refused(f"{operation.op} without a value")
-    return operation.value
 
 
 def _source_of(operation: _Operation) -> str:
@@ -100,11 +102,10 @@ def _source_of(operation: _Operation) -> str:
 
 
 def _steps(pointer: str) -> list[str]:
-    if not pointer:
-        return []
-    if not pointer.startswith("/"):
-        raise _Refused(f"{pointer!r} is no JSON pointer")
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
+    """The steps to a place; what stands before the first slash is ignored, as a real server does."""
+    if "/" not in pointer:
+        raise _Refused(f"{pointer!r} is no JSON pointer to a place in the document")
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
 def _get(document: Any, pointer: str) -> Any:
@@ -114,26 +115,26 @@ def _get(document: Any, pointer: str) -> Any:
 
 
 def _child(container: Any, step: str) -> Any:
-    if type(container) is dict and step in container:
-        return container[step]
+    """What stands at a step; None for a member that is absent."""
+    if type(container) is dict:
+        return container.get(step)
     if type(container) is list:
         return container[_index(step, len(container))]
     raise _Refused(f"there is no {step!r}")
 
 
 def _index(step: str, length: int) -> int:
-    if not (step.isascii() and step.isdigit()) or (step[0] == "0" and step != "0") or len(step) > 9:
+    """The index of one of `length` places; a negative one counts from the end."""
+    if not _INDEX.fullmatch(step):
         raise _Refused(f"{step!r} is no index")
     index = int(step)
-    if index >= length:
+    if not -length <= index < length:
         raise _Refused(f"index {index} is beyond the end")
-    return index
+    return index % length
 
 
 def _edit(document: Any, pointer: str, edit: Edit) -> Any:
     steps = _steps(pointer)
-    if not steps:  # the whole document, as the only child of nothing
-        return edit({"": document}, "").get("")
     containers = [document]
     for step in steps[:-1]:
         containers.append(_child(containers[-1], step))
@@ -164,26 +165,26 @@ def _adding(value: Any) -> Edit:
 
 def _replacing(value: Any) -> Edit:
     def replaced(container: Any, step: str) -> Any:
-        _child(container, step)
+        _child(container, step)  # there is a place for it
         return _with(container, step, value)
 
     return replaced
 
 
 def _removed(container: Any, step: str) -> Any:
-    _child(container, step)
     if type(container) is dict:
+        if step not in container:
+            raise _Refused(f"there is no {step!r}")
         return {name: item for name, item in container.items() if name != step}
+    _child(container, step)
     index = _index(step, len(container))
     return [*container[:index], *container[index + 1 :]]
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal as JSON: numbers by value, true and 1 apart."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
+    """Whether two values are equal as JSON texts: 1 and 1.0 are apart, and so are 1 and true."""
     if type(left) is dict and type(right) is dict:
         return left.keys() == right.keys() and all(same(item, right[name]) for name, item in left.items())
     if type(left) is list and type(right) is list:
         return len(left) == len(right) and all(map(same, left, right))
-    return bool(left == right)
+    return type(left) is type(right) and bool(left == right)

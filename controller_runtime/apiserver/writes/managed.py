@@ -17,7 +17,7 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.options import MANAGER_LENGTH
 from controller_runtime.apiserver.writes.body import empty
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
-from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, compare
+from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
 
 APPLY, UPDATE = "Apply", "Update"
 _ANCIENT = "ancient-changes"
@@ -111,10 +111,12 @@ def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
     """How two states differ in what can be owned through this door."""
     changes = Changes(set(), set(), set())
     declared, elsewhere = kind.schema.properties, _elsewhere(kind, writer)
+    # Where a custom kind lets null be, it is a value; elsewhere it is a time that was never set.
+    present = _of if kind.definition is None else _in
     for name in {**old, **new}:
         if name != "metadata" and name not in elsewhere:
             path = (field_step(name),)
-            compare(declared.get(name), _of(old, name), _of(new, name), path, changes)
+            compare(child_of(kind.schema, name), present(old, name), present(new, name), path, changes)
     before, after = old.get("metadata", {}), new.get("metadata", {})
     for name in _METADATA:
         if name in before or name in after:
@@ -125,7 +127,11 @@ def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
 
 def _of(obj: Object, name: str) -> Any:
     value = obj.get(name)
-    return ABSENT if value is None else value  # a time that was never set is shown as null
+    return ABSENT if value is None else value
+
+
+def _in(obj: Object, name: str) -> Any:
+    return obj.get(name, ABSENT)
 
 
 def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[Entry]:

@@ -20,7 +20,15 @@ from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object, is_same
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
-from controller_runtime.apiserver.rules.strategy import as_said, check_name, is_finished, prepare_create, prepare_update
+from controller_runtime.apiserver.rules.strategy import (
+    as_said,
+    check_name,
+    is_finished,
+    named_version,
+    prepare_create,
+    prepare_update,
+    sent_version,
+)
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
     PATCH_OPTIONS,
@@ -32,6 +40,7 @@ from controller_runtime.apiserver.status import (
     not_found,
     too_large_version,
     uid_conflict,
+    untyped,
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
@@ -47,7 +56,7 @@ from controller_runtime.apiserver.writes.managed import (
     updated,
     with_entries,
 )
-from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch
+from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
 from controller_runtime.apiserver.writes.reviews import review
 from controller_runtime.core.host import Host
 
@@ -129,7 +138,9 @@ class Objects:
         """PATCH of an object or a part of it."""
         if content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH:
             return self._apply(route, content)
-        kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS)
+        kind = route.kind
+        form_of(kind, content.media_type)  # or refused, before it is known whether there is an object
+        options = WriteOptions.parse(content.query, PATCH_OPTIONS)
         writer = content.writer(options, route)
         while True:
             current = self._find(route)
@@ -201,7 +212,10 @@ class Objects:
         key, draft = key_of(namespace, name), Draft.of(with_entries(made, entries))
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
-            return name, None if taken else draft.unversioned()
+            version = named_version(obj)
+            return name, None if taken else draft.at(version) if version else draft.unversioned()
+        if named_version(obj):
+            raise untyped("resourceVersion should not be set on objects to be created")
         change = self._storage.commit(kind.resource, key, None, draft)
         return name, change.new.raw if change and change.new else None
 
@@ -223,6 +237,7 @@ class Objects:
         kind, metadata = route.kind, obj["metadata"]
         if not kind.create_on_update or route.subresource:
             raise not_found(kind, route.name)
+        sent_version(obj)
         if uid := metadata.get("uid"):
             raise uid_conflict(kind, route.namespace, route.name, uid, "")
         self._check_place(kind, route.namespace, obj)

@@ -31,6 +31,19 @@ def patches_of(kind: Kind) -> tuple[str, ...]:
     return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 
+def form_of(kind: Kind, content_type: str) -> str:
+    """The media type of a patch that is applied to objects of `kind`, or to their scales.
+
+    Raises:
+        StatusError: 415, they take no such patch.
+    """
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type == APPLY_PATCH or media_type not in patches_of(kind):
+        # A real server names what it takes for custom kinds alone.
+        raise status.unsupported_media_type(patches_of(kind) if kind.definition else ())
+    return media_type
+
+
 def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch: bytes) -> dict[str, Any]:
     """`current` with `patch` applied; what the patch leaves alone is shared with `current`, which is not modified.
 
@@ -41,10 +54,7 @@ def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch
         StatusError: 400 for what is no such patch, 413 for a JSON patch of too many operations,
             415 for another media type, 422 for what cannot be applied to this object.
     """
-    media_type = content_type.partition(";")[0].strip().lower()
-    if media_type == APPLY_PATCH or media_type not in patches_of(kind):
-        # A real server names what it takes for custom kinds alone.
-        raise status.unsupported_media_type(patches_of(kind) if kind.definition else ())
+    media_type = form_of(kind, content_type)
     try:
         document = msgspec.json.decode(patch)
         whole = {"kind": kind.kind, "apiVersion": kind.api_version, **current}

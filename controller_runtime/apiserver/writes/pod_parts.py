@@ -18,6 +18,7 @@ from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import not_supported, required
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
+    Options,
     bad_request,
     conflict,
     disruption_refused,
@@ -32,6 +33,7 @@ from controller_runtime.apiserver.writes.deletion import Deletion, check_precond
 from controller_runtime.apiserver.writes.objects import Content
 from controller_runtime.core.host import Host
 
+_BINDING = Options("Binding", "", "pods/binding")  # as its conflicts name it
 _HARMLESS = ("Succeeded", "Failed", "Pending")
 _EVICTED = {
     "type": "DisruptionTarget",
@@ -77,10 +79,10 @@ class PodParts:
             check_preconditions(route.kind, route.name, pod, wanted)
             if "deletionTimestamp" in pod["metadata"]:
                 text = f"pod {route.name} is being deleted, cannot be assigned to a host"
-                raise conflict(route.kind, f"{route.name}/binding", text)
+                raise conflict(_BINDING, route.name, text)
             if before := part(pod, "spec").get("nodeName"):
                 text = f'pod {route.name} is already assigned to node "{before}"'
-                raise conflict(route.kind, f"{route.name}/binding", text)
+                raise conflict(_BINDING, route.name, text)
             placed = {**pod, "spec": {**part(pod, "spec"), "nodeName": node}}
             return self._with_condition(placed, {"type": "PodScheduled", "status": "True"})
 

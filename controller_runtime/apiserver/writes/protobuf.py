@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protobuf in: what clients written in Go send when they may choose, turned into JSON at the door.
+"""Protobuf bodies, as clients written in Go send them by default, turned into JSON at the door.
 
 Types come from the recorded schemas, field numbers from a table beside them. A field
-whose number is not in the table is skipped, as protobuf means it to be.
+whose number is not in the table is skipped, as protobuf requires.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import gzip
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from importlib import resources
@@ -20,27 +21,46 @@ import msgspec
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import microtime, timestamp
 from controller_runtime.api.schema import Schema, schema_for
+from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.status import bad_request, unsupported_media_type
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 
 _MAGIC = b"k8s\0"
+_OTHER_FORMS = ("application/json", "application/yaml")
 _NUMBERS = "data/protobuf-numbers.json.gz"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+# Kinds that are registered in every group and version: clients name the group of the objects that they delete.
+_OF_EVERY_GROUP = ("DeleteOptions",)
+# Messages that stand in JSON as one of their two fields, by number: `items` is a schema or a list of schemas.
+_EITHER: Mapping[str, tuple[int, int]] = {
+    f"{_EXTENSIONS}JSONSchemaPropsOrArray": (1, 2),
+    f"{_EXTENSIONS}JSONSchemaPropsOrBool": (2, 1),
+    f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": (1, 2),
+}
+_SCALARS = ("integer", "boolean")
+_EXACT = 2**53  # whole numbers below it have no neighbour that a double cannot tell from them
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Wire = int | bytes
 """A value as it stands on the wire: a number, or whatever has a length."""
 
 
-def readable(request: HTTPRequest) -> HTTPRequest:
-    """The request with its body in JSON, if it came in protobuf.
+def readable(request: HTTPRequest, kind: Kind) -> HTTPRequest:
+    """Return the request with its body in JSON, if it came in protobuf.
+
+    Args:
+        request: As the client sent it.
+        kind: Of the objects that its path names. Those of custom kinds have no form in protobuf.
 
     Raises:
-        StatusError: 400, it is no such message; 415, it is of a kind that is only taken in other forms.
+        StatusError: 400, the body is no such message; 415, its kind is taken in other forms alone.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != MEDIA_TYPE or not request.body:
         return request
+    if kind.definition is not None and request.method != "DELETE":
+        raise unsupported_media_type(_OTHER_FORMS)
     try:
         document = _document(request.body)
     except (ValueError, IndexError, OverflowError, RecursionError) as error:
@@ -55,16 +75,16 @@ def _document(body: bytes) -> dict[str, Any]:
     envelope = _last(body[len(_MAGIC) :])
     about = _last(_bytes(envelope.get(1, b"")))
     api_version, kind = (_text(about.get(number, b"")) for number in (1, 2))
-    group, _, version = api_version.rpartition("/")
+    group, _, version = ("", "", "v1") if kind in _OF_EVERY_GROUP else api_version.rpartition("/")
     schema = schema_for(group, version, kind)
-    if schema is None or schema.name not in _numbers():
-        raise unsupported_media_type(("application/json", "application/yaml"))
+    if schema is None or schema.name not in numbers():
+        raise bad_request(f'no kind "{kind}" is registered for version "{api_version}"')
     return {"apiVersion": api_version, "kind": kind, **_message(schema, schema.name, _bytes(envelope.get(2, b"")))}
 
 
 @functools.cache
-def _numbers() -> Mapping[str, Mapping[str, str]]:
-    """By message and number: a field's name in JSON, after `*` if its zero means something.
+def numbers() -> Mapping[str, Mapping[str, str]]:
+    """Return, by message and number, a field's name in JSON, after `*` if its zero means something.
 
     After `=` it is the name of a message whose fields stand in JSON among their parent's.
     """
@@ -74,10 +94,10 @@ def _numbers() -> Mapping[str, Mapping[str, str]]:
 
 
 def _message(schema: Schema, name: str, data: bytes) -> dict[str, Any]:
-    numbers = _numbers().get(name, {})
+    targets = numbers().get(name, {})
     found: dict[str, Any] = {}
     for number, wire in _fields(data):
-        target = numbers.get(str(number), "")
+        target = targets.get(str(number), "")
         if target.startswith("="):
             found |= _message(schema, target[1:], _bytes(wire))
             continue
@@ -88,9 +108,9 @@ def _message(schema: Schema, name: str, data: bytes) -> dict[str, Any]:
         if child.items is not None:
             found.setdefault(field, []).extend(_elements(child.items, wire))
         elif child.additional is not None:
-            found.setdefault(field, {}).update([_entry(child.additional, _bytes(wire))])
+            found.setdefault(field, {}).update([_entry(schema, child.additional, _bytes(wire))])
         else:
-            value = _value(child, wire)
+            value = _either(schema, child.name, wire) if child.name in _EITHER else _value(child, wire)
             # Go sends every field that is no pointer: its zero says no more than its absence.
             if value or (target != field and value is not None):
                 found[field] = value
@@ -109,7 +129,27 @@ def _value(schema: Schema, wire: Wire) -> Any:
             return bool(_number(wire))
         case "integer", _:
             return _number(wire)
+        case "number", _:
+            return _double(_number(wire))
     return _message(schema, schema.name, _bytes(wire))
+
+
+def _either(schema: Schema, name: str, wire: Wire) -> Any:
+    """A schema within a schema, or what may stand in its place: a list of schemas, a list of texts, a boolean."""
+    own, other = _EITHER[name]
+    inner, others = None, []
+    for number, value in _fields(_bytes(wire)):
+        if number == own:
+            inner = _message(schema, schema.name, _bytes(value))
+        elif number == other:
+            others.append(value)
+    if name.endswith("OrBool"):
+        return inner if inner is not None else bool(others and _number(others[-1]))
+    if not others:
+        return inner or {}
+    if name.endswith("OrStringArray"):
+        return [_text(value) for value in others]
+    return [_message(schema, schema.name, _bytes(value)) for value in others]
 
 
 def _elements(schema: Schema, wire: Wire) -> list[Any]:
@@ -118,13 +158,21 @@ def _elements(schema: Schema, wire: Wire) -> list[Any]:
     return [_value(schema, wire)]
 
 
-def _entry(schema: Schema, data: bytes) -> tuple[str, Any]:
+def _entry(parent: Schema, schema: Schema, data: bytes) -> tuple[str, Any]:
     """A map's entry: a message of key and value."""
     entry = _last(data)
-    key, wire = _text(entry.get(1, b"")), entry.get(2, b"")
+    key, wire = _text(entry.get(1, b"")), entry.get(2, b"" if schema.type not in _SCALARS else 0)
+    if schema.name in _EITHER:
+        return key, _either(parent, schema.name, wire)
     if schema.items is None:
         return key, _value(schema, wire)
     return key, [_value(schema.items, one) for _, one in _fields(_bytes(wire))]  # a list, in a message of its own
+
+
+def _double(bits: int) -> int | float:
+    """A number by its 64 bits; one without a fraction is a whole number, as Go prints it."""
+    (number,) = struct.unpack("<d", struct.pack("<q", bits))
+    return int(number) if number.is_integer() and abs(number) < _EXACT else number
 
 
 def _time(data: bytes) -> str | None:
@@ -160,6 +208,7 @@ _SPECIAL: Mapping[str, Callable[[bytes], Any]] = {
     f"{_META}FieldsV1": _raw_json,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": _quantity,
     "io.k8s.apimachinery.pkg.runtime.RawExtension": _raw_json,
+    f"{_EXTENSIONS}JSON": _raw_json,
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
 }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import selectors
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -14,14 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from controller_runtime.client.http.credentials import Credential
 from controller_runtime.core.errors import UNREADABLE
+from controller_runtime.core.host import Clock
+from controller_runtime.core.system import SystemHost
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
 PLUGIN_TIMEOUT = 60.0
 """Seconds that a plugin may take: those of clouds take one to three."""
+LONGEST_CREDENTIAL = 1024**2
+"""Bytes that a plugin may say: as many as a Secret holds."""
 
 _NO_CREDENTIAL: tuple[type[Exception], ...] = (LookupError, TypeError, AttributeError, *UNREADABLE)
+_PIECE = 64 * 1024  # bytes that are read at once, and kept of what a plugin complains of
 _SHOWN = 300  # characters of a plugin's last words that go into an error
 
 
@@ -35,6 +41,7 @@ class ExecPlugin:
         cluster: What it is told of the cluster; None for nothing.
         hint: How to install it.
         timeout: Seconds until it is killed.
+        clock: Counts them; by default the machine's, on which the program runs.
 
     Threads: one asks, any gives up.
     """
@@ -51,6 +58,7 @@ class ExecPlugin:
         cluster: Mapping[str, Any] | None = None,
         hint: str = "",
         timeout: float = PLUGIN_TIMEOUT,
+        clock: Clock | None = None,
     ) -> None:
         self._command = [*command]
         self._environment = environment
@@ -58,6 +66,7 @@ class ExecPlugin:
         self._cluster = cluster
         self._hint = hint
         self._timeout = timeout
+        self._clock = clock or SystemHost()
         self._process: subprocess.Popen[bytes] | None = None  # the asker's; who gives up only kills it
 
     def __str__(self) -> str:
@@ -67,7 +76,7 @@ class ExecPlugin:
         """Run it.
 
         Raises:
-            OSError: It cannot be run, fails, or takes too long.
+            OSError: It cannot be run, fails, takes too long, or says too much.
             ValueError: What it says is no credential.
         """
         return self._credential(self._run())
@@ -99,7 +108,7 @@ class ExecPlugin:
             hint = f"; {self._hint}" if self._hint else ""
             raise OSError(f"{self} cannot be run: {error.strerror or error}{hint}") from error
         try:
-            said, complained = self._communicate(process)
+            said, complained = self._heard_of(process)
         finally:
             self._process = None
         if process.returncode:
@@ -107,13 +116,35 @@ class ExecPlugin:
             raise OSError(f"{self} failed with exit status {process.returncode}: {words or 'it said nothing'}")
         return said
 
-    def _communicate(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-        with process:
+    def _heard_of(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+        """What it says until it ends, and the last of what it complains of; it is killed if either has no end."""
+        deadline = self._clock.monotonic() + self._timeout
+        said, complained = bytearray(), bytearray()
+        with process, selectors.DefaultSelector() as selector:
+            for pipe, heard in ((process.stdout, said), (process.stderr, complained)):
+                assert pipe is not None, "both are pipes"
+                selector.register(pipe, selectors.EVENT_READ, heard)
             try:
-                return process.communicate(timeout=self._timeout)
+                while selector.get_map():
+                    for key, _ in selector.select(self._left(deadline)):
+                        if not (part := os.read(key.fd, _PIECE)):
+                            selector.unregister(key.fileobj)
+                        key.data.extend(part)
+                    if len(said) > LONGEST_CREDENTIAL:
+                        raise OSError(f"{self} said more than {LONGEST_CREDENTIAL} bytes, which is no credential")
+                    del complained[:-_PIECE]
+                process.wait(self._left(deadline))
             except subprocess.TimeoutExpired as error:
-                _kill(process)
                 raise OSError(f"{self} did not answer within {self._timeout:g} s") from error
+            finally:
+                _kill(process)
+        return bytes(said), bytes(complained)
+
+    def _left(self, deadline: float) -> float:
+        left = deadline - self._clock.monotonic()
+        if left <= 0:
+            raise subprocess.TimeoutExpired(self._command, self._timeout)
+        return left
 
     def _credential(self, said: bytes) -> Credential:
         try:

@@ -12,7 +12,7 @@ from http.client import HTTPResponse
 from typing import TYPE_CHECKING
 
 from controller_runtime.api import http as wire
-from controller_runtime.client.http.answer import begun_answer, headers_of, whole_answer
+from controller_runtime.client.http.answer import LONGEST_ANSWER, begun_answer, headers_of, whole_answer
 from controller_runtime.client.http.authorization import Authorization, Identity
 from controller_runtime.client.http.connection import FAILURES, Connection, Exchange
 from controller_runtime.client.http.endpoint import endpoint_of
@@ -39,14 +39,23 @@ class HTTPTransport:
     request that is answered 401 is sent once more if there are new credentials; and one for which
     a kept connection was dead is sent once on a new one, if it was not sent whole or only reads.
 
+    Args:
+        host: What it runs on.
+        configuration: Where the server is, and who we are.
+        longest_answer: Most bytes of one answer, streams apart; a longer one is given up as `ConnectionLost`.
+
     Raises:
         UsageError: The configuration cannot be used; the message names the file or address.
+        ValueError: `longest_answer` is not positive.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, configuration: Configuration) -> None:
+    def __init__(self, host: Host, configuration: Configuration, *, longest_answer: int = LONGEST_ANSWER) -> None:
+        if longest_answer < 1:
+            raise ValueError(f"longest_answer ({longest_answer}) must be positive")
         self._host = host
+        self._longest = longest_answer
         self._endpoint = endpoint_of(configuration, user_agent(host))
         self._lookup = Lookup(host)
         self._authorization = Authorization(host, configuration)
@@ -99,7 +108,7 @@ class HTTPTransport:
         self._pool.take_in_hand(connection)
         try:
             answer = self._answer(connection, head + request.body, request.method, identity)
-            return whole_answer(connection, answer)
+            return whole_answer(connection, answer, self._longest)
         except FAILURES as error:
             raise self._lost(request, connection, error) from error
         finally:

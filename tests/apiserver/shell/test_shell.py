@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.shell import shell
+from controller_runtime.apiserver.shell import sending
 from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.core.system import SystemHost
 
@@ -251,7 +251,7 @@ def test_a_reader_that_lags_is_waited_for_and_others_are_served(server: Loopback
 def test_a_reader_that_has_stopped_reading_is_given_up(
     server: LoopbackServer, core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shell, "_STALL_LIMIT", 0.05)
+    monkeypatch.setattr(sending, "_STALL_LIMIT", 0.05)
 
     with socket.create_connection(("127.0.0.1", server.port), 60.0) as sock:
         sock.sendall(b"GET /flood HTTP/1.1\r\nhost: x\r\n\r\n")

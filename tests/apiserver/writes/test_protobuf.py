@@ -6,17 +6,27 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import struct
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.asking import LEASES, PODS, Asking, pod
+from kit.defining import GROUP, WIDGETS, define, widget
 
 from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.schema import Schema
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION, SCALE
+from controller_runtime.apiserver.kinds.registry import KINDS, LEASE, NAMESPACE, POD
 from controller_runtime.apiserver.status import StatusError
+from controller_runtime.apiserver.writes import protobuf
 from controller_runtime.apiserver.writes.protobuf import MEDIA_TYPE, readable
 
+STORED = [kind for kind in KINDS if kind.is_stored and kind is not NAMESPACE]
+SENT = (BINDING, EVICTION, SCALE)
 PROTOBUF = {"content-type": MEDIA_TYPE}
 # What kubectl 1.32 sends for `kubectl create namespace foo`.
 RECORDED = bytes.fromhex(
@@ -49,7 +59,7 @@ def message(api_version: str, kind: str, *fields: bytes) -> bytes:
 
 
 def read(body: bytes) -> Any:
-    return json.loads(readable(HTTPRequest("POST", "/", (), PROTOBUF, body)).body)
+    return json.loads(readable(HTTPRequest("POST", "/", (), PROTOBUF, body), POD).body)
 
 
 NAMED = field(1, field(1, "x"))
@@ -131,8 +141,7 @@ def test_the_options_of_a_deletion_are_read(ask: Asking) -> None:
         pytest.param(message("v1", "Namespace", b"\x0d\x00"), 400, id="short number"),
         pytest.param(message("v1", "Namespace", field(1, 5)), 400, id="number for a message"),
         pytest.param(b"k8s\0" + b"\xff" * 20, 400, id="endless number"),
-        pytest.param(message("v1", "Nope", NAMED), 415, id="unknown kind"),
-        pytest.param(message("apiextensions.k8s.io/v1", "CustomResourceDefinition", NAMED), 415, id="without numbers"),
+        pytest.param(message("v1", "Nope", NAMED), 400, id="unknown kind"),
     ],
 )
 def test_what_cannot_be_read_is_refused(body: bytes, code: int, ask: Asking) -> None:
@@ -144,10 +153,116 @@ def test_whatever_comes_is_read_or_refused(tail: bytes) -> None:
     request = HTTPRequest("POST", "/", (), PROTOBUF, message("v1", "Pod", tail))
 
     with contextlib.suppress(StatusError):
-        assert readable(request).headers["content-type"] == "application/json"
+        assert readable(request, POD).headers["content-type"] == "application/json"
 
 
 def test_other_bodies_are_left_alone(ask: Asking) -> None:
     request = HTTPRequest("POST", LEASES, (), {"content-type": "application/json"}, b"k8s\0")
 
-    assert readable(request) is request
+    assert readable(request, LEASE) is request
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.plural}.{kind.group}") for kind in STORED])
+def test_objects_of_every_kind_are_deleted_with_options_of_their_own_group(kind: Kind, ask: Asking) -> None:
+    group = f"/apis/{kind.group}" if kind.group else "/api"
+    path = f"{group}/{kind.version}{'/namespaces/default' if kind.namespaced else ''}/{kind.plural}"
+    options = message(kind.api_version, "DeleteOptions", field(1, 0), field(4, "Background"))
+
+    assert ask("DELETE", f"{path}/none", options, headers=PROTOBUF)[0] == 404
+    assert ask("DELETE", path, options, headers=PROTOBUF)[0] == 200
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.plural}.{kind.group}") for kind in [*KINDS, *SENT]])
+def test_every_kind_can_be_sent(kind: Kind) -> None:
+    assert read(message(kind.api_version, kind.kind, NAMED))["metadata"] == {"name": "x"}
+
+
+def test_every_field_of_every_kind_has_a_number() -> None:
+    numbers = protobuf.numbers()
+    missing = {
+        f"{schema.name}.{name}"
+        for kind in [*KINDS, *SENT]
+        for schema in schemas_below(kind.schema)
+        for name in schema.properties.keys() - names_in(numbers, schema.name) - {"apiVersion", "kind"}
+    }
+
+    assert missing == set()
+
+
+def schemas_below(schema: Schema) -> list[Schema]:
+    """Every message that an object of a schema may hold, each once."""
+    found: dict[str, Schema] = {}
+    waiting = [schema]
+    while waiting:
+        one = waiting.pop()
+        if one.properties and one.name not in found:
+            found[one.name] = one
+            waiting += one.properties.values()
+        waiting += [inner for inner in (one.items, one.additional) if inner is not None]
+    return list(found.values())
+
+
+def names_in(numbers: Mapping[str, Mapping[str, str]], name: str) -> set[str]:
+    """The names in JSON of a message's fields, those of its parts among them."""
+    found: set[str] = set()
+    for target in numbers.get(name, {}).values():
+        found |= names_in(numbers, target[1:]) if target.startswith("=") else {target.removeprefix("*")}
+    return found
+
+
+def test_a_scale_is_written(ask: Asking) -> None:
+    sets = "/apis/apps/v1/namespaces/default/replicasets"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    ask.ok("POST", sets, {"metadata": {"name": "a"}, "spec": spec})
+    scale = message("autoscaling/v1", "Scale", field(1, field(1, "a") + field(3, "default")), field(2, field(1, 5)))
+
+    status, body = ask("PUT", f"{sets}/a/scale", scale, headers=PROTOBUF)
+
+    assert (status, body["spec"]) == (200, {"replicas": 5})
+    assert ask.ok("GET", f"{sets}/a")["spec"]["replicas"] == 5
+
+
+def test_a_definition_keeps_what_stands_in_place_of_a_schema() -> None:
+    text, number = field(5, "string"), field(5, "number")
+    bounds = b"".join(bytes([tag << 3 | 1]) + struct.pack("<d", bound) for tag, bound in ((9, 10.0), (11, -0.5)))
+    schema = b"".join(
+        [
+            field(24, field(1, text)),  # items
+            field(29, field(1, "open") + field(2, field(30, field(1, 1)))),
+            field(29, field(1, "shut") + field(2, field(30, field(1, 0)))),
+            field(29, field(1, "texts") + field(2, field(30, field(1, 1) + field(2, text)))),
+            field(29, field(1, "bounded") + field(2, number + bounds + field(8, field(1, "1.5")))),
+            field(29, field(1, "pair") + field(2, field(24, field(2, text) + field(2, number)))),
+            field(32, field(1, "a") + field(2, field(2, "b") + field(2, "c"))),
+            field(32, field(1, "d") + field(2, field(1, text))),
+            field(20, field(1, '"x"')) + field(20, field(1, "1")),
+        ]
+    )
+    version = field(1, "v1") + field(4, field(1, schema))
+
+    spec = read(message("apiextensions.k8s.io/v1", "CustomResourceDefinition", NAMED, field(2, field(7, version))))[
+        "spec"
+    ]
+
+    assert spec["versions"][0]["schema"]["openAPIV3Schema"] == {
+        "items": {"type": "string"},
+        "properties": {
+            "open": {"additionalProperties": True},
+            "shut": {"additionalProperties": False},
+            "texts": {"additionalProperties": {"type": "string"}},
+            "bounded": {"type": "number", "maximum": 10, "minimum": -0.5, "default": 1.5},
+            "pair": {"items": [{"type": "string"}, {"type": "number"}]},
+        },
+        "dependencies": {"a": ["b", "c"], "d": {"type": "string"}},
+        "enum": ["x", 1],
+    }
+
+
+def test_objects_of_custom_kinds_have_no_form_in_protobuf(ask: Asking) -> None:
+    define(ask)
+    ask.ok("POST", WIDGETS, widget())
+    path, options = f"{WIDGETS}/w", message(f"{GROUP}/v1", "DeleteOptions")
+
+    assert ask("PUT", path, message(f"{GROUP}/v1", "Widget", NAMED), headers=PROTOBUF)[0] == 415
+    assert ask("DELETE", path, options, headers=PROTOBUF)[0] == 200

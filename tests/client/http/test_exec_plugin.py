@@ -14,7 +14,7 @@ import pytest
 from kubernetes.client import Configuration
 
 from controller_runtime.client.http.credentials import Credential
-from controller_runtime.client.http.exec_plugin import ExecPlugin
+from controller_runtime.client.http.exec_plugin import LONGEST_CREDENTIAL, ExecPlugin
 from controller_runtime.core.system import SystemHost
 
 V1 = "client.authentication.k8s.io/v1"
@@ -158,3 +158,26 @@ def test_the_official_client_can_use_it_as_a_hook(tmp_path: Path) -> None:
     configuration.refresh_api_key_hook = plugin(saying(tmp_path, credential(token="t")))
 
     assert configuration.get_api_key_with_prefix("BearerToken") == "Bearer t"
+
+
+def test_a_plugin_that_talks_without_end_is_killed(tmp_path: Path) -> None:
+    talking = plugin(script(tmp_path, f"echo $$ > {tmp_path}/pid; exec yes token"))
+
+    with pytest.raises(OSError, match=f"said more than {LONGEST_CREDENTIAL} bytes, which is no credential"):
+        talking.ask()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_of_long_complaints_the_last_words_are_told(tmp_path: Path) -> None:
+    text = "yes complaint | head -c 20000000 >&2; echo the end >&2; exit 3"
+
+    with pytest.raises(OSError, match=r"(?s)failed with exit status 3: .*complaint\nthe end$"):
+        plugin("/bin/sh", "-c", text).ask()
+
+
+def test_complaints_do_not_keep_a_plugin_from_answering(tmp_path: Path) -> None:
+    answer = saying(tmp_path, credential(token="t"))
+
+    assert plugin("/bin/sh", "-c", f"yes complaint | head -c 2000000 >&2; {answer}").ask() == Credential("Bearer t")

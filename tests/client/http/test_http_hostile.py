@@ -14,7 +14,9 @@ from kubernetes.client import Configuration
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.latch import Latch
+from controller_runtime.client.answers import error_of
 from controller_runtime.client.client import Client
+from controller_runtime.client.http import answer as http_answer
 from controller_runtime.client.http import stream as http_stream
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.core.errors import APIError, ConnectionLost, DecodeError, ServerError
@@ -290,3 +292,92 @@ def test_a_long_line_is_read_whole(connect: Connect) -> None:
         stream = connect(server.configuration).stream(GET, soon())
 
         assert [stream.read(soon()), stream.read(soon())] == [[line], None]
+
+
+def sending_forever(head: bytes, piece: bytes) -> Callable[[Connection], None]:
+    """Answers each request with `head`, and then `piece` again and again until the client goes."""
+
+    def script(connection: Connection) -> None:
+        connection.read_request()
+        with contextlib.suppress(OSError):
+            connection.send(head)
+            while True:
+                connection.send(piece)
+
+    return script
+
+
+PIECE = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        pytest.param(CHUNKED, PIECE, id="in chunks"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 0x10000, id="until the connection ends"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999999\r\n\r\n", b"x" * 0x10000, id="announced"),
+    ],
+)
+def test_an_answer_without_end_is_given_up_and_its_connection_closed(head: bytes, piece: bytes) -> None:
+    with RawServer(HOST, sending_forever(head, piece), each(OK)) as server:
+        transport = HTTPTransport(HOST, server.configuration, longest_answer=1_000_000)
+        with contextlib.closing(transport):
+            with pytest.raises(ConnectionLost, match="the answer is longer than 1000000 bytes"):
+                transport.request(GET, soon())
+
+            server.wait_for_end_of(1, soon())
+            assert transport.request(GET, soon()).body == b"{}"
+
+
+def test_an_answer_of_just_the_longest_size_is_read_whole() -> None:
+    whole = b"HTTP/1.1 200 OK\r\ncontent-length: 300000\r\n\r\n" + b"x" * 300_000
+    with RawServer(HOST, each(whole, OK)) as server:
+        transport = HTTPTransport(HOST, server.configuration, longest_answer=300_000)
+        with contextlib.closing(transport):
+            assert len(transport.request(GET, soon()).body) == 300_000
+            assert (transport.request(PUT, soon()).body, server.accepted) == (b"{}", 1)
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["a request", "a watch"])
+def test_a_failed_answer_without_end_is_known_by_its_status(
+    streamed: bool, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_answer, "_LONGEST_REFUSAL", 200_000)
+    head = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 7\r\n\r\ntoo much of it\n"
+    with RawServer(HOST, sending_forever(head, b"x" * 0x10000), each(OK)) as server:
+        transport = connect(server.configuration)
+
+        if streamed:
+            with transport.stream(GET, soon()) as stream:
+                answer = stream.response
+        else:
+            answer = transport.request(GET, soon())
+
+        server.wait_for_end_of(1, soon())
+        assert (answer.status, answer.headers["retry-after"], len(answer.body)) == (503, "7", 200_001)
+        assert str(error_of(answer)) == "the server answered 503: too much of it"
+        assert transport.request(GET, soon()).body == b"{}"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        pytest.param(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000, id="hints"),
+        pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, id="invitations to continue"),
+    ],
+)
+def test_a_head_without_end_is_given_up(piece: bytes, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_answer, "_LONGEST_HEAD", 500_000)
+    with RawServer(HOST, sending_forever(b"", piece), each(OK)) as server:
+        transport = connect(server.configuration)
+
+        with pytest.raises(ConnectionLost, match="the head of the answer has no end"):
+            transport.request(GET, soon())
+
+        server.wait_for_end_of(1, soon())
+        assert transport.request(GET, soon()).body == b"{}"
+
+
+def test_a_bound_of_nothing_is_refused() -> None:
+    with RawServer(HOST) as server, pytest.raises(ValueError, match="longest_answer"):
+        HTTPTransport(HOST, server.configuration, longest_answer=0)

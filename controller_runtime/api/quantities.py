@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Amounts of resources as the API writes them: 2, 500m, 8Gi. Compared by their value."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+"""Suffixes of powers of 1024, in order."""
+
+QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})", re.ASCII)
+"""A quantity: its number and its suffix."""
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+
+
+def parse_quantity(text: str) -> Decimal:
+    """The value of a quantity.
+
+    Raises:
+        ValueError: `text` is none.
+    """
+    match = QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a quantity such as 2, 500m or 8Gi")
+    number, suffix = Decimal(match[1]), match[2]
+    if suffix in BINARY:
+        return number * Decimal(1024) ** (BINARY.index(suffix) + 1)
+    return number.scaleb(_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
