@@ -11,7 +11,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from controller_runtime import NODES, Controller, Delta, Manager, Stop, SystemHost, annotations_of, labels_of
+from controller_runtime import (
+    NODES,
+    Controller,
+    Delta,
+    Manager,
+    Stop,
+    SystemHost,
+    annotations_of,
+    labels_of,
+    stop_on_signals,
+)
 from controller_runtime.testing import EmbeddedCluster
 
 ZONE = "example.com/zone"
@@ -22,7 +32,9 @@ def run(make: Callable[[Manager], Controller]) -> None:
     if len(sys.argv) > 1:
         manager = Manager.from_kubeconfig(sys.argv[1])
         manager.add(make(manager))
-        manager.run()
+        stop = Stop(manager.host)
+        with stop_on_signals(manager.host, stop):
+            manager.run(stop)
         return
     with EmbeddedCluster(SystemHost()) as cluster:
         cluster.manager.add(make(cluster.manager))

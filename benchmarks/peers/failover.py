@@ -23,6 +23,7 @@ from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import NotFound
+from controller_runtime.core.signals import stop_on_signals
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
@@ -49,8 +50,8 @@ def replicate(kubeconfig: str, name: str) -> None:
     manager = Manager(host, HTTPTransport(host, from_kubeconfig(kubeconfig)), leader_election=election)
     manager.add(Controller("creator", Creator(manager.client)).every(3600.0, lambda: [ObjectKey(name)]))
     stop = Stop(host)
-    signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
-    manager.run(stop)
+    with stop_on_signals(host, stop):
+        manager.run(stop)
 
 
 def measure(kubeconfig: str, number: signal.Signals) -> float:

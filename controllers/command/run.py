@@ -22,7 +22,6 @@ from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.command import catalog, hosting
-from controllers.command.signals import handled_signals
 from controllers.command.snapshot import SnapshotSource
 from controllers.command.view import LastLines, LiveView, PlainView, View
 from controllers.election.lease_candidate_election import NAME as ELECTION
@@ -31,6 +30,7 @@ from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.node_lifecycle import NAME as NODE_LIFECYCLE
 from controllers.shared.cache_trims import trim_caches
 from controllers.shared.session import GRACE, reach
+from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 

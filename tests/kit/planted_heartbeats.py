@@ -12,7 +12,7 @@ import msgspec
 
 from controller_runtime.api.objects import Cached
 from controllers.heartbeat import step as heartbeat_step
-from controllers.heartbeat.step import FIRST_PAUSE, Answer, Ask, Heartbeat, Part, Reply, Step, Terms
+from controllers.heartbeat.step import FIRST_PAUSE, Answer, Ask, Heartbeat, LeaseFields, Part, Reply, Step
 
 
 def wall_clock(now: datetime, last: datetime | None) -> datetime:

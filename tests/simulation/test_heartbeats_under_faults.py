@@ -68,7 +68,9 @@ def test_it_holds_in_kept_scripts(script: Script, seed: int) -> None:
     [
         pytest.param("next_renew_time", planted_heartbeats.wall_clock, "no time goes back", 40, id="wall clock"),
         pytest.param("renew_time_of", planted_heartbeats.short_memory, "no time goes back", 150, id="short memory"),
-        pytest.param("content", planted_heartbeats.same_time, "every lease is renewed", 2, id="the same time again"),
+        pytest.param(
+            "lease_to_write", planted_heartbeats.same_time, "every lease is renewed", 2, id="the same time again"
+        ),
         pytest.param("advance", planted_heartbeats.resigned, "every lease is renewed", 20, id="gives up"),
         pytest.param("advance", planted_heartbeats.stubborn, "every lease is renewed", 20, id="reads no conflict"),
         pytest.param("advance", planted_heartbeats.hasty, "one beat an interval", 10, id="too many beats"),

@@ -20,7 +20,11 @@ def shrunk(script: Script, still_fails: Callable[[Script], bool]) -> Script:
         script: A script that fails.
         still_fails: Returns whether a smaller script fails in the same way.
     """
-    return _shorter(_fewer(script, still_fails), still_fails)
+    while True:  # a fault may be spared only once another is shorter
+        smaller = _shorter(_fewer(script, still_fails), still_fails)
+        if smaller == script:
+            return script
+        script = smaller
 
 
 def _fewer(script: Script, still_fails: Callable[[Script], bool]) -> Script:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process does about each signal."""
+"""A process that gets signals stops, ends at once, or reports on its threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 PROGRAM = """
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
-from controllers.command.signals import handled_signals
+from controllers.shared.signals import handled_signals
 
 host = SystemHost()
 stop = Stop(host)

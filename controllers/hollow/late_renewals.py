@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells when renewals fall behind, without a line for each of thousands of leases."""
+"""Logs late renewals together, because a line for each of thousands of leases would flood the log."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 
-TELL_EVERY = 60.0
-"""Seconds that pass at least between two lines."""
+LOG_INTERVAL = 60.0
+"""Shortest time between two lines in seconds."""
 
 
-class Pace:
-    """Counts the renewals that came too late, and logs them together: at once, and then once a minute at most.
+class LateRenewals:
+    """Counts late renewals, and logs them together: the first at once, later ones once in `LOG_INTERVAL` at most.
 
     Args:
-        host: What this runs on.
+        host: Its clock is used.
         tolerance: Seconds by which a renewal may be late without being counted.
 
     Threads: any.
@@ -25,15 +25,15 @@ class Pace:
     def __init__(self, host: Host, tolerance: float) -> None:
         self._host = host
         self._tolerance = tolerance
-        # Guards the fields below, which begin again with each line.
+        # Guards the fields below, which count since the last line.
         self._lock = host.lock("late renewals")
-        self._told_at: float | None = None
+        self._logged_at: float | None = None
         self._renewed = 0
         self._late = 0
         self._worst = 0.0
 
     def note(self, late: float) -> None:
-        """A lease was renewed, so many seconds later than it should have been."""
+        """Count a renewal that came `late` seconds after it was due, and log the late ones if a line is due."""
         with self._lock:
             now = self._host.monotonic()
             self._renewed += 1
@@ -41,10 +41,10 @@ class Pace:
                 return
             self._late += 1
             self._worst = max(self._worst, late)
-            if self._told_at is not None and now - self._told_at < TELL_EVERY:
+            if self._logged_at is not None and now - self._logged_at < LOG_INTERVAL:
                 return
             renewed, count, worst = self._renewed, self._late, self._worst
-            self._told_at, self._renewed, self._late, self._worst = now, 0, 0, 0.0
+            self._logged_at, self._renewed, self._late, self._worst = now, 0, 0, 0.0
         log.warning(
             "renewals fall behind: this machine or the server is too slow for so many nodes",
             late=count,
