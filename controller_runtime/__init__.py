@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from controller_runtime.core.host import Clock, Host
+    from controller_runtime.core.signals import stop_on_signals
     from controller_runtime.core.stop import Stop
     from controller_runtime.core.system import SystemHost
     from controller_runtime.core.version import __version__
@@ -169,6 +170,7 @@ __all__ = [
     "retry_on_conflict",
     "set_controller",
     "set_owner",
+    "stop_on_signals",
     "with_condition",
     "without",
 ]
@@ -201,6 +203,7 @@ _HOMES = {
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host"), "core.host"),
+    "stop_on_signals": "core.signals",
     "Stop": "core.stop",
     "SystemHost": "core.system",
     "__version__": "core.version",

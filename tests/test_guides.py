@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
-from controllers.command import cli, run, signals
+from controllers.command import cli, run
+from controllers.shared import signals
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
@@ -233,9 +235,16 @@ def test_the_bounds_that_the_guide_names_are_those_of_the_code(said: str) -> Non
     assert said in " ".join(OPERATIONS.split())
 
 
+def test_an_example_is_stopped_by_signals_as_the_guide_says() -> None:
+    (block,) = (block for block in re.findall(r"```python\n(.*?)```", OPERATIONS, re.DOTALL) if "signals" in block)
+    example = Path(__file__).parents[1] / "examples" / "tour.py"
+
+    assert textwrap.indent(block, " " * 8) in example.read_text()
+
+
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
     options = {name for parameter in (*cli.run_command.params, *apiserver.command.params) for name in parameter.opts}
-    handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.ASKING)}
+    handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.REPORTING)}
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
     assert set(re.findall(r"\bSIG[A-Z0-9]+\b", OPERATIONS)) == handled

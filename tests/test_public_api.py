@@ -14,7 +14,8 @@ from controller_runtime.core import errors
 
 PUBLIC = {
     # run
-    "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "__version__",
+    "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "stop_on_signals",
+    "__version__",
     # write a controller
     "Controller", "Reconciler", "Request", "Result", "TerminalError", "Channel", "reconcile_deadline",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",

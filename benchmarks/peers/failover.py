@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the end of a leading process to the next leader's first write, over TLS: KUBECONFIG SIGNAL; or a replica."""
+"""The time from the end of a leading process to the next leader's first write, over TLS: KUBECONFIG SIGNAL.
+
+With the arguments KUBECONFIG replica NAME this program is one of the replicas.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import NotFound
+from controller_runtime.core.signals import stop_on_signals
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
@@ -30,7 +34,7 @@ REPLICA = "replica"
 
 @attrs.frozen
 class Creator(Reconciler):
-    """Writes once."""
+    """Creates a node, which shows that its replica leads."""
 
     client: Client
 
@@ -40,18 +44,18 @@ class Creator(Reconciler):
 
 
 def replicate(kubeconfig: str, name: str) -> None:
-    """One replica; its first write as the leader is a node of its name."""
+    """Run a replica until SIGTERM; its first write as the leader is a node of its name."""
     host = SystemHost(name)
     election = LeaderElectionConfig(name="failover", namespace="default", identity=name)
     manager = Manager(host, HTTPTransport(host, from_kubeconfig(kubeconfig)), leader_election=election)
     manager.add(Controller("creator", Creator(manager.client)).every(3600.0, lambda: [ObjectKey(name)]))
     stop = Stop(host)
-    signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
-    manager.run(stop)
+    with stop_on_signals(host, stop):
+        manager.run(stop)
 
 
 def measure(kubeconfig: str, number: signal.Signals) -> float:
-    """Seconds between the signal and the write."""
+    """Return the seconds between the signal to the first leader and the second leader's first write."""
     host = SystemHost()
     never, client = Stop(host), Client(host, HTTPTransport(host, from_kubeconfig(kubeconfig)))
 
@@ -72,7 +76,7 @@ def measure(kubeconfig: str, number: signal.Signals) -> float:
     with start("one") as first:
         wait_for(lambda: wrote("one"))
         with start("two") as second:
-            never.wait(8.0)  # it has started, and looked at the lease
+            never.wait(8.0)  # time to start and to read the lease; there is no sign of it from outside
             first.send_signal(number)
             sent = time.perf_counter()
             wait_for(lambda: wrote("two"))

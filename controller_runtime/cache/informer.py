@@ -153,6 +153,8 @@ class Informer:
     def run(self, stop: Stop, program: Stop | None = None) -> None:
         """Keep the copy until `stop` is set. Subscriptions get their threads from here.
 
+        Call it on a thread made by `core.stop.spawn`: a failure must set `stop`, for that ends `wait_for_sync`.
+
         Args:
             stop: Ends it.
             program: Stopped by what a subscription raises; None is `stop`.
@@ -166,10 +168,9 @@ class Informer:
             waiting = [*self._subscriptions]
         for subscription in waiting:
             subscription.start(*stops)
-        try:
-            self.reflector.run(stop)
-        finally:
-            self._delivery.synced.give_up()
+        # Not when this returns or raises: a failure must be recorded in `stop` before a waiter wakes and asks why.
+        stop.on_set(self._delivery.synced.give_up)
+        self.reflector.run(stop)
 
     def join_until(self, deadline: float | None) -> list[Thread]:
         """Wait for the subscriptions' threads; those that still run at `deadline` (absolute monotonic seconds)."""

@@ -29,6 +29,7 @@ class Failure(enum.Enum):
     """What a failure says about what was asked."""
 
     VERSION = "the version asked for is not to be had"
+    EVENT = "the server cannot read what an event would tell of, now or in another watch"
     BUSY = "nothing: the server, or the way to it, is down or overloaded"
     OTHER = "something else is wrong, perhaps with the question"
 
@@ -58,7 +59,7 @@ def recovery(state: State, failure: Failure, *, relist: State, fruitless: int, m
         most_recent: Whether the most recent state had been asked for.
     """
     match state, failure:
-        case State.WATCHING, Failure.VERSION:
+        case State.WATCHING, Failure.VERSION | Failure.EVENT:
             return Recovery(relist)
         case _, Failure.VERSION:  # the first time without waiting: nothing is wrong with the server
             return Recovery(state, wait=most_recent, most_recent=True)
@@ -78,6 +79,8 @@ def classify(error: ControllerRuntimeError) -> Failure:
             return Failure.VERSION
         case APIError() if _is_too_large(error):
             return Failure.VERSION
+        case APIError(reason="StorageReadError"):
+            return Failure.EVENT
         case TooManyRequests() | ServerError(code=502 | 503 | 504):
             return Failure.BUSY
         case _ if is_lost(error):

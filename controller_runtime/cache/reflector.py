@@ -242,7 +242,8 @@ class Reflector:
             most_recent=self._most_recent,
         )
         self._most_recent = self._most_recent or most_recent
-        delay = self._delay(error, lists_anew=failed is State.WATCHING and failure is Failure.VERSION) if wait else 0.0
+        lists_anew = failed is State.WATCHING and failure in (Failure.VERSION, Failure.EVENT)
+        delay = self._delay(error, lists_anew=lists_anew) if wait else 0.0
         log.warning("list or watch failed", collection=self._source, state=failed.value, error=error, retry_in=delay)
         if delay:
             self._back_off(error, delay, stop)

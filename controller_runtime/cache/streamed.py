@@ -40,7 +40,7 @@ class StreamedList:
             return event.initial_events_end
         self._tally.add(1, len(cached.raw))
         if event.type is EventType.DELETED:
-            self.objects.pop(cached.key, None)
+            self.objects.pop(cached.plain_key, None)
         else:
-            self.objects[cached.key] = self._kept(cached)
+            self.objects[cached.plain_key] = self._kept(cached)
         return False

@@ -65,7 +65,8 @@ class Reconciler(abc.ABC):
 
         It is told a name, not what happened to it: events are merged, and the object may
         be gone. What it raises is retried with a growing delay, at least the `Retry-After`
-        that a server asked for; `TerminalError` is not retried.
+        that a server asked for; `TerminalError` is not retried, nor is what is raised from it.
+        An `ExceptionGroup` is retried unless all its members are terminal.
         """
 
     def metrics(self) -> Iterable[Metric]:

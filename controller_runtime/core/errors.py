@@ -130,7 +130,10 @@ class ReconcileTimeout(ControllerRuntimeError):
 
 
 class TerminalError(ControllerRuntimeError):
-    """Raised by a reconciler: log, count, do not retry until the object changes."""
+    """Raised by a reconciler: log, count, do not retry until the object changes.
+
+    An error raised from one (`raise … from`) is terminal too, and so is a group of terminal errors alone.
+    """
 
 
 class Cancelled(ControllerRuntimeError):

@@ -29,9 +29,11 @@ class Stage(enum.IntEnum):
 class Stop:
     """A request to stop, made once, seen by everybody.
 
-    Threads: any, for every method. Callbacks run on the thread that makes the request,
-    in the order in which they were added, or at once if it has been made already. One that
-    raises keeps none of the others from running.
+    Threads: any, for every method, but not from a signal's handler: it may interrupt a method on
+    its own thread, and would wait for that method's lock forever. `core.signals.stop_on_signals`
+    is for that. Callbacks run on the thread that makes the request, in the order in which they
+    were added, or at once if it has been made already. One that raises keeps none of the
+    others from running.
     """
 
     def __init__(self, host: Host, label: str = "stop") -> None:

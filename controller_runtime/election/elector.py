@@ -256,7 +256,7 @@ class LeaderElector:
     def _lost(self, why: str) -> LeadershipLost:
         """End our term, so that the fence closes now, and return the error to raise."""
         if self.term is not None:
-            self.term.end()
+            self.term.end(why)
         return LeadershipLost(f"lease {self.lock} is lost: {why}")
 
     def _resign(self, term: Term, stop: Stop) -> None:

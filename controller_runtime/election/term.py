@@ -20,14 +20,18 @@ class Term:
         token: The fencing token, `leaseTransitions` of the lease.
         until: Monotonic seconds at which it ends unless it is extended before.
 
+    Attributes:
+        why_over: Why it is over; meaningless while it is not.
+
     Threads: any.
     """
 
     def __init__(self, host: Host, token: int, until: float) -> None:
         self._host = host
         self._token = token
-        # Guards the two fields below. A reader that finds the deadline ahead needs no lock: a stale deadline is an
-        # earlier one, since `extend` only moves it forward.
+        self.why_over = "its deadline has passed"
+        # Guards the reason above and the two fields below. A reader that finds the deadline ahead needs no lock: a
+        # stale deadline is an earlier one, since `extend` only moves it forward.
         self._lock = host.lock("term")
         self._until = until
         self._is_over = False
@@ -52,10 +56,11 @@ class Term:
             self._until = max(self._until, until)
             return True
 
-    def end(self) -> None:
-        """End the leadership now, whatever its deadline."""
+    def end(self, why: str) -> None:
+        """End the leadership now, whatever its deadline; `why` is set before any request is refused for it."""
         with self._lock:
-            self._is_over = True
+            if not self._check():
+                self.why_over, self._is_over = why, True
 
     def _check(self) -> bool:
         self._is_over = self._is_over or self._host.monotonic() >= self._until
@@ -78,7 +83,9 @@ def leadership_limit(term: Callable[[], Term | None]) -> Limit:
         if present is None:
             return None
         if present.is_over():
-            raise LeadershipLost(f"{request.method} {request.path} was not sent: leadership is lost")
+            raise LeadershipLost(
+                f"{request.method} {request.path} was not sent: leadership is lost, {present.why_over}"
+            )
         return present.held.until
 
     return limit

@@ -115,6 +115,12 @@ class Lifecycle:
         if self._elector is None or self._elector.is_leader():
             self._start_controllers(self._host.monotonic() + cache_sync_timeout)
 
+    def fail(self, error: Exception) -> None:
+        """Stop because the thread that starts things failed. An error that is not the first failure is only logged."""
+        self._stopping.fail(error)
+        if self._stopping.failure is not error:
+            log.exception("start failed after another failure")
+
     def finish(self, grace: float) -> list[Thread]:
         """Stop everything, once `stopping` is set; the threads that would not end.
 
@@ -131,6 +137,7 @@ class Lifecycle:
         stuck += self._end(_joining(self._recorders), self._recorders_stop, deadline)
         self._informers_stop.set()
         stuck += self._end(self._informers.join_until, self._informers_stop, deadline)
+        self._pass_on_failure()  # again, for a subscription may have failed after the stop
         return stuck
 
     def _started(self, runnable: Runnable, stop: Stop) -> Thread:

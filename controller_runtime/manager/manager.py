@@ -249,8 +249,8 @@ class Manager:
             stop.on_set(self.stopping.cancel, Stage.CANCELLED)
         try:
             self._start_whatever_is_added()
-        except ControllerRuntimeError as error:
-            self.stopping.fail(error)
+        except Exception as error:  # noqa: BLE001  this thread's part ends here, as that of the others does in `spawn`
+            self._lifecycle.fail(error)
         finally:
             self.stopping.set()
             stuck = self._lifecycle.finish(self._grace)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that a work queue is made of: turns, the two bands of ready ones, the timetable of waiting ones.
+"""The parts that a work queue is made of: turns, the two bands of those that are due, the timetable of waiting ones.
 
 All are guarded by the queue's lock. Neither band nor timetable removes a turn that leaves
-early; its entry stays behind, stale, and is passed over when its time comes.
+early; its entry stays behind, stale, and is dropped when its time comes.
 """
 
 from __future__ import annotations
@@ -47,15 +47,58 @@ class Turn(Generic[T]):
         self.causes: tuple[str, ...] = ()
 
 
+class _Band(Generic[T]):
+    """READY and AGAIN turns of one band, first come, first served: a turn keeps its place while its item is held."""
+
+    __slots__ = ("_is_low", "_passed", "_turns")
+
+    def __init__(self, is_low: bool) -> None:
+        self._is_low = is_low
+        self._turns: deque[Turn[T]] = deque()
+        # Turns that stood first while their items were held, in order: they come before all in `_turns`. There
+        # are no more of them than items held at a time, so looking through them is cheap.
+        self._passed: list[Turn[T]] = []
+
+    def append(self, turn: Turn[T]) -> None:
+        """Put a turn at the end."""
+        self._turns.append(turn)
+
+    def first(self) -> Turn[T] | None:
+        """Return the first turn that is READY, if there is one."""
+        for turn in self._passed:
+            if turn.place is Place.READY:
+                return turn
+        while self._turns:
+            turn = self._turns[0]
+            if turn.low is self._is_low:  # else it was raised, and its entry here is stale
+                if turn.place is Place.READY:
+                    return turn
+                self._passed.append(turn)
+            self._turns.popleft()
+        return None
+
+    def take(self, turn: Turn[T]) -> None:
+        """Take out what `first` returned."""
+        if not (self._passed and self.leave(turn)):
+            self._turns.popleft()
+
+    def leave(self, turn: Turn[T]) -> bool:
+        """Take out a turn if it was passed; otherwise its entry stays behind."""
+        if turn not in self._passed:
+            return False
+        self._passed.remove(turn)
+        return True
+
+
 class Bands(Generic[T]):
-    """READY turns: first come, first served in each of two bands, the low one with a bounded share."""
+    """The two bands of READY and AGAIN turns: the low one has a bounded share of the hand-outs."""
 
     __slots__ = ("_low", "_normal", "_passed_over")
 
     def __init__(self) -> None:
-        self._normal: deque[Turn[T]] = deque()
-        # A turn that was raised is in the other band too, and no longer `low`: its entry here is stale.
-        self._low: deque[Turn[T]] = deque()
+        self._normal: _Band[T] = _Band(is_low=False)
+        # A turn that was raised may still have an entry here. It is no longer `low`, so the entry is stale.
+        self._low: _Band[T] = _Band(is_low=True)
         # Hand-outs since the low band waits.
         self._passed_over = 0
 
@@ -63,17 +106,23 @@ class Bands(Generic[T]):
         """Put a turn at the end of its band."""
         (self._low if turn.low else self._normal).append(turn)
 
+    def move_up(self, turn: Turn[T]) -> None:
+        """Move a turn that was low to the end of the normal band."""
+        self._low.leave(turn)
+        self._normal.append(turn)
+
     def take(self) -> Turn[T] | None:
-        """Take the next turn, if there is one."""
-        while self._low and not self._low[0].low:
-            self._low.popleft()
-        if self._low and (not self._normal or self._passed_over >= LOW_SHARE - 1):
+        """Take the next turn that is READY, if there is one."""
+        low, normal = self._low.first(), self._normal.first()
+        if low is not None and (normal is None or self._passed_over >= LOW_SHARE - 1):
             self._passed_over = 0
-            return self._low.popleft()
-        if not self._normal:
+            self._low.take(low)
+            return low
+        if normal is None:
             return None
-        self._passed_over = self._passed_over + 1 if self._low else 0
-        return self._normal.popleft()
+        self._passed_over = self._passed_over + 1 if low is not None else 0
+        self._normal.take(normal)
+        return normal
 
 
 class Timetable(Generic[T]):

@@ -36,8 +36,9 @@ class WorkQueue(Generic[T]):
 
     An item added while it waits is one item; it keeps the sooner time and the better
     band. An item added while it is held is handed out again after `done`, not before.
-    Order is first come, first served within a band; the low band gets every eighth
-    hand-out while both wait, so nothing starves.
+    Order is first come, first served within a band, by when an item was added or fell due,
+    whether it was held then or not. The low band gets every eighth hand-out while both
+    wait, so nothing starves.
 
     Args:
         host: What it waits on.
@@ -58,7 +59,7 @@ class WorkQueue(Generic[T]):
         self._turns: dict[T, Turn[T]] = {}
         # The current turn of every item that is out.
         self._held: dict[T, Turn[T]] = {}
-        self._ready: Bands[T] = Bands()
+        self._due: Bands[T] = Bands()
         self._waiting: Timetable[T] = Timetable()
         # When the retry of a failed item is (or was) due, until it is forgotten.
         self._retry_at: dict[T, float] = {}
@@ -131,7 +132,7 @@ class WorkQueue(Generic[T]):
             while True:
                 now = self._now()
                 self._promote_due(now)
-                turn = self._ready.take()
+                turn = self._due.take()
                 if turn is not None:
                     self._hold(turn, now)
                     return turn.item
@@ -156,7 +157,7 @@ class WorkQueue(Generic[T]):
             turn = self._turns.get(item)
             if turn is not None and turn.place is Place.AGAIN:
                 self._tally.again -= 1
-                self._line_up(turn)
+                self._offer(turn)
             if self._stage is not _Stage.OPEN:
                 self._condition.notify_all()  # somebody may wait for the last one
 
@@ -217,6 +218,8 @@ class WorkQueue(Generic[T]):
 
     def _plan(self, item: T, now: float, due: float, low: bool, cause: str) -> None:
         """Give the item a turn, or bring the one it has forward to `due` and up to its band."""
+        if self._waiting.first is not None and self._waiting.first <= now:  # what fell due before comes first
+            self._promote_due(now)
         turn = self._turns.get(item)
         if turn is None:
             turn = self._turns[item] = Turn(item, low)
@@ -228,7 +231,8 @@ class WorkQueue(Generic[T]):
             if due <= now:
                 self._make_ready(turn, now)
             elif self._waiting.put(turn, due, len(self._turns) - sum(self._tally.depth)):
-                # All of them: the one woken may go off to work, and the others would sleep past the due time.
+                # All of them: a condition may wake any of its sleepers. If only one knew of the due time, an addition
+                # could wake that one and send it off to work, and the others would sleep past the due time.
                 self._condition.notify_all()
 
     def _raise(self, turn: Turn[T]) -> None:
@@ -237,8 +241,7 @@ class WorkQueue(Generic[T]):
         if turn.place is not Place.WAITING:
             self._tally.depth[True] -= 1
             self._tally.depth[False] += 1
-        if turn.place is Place.READY:
-            self._ready.append(turn)
+            self._due.move_up(turn)
 
     def _promote_due(self, now: float) -> None:
         """Make ready what has fallen due."""
@@ -249,15 +252,15 @@ class WorkQueue(Generic[T]):
         turn.at = at
         self._tally.adds += 1
         self._tally.depth[turn.low] += 1
+        self._due.append(turn)  # its place is the time of its addition, even if its item is held
         if turn.item in self._held:
             turn.place = Place.AGAIN
             self._tally.again += 1
         else:
-            self._line_up(turn)
+            self._offer(turn)
 
-    def _line_up(self, turn: Turn[T]) -> None:
+    def _offer(self, turn: Turn[T]) -> None:
         turn.place = Place.READY
-        self._ready.append(turn)
         if self._sleepers:
             self._condition.notify()
 

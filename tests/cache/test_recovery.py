@@ -28,6 +28,7 @@ from controller_runtime.core.errors import (
         pytest.param(ServerError("", code=503), Failure.BUSY, id="unavailable"),
         pytest.param(StreamIdle(""), Failure.OTHER, id="silence"),
         pytest.param(ServerError("", code=500), Failure.OTHER, id="internal error"),
+        pytest.param(ServerError("", code=500, reason="StorageReadError"), Failure.EVENT, id="unreadable in storage"),
         pytest.param(Forbidden("", code=403), Failure.OTHER, id="forbidden"),
         pytest.param(APIError("", code=418), Failure.OTHER, id="anything"),
         pytest.param(DecodeError(""), Failure.OTHER, id="no list"),
@@ -49,6 +50,18 @@ def test_no_failure_loops_without_a_wait(state: State, relist: State, fruitless:
             seen.add((at, most_recent))
             at, waited, wanted = recovery(at, failure_, relist=relist, fruitless=fruitless, most_recent=most_recent)
             most_recent = most_recent or wanted
+
+
+@pytest.mark.parametrize("relist", [State.STREAMING, State.LISTING])
+def test_an_event_that_the_server_cannot_read_is_made_up_for_by_a_list(relist: State) -> None:
+    """The same watch would meet it again, so the first such failure lists; one of a list is like any other."""
+
+    def after(state: State) -> Recovery:
+        return recovery(state, Failure.EVENT, relist=relist, fruitless=1, most_recent=False)
+
+    assert after(State.WATCHING) == Recovery(relist)
+    assert after(State.LISTING) == Recovery(State.LISTING)
+    assert after(State.STREAMING) == Recovery(State.LISTING, wait=False)
 
 
 def test_recovery_defaults_to_waiting() -> None:

@@ -607,6 +607,26 @@ def test_streamed_relist_begins_at_the_last_version(scene: Make) -> None:
     assert s.held == {"a": "8"}
 
 
+def test_a_watch_that_meets_what_the_server_cannot_read_lists_next(scene: Make) -> None:
+    """A deletion whose object cannot be decoded is an ERROR event, and would be one in the next watch too."""
+    unreadable = watched(error_line(500, "StorageReadError"))
+    s = scene(page(5, node("a", 3), node("b", 4)), unreadable, page(9, node("a", 3)), watched(), streaming=False)
+
+    s.sim.advance(3.0)
+
+    assert s.server.questions == ["list 0", "watch 5", "list 5", "watch 9"]
+    assert s.held == {"a": "3"}
+
+
+def test_what_the_server_can_never_read_is_listed_ever_more_rarely(scene: Make) -> None:
+    script = [each for n in range(60) for each in (watched(error_line(500, "StorageReadError")), page(5))]
+    s = scene(page(5), *script, streaming=False)
+
+    s.sim.advance(120.0)
+
+    assert 3 <= s.reflector.lists <= 12
+
+
 def test_refused_again_and_again_it_waits_between_lists(scene: Make) -> None:
     s = scene(page(5), *[EXPIRED] * 50, streaming=False)
 

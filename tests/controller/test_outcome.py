@@ -10,9 +10,16 @@ import pytest
 
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.controller.counters import Outcome
-from controller_runtime.controller.outcome import settle
+from controller_runtime.controller.outcome import outcome_of, retry_after, settle
 from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.core.errors import Cancelled, Conflict, ConnectionLost, TerminalError, TooManyRequests
+from controller_runtime.core.errors import (
+    APIError,
+    Cancelled,
+    Conflict,
+    ConnectionLost,
+    TerminalError,
+    TooManyRequests,
+)
 from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
@@ -145,3 +152,147 @@ def test_the_line_of_a_failure_names_what_caused_it_once(
     end(queue, error)
 
     assert fields_of(caplog.records[0])["error"] == said
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    """`raise error from cause`."""
+    error.__cause__ = cause
+    return error
+
+
+def handled(error: Exception, context: Exception) -> Exception:
+    """`raise error` while `context` is handled."""
+    error.__context__ = context
+    return error
+
+
+def member_of_its_cause(member: Exception, other: Exception) -> Exception:
+    """`raise group.exceptions[0] from group`."""
+    return caused(member, ExceptionGroup("both", [member, other]))
+
+
+def conflict() -> APIError:
+    return Conflict("old", code=409)
+
+
+def busy(seconds: float) -> APIError:
+    return TooManyRequests("busy", code=429, retry_after=seconds)
+
+
+@pytest.mark.scenario("CT-05")
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        pytest.param(TerminalError("no"), Outcome.TERMINAL_ERROR, id="terminal"),
+        pytest.param(caused(ValueError("spec"), TerminalError("no")), Outcome.TERMINAL_ERROR, id="cause"),
+        pytest.param(caused(conflict(), TerminalError("no")), Outcome.TERMINAL_ERROR, id="cause of an expected error"),
+        pytest.param(
+            caused(ValueError("outer"), caused(KeyError("inner"), TerminalError("no"))),
+            Outcome.TERMINAL_ERROR,
+            id="cause of a cause",
+        ),
+        pytest.param(caused(TerminalError("no"), conflict()), Outcome.TERMINAL_ERROR, id="terminal with a cause"),
+        pytest.param(handled(ValueError("bug"), TerminalError("no")), Outcome.PANIC, id="context alone"),
+        pytest.param(handled(conflict(), TerminalError("no")), Outcome.ERROR, id="context of an expected error"),
+        pytest.param(ExceptionGroup("g", [TerminalError("no")]), Outcome.TERMINAL_ERROR, id="group of one"),
+        pytest.param(
+            ExceptionGroup("g", [TerminalError("a"), caused(ValueError("b"), TerminalError("c"))]),
+            Outcome.TERMINAL_ERROR,
+            id="group of terminal errors",
+        ),
+        pytest.param(
+            ExceptionGroup("g", [ExceptionGroup("h", [TerminalError("a")]), TerminalError("b")]),
+            Outcome.TERMINAL_ERROR,
+            id="group in a group",
+        ),
+        pytest.param(
+            caused(ValueError("spec"), ExceptionGroup("g", [TerminalError("a")])),
+            Outcome.TERMINAL_ERROR,
+            id="group as a cause",
+        ),
+        pytest.param(ExceptionGroup("g", [TerminalError("a"), conflict()]), Outcome.ERROR, id="beside an expected one"),
+        pytest.param(ExceptionGroup("g", [TerminalError("a"), KeyError("b")]), Outcome.PANIC, id="beside a bug"),
+        pytest.param(
+            caused(ExceptionGroup("g", [conflict()]), TerminalError("no")), Outcome.TERMINAL_ERROR, id="group's cause"
+        ),
+        pytest.param(ExceptionGroup("g", [conflict(), ConnectionLost("cut")]), Outcome.ERROR, id="expected errors"),
+        pytest.param(ExceptionGroup("g", [conflict(), KeyError("b")]), Outcome.PANIC, id="a bug beside another"),
+        pytest.param(caused(KeyError("b"), conflict()), Outcome.PANIC, id="bug with an expected cause"),
+        pytest.param(caused(ValueError("v"), Cancelled("stop")), Outcome.CANCELLED, id="cancelled as a cause"),
+        pytest.param(ExceptionGroup("g", [Cancelled("a"), Cancelled("b")]), Outcome.CANCELLED, id="all cancelled"),
+        pytest.param(ExceptionGroup("g", [Cancelled("a"), conflict()]), Outcome.ERROR, id="cancelled in part"),
+        pytest.param(member_of_its_cause(conflict(), TerminalError("no")), Outcome.ERROR, id="raised from its group"),
+        pytest.param(SystemExit(caused(ValueError("v"), TerminalError("no"))), Outcome.PANIC, id="an argument alone"),
+    ],
+)
+def test_what_an_error_counts_as(error: BaseException, outcome: Outcome) -> None:
+    """Causes and members of groups are looked at; what was merely handled meanwhile is not."""
+    assert outcome_of(error) is outcome
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        pytest.param(busy(9.0), 9.0, id="itself"),
+        pytest.param(conflict(), 0.0, id="none"),
+        pytest.param(ValueError("v"), 0.0, id="no error of the API"),
+        pytest.param(caused(ValueError("v"), busy(9.0)), 9.0, id="cause"),
+        pytest.param(caused(busy(2.0), busy(9.0)), 9.0, id="the longer of two"),
+        pytest.param(ExceptionGroup("g", [busy(2.0), caused(KeyError("k"), busy(9.0)), busy(3.0)]), 9.0, id="members"),
+        pytest.param(handled(ValueError("v"), busy(9.0)), 0.0, id="context alone"),
+        pytest.param(member_of_its_cause(busy(2.0), busy(9.0)), 9.0, id="raised from its group"),
+    ],
+)
+def test_the_longest_wait_that_a_server_asked_for_counts(error: BaseException, seconds: float) -> None:
+    assert retry_after(error) == seconds
+
+
+@pytest.mark.parametrize(
+    ("how", "outcome", "again", "failures"),
+    [
+        pytest.param(caused(ValueError("spec"), TerminalError("no")), Outcome.TERMINAL_ERROR, None, 0, id="terminal"),
+        pytest.param(caused(ValueError("v"), busy(9.0)), Outcome.PANIC, 9.0, 3, id="retry after of a cause"),
+        pytest.param(ExceptionGroup("g", [conflict(), busy(9.0)]), Outcome.ERROR, 9.0, 3, id="retry after of a member"),
+    ],
+)
+def test_a_wrapped_error_has_the_consequences_of_what_it_wraps(
+    sim: Simulation, queue: WorkQueue[Request], how: Exception, outcome: Outcome, again: float | None, failures: int
+) -> None:
+    assert end(queue, how) is outcome
+
+    assert queue.num_requeues(NODE) == failures
+    assert seconds_until_next(sim, queue) == again
+
+
+def test_the_line_of_a_group_names_its_first_members(
+    queue: WorkQueue[Request], caplog: pytest.LogCaptureFixture
+) -> None:
+    end(queue, ExceptionGroup("parts", [ConnectionLost(f"part {n}") for n in range(6)]))
+
+    said = str(fields_of(caplog.records[0])["error"])
+    assert "ConnectionLost: part 0; ConnectionLost: part 1" in said
+    assert ("part 3" in said, "part 4" in said) == (True, False)
+
+
+def test_errors_that_cause_each_other_end_in_one_line(
+    queue: WorkQueue[Request], caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = ConnectionLost("first"), ConnectionLost("second")
+    first.__cause__, second.__cause__ = second, first
+
+    assert end(queue, first) is Outcome.ERROR
+
+    assert fields_of(caplog.records[0])["error"] == "ConnectionLost: first (caused by ConnectionLost: second)"
+
+
+def test_a_long_chain_of_causes_is_one_short_line(queue: WorkQueue[Request], caplog: pytest.LogCaptureFixture) -> None:
+    """Such as a loop makes that raises each failure from the one before."""
+    error = ConnectionLost("try 0")
+    for n in range(1, 5000):
+        later = ConnectionLost(f"try {n}")
+        later.__cause__ = error
+        error = later
+
+    assert end(queue, error) is Outcome.ERROR
+
+    assert len(str(fields_of(caplog.records[0])["error"])) < 500

@@ -79,6 +79,16 @@ def test_nothing_begins_after_the_end(sim: Simulation, host: SimulatedHost, how:
     assert wire.sent == []
 
 
+def test_a_refusal_says_why_the_leadership_is_over(host: SimulatedHost) -> None:
+    """A runnable may be refused before the elector has told of the loss, and then its failure ends the run."""
+    transport, _, term = fenced(host)
+    term.end("it is held by b")
+    term.end("the later reason")
+
+    with pytest.raises(LeadershipLost, match="leadership is lost, it is held by b"):
+        transport.request(WRITE, host.monotonic() + 30.0)
+
+
 def test_a_leadership_that_is_renewed_lets_pass_what_begins_then(sim: Simulation, host: SimulatedHost) -> None:
     transport, wire, term = fenced(host)
     sim.advance(UNTIL - 1.0)

@@ -8,7 +8,6 @@ They always are about to write, so one that is frozen and woken has eight writes
 
 from __future__ import annotations
 
-import signal
 import sys
 
 import attrs
@@ -26,6 +25,7 @@ from controller_runtime import (
     Result,
     Stop,
     SystemHost,
+    stop_on_signals,
 )
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
@@ -64,9 +64,9 @@ def main(kubeconfig: str, name: str, *seconds: str) -> int:
     writer = Writer(manager.client, name, manager.stopping)
     manager.add(Controller("writer", writer, workers=len(requests)).every(3600.0, lambda: requests))
     stop = Stop(host)
-    signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     try:
-        manager.run(stop)
+        with stop_on_signals(host, stop):
+            manager.run(stop)
     except LeadershipLost:
         return LOST
     return 0

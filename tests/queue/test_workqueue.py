@@ -155,6 +155,80 @@ def test_an_item_added_again_while_held_does_not_overtake(queue: WorkQueue[str])
     assert (queue.counters().adds, queue.counters().depth) == (3, 1)
 
 
+def test_an_item_added_again_while_held_keeps_its_place_before_later_ones(queue: WorkQueue[str]) -> None:
+    """Its place is the time of its addition, not that at which its holder is done."""
+    queue.add("foo")
+    queue.add("earlier")
+    queue.get()
+    queue.add("foo")
+    queue.add("later")
+
+    queue.done("foo")
+
+    assert [take(queue), take(queue), take(queue)] == ["earlier", "foo", "later"]
+
+
+def test_items_passed_over_because_they_were_held_come_first_once_they_are_done(queue: WorkQueue[str]) -> None:
+    """In the order of their additions, whichever is done first, and before all that was added later."""
+    for item in ("a", "b", "c"):
+        queue.add(item)
+        queue.get()
+    for item in ("b", "a", "c"):
+        queue.add(item)
+    for item in ("x", "y", "z"):
+        queue.add(item)
+    assert take(queue) == "x"
+
+    queue.done("a")
+    queue.done("b")
+
+    assert [take(queue), take(queue), take(queue)] == ["b", "a", "y"]
+    queue.done("c")
+    assert [take(queue), take(queue)] == ["c", "z"]
+    assert (len(queue), queue.counters().depth) == (0, 0)
+
+
+def test_a_low_item_raised_while_it_was_passed_over_is_handed_out_once(queue: WorkQueue[str]) -> None:
+    queue.add("foo", low=True)
+    queue.get()
+    queue.add("foo", low=True)
+    queue.add("low", low=True)
+    assert take(queue) == "low"
+    queue.add("first")
+    queue.add("foo")
+    queue.add("last")
+
+    queue.done("foo")
+
+    assert [take(queue), take(queue), take(queue)] == ["first", "foo", "last"]
+    assert (len(queue), queue.counters().depth, queue.counters().low_depth) == (0, 0, 0)
+
+
+def test_the_low_band_does_not_count_hand_outs_while_all_it_has_is_held(queue: WorkQueue[str]) -> None:
+    """A band waits if one of its items could be handed out."""
+    queue.add("foo", low=True)
+    queue.get()
+    queue.add("foo", low=True)
+    for n in range(LOW_SHARE):
+        queue.add(f"before {n}")
+        take(queue)
+
+    queue.done("foo")
+    for n in range(LOW_SHARE):
+        queue.add(f"after {n}")
+
+    assert [take(queue) for _ in range(LOW_SHARE)] == [*(f"after {n}" for n in range(LOW_SHARE - 1)), "foo"]
+
+
+def test_an_item_that_fell_due_keeps_its_place_before_later_ones(sim: Simulation, queue: WorkQueue[str]) -> None:
+    """Though nothing looked at the queue in between."""
+    queue.add_after("due", 1.0)
+    sim.advance(2.0)
+    queue.add("later")
+
+    assert [take(queue), take(queue)] == ["due", "later"]
+
+
 @pytest.mark.scenario("PQ-04")
 def test_an_item_added_twice_is_one_item(queue: WorkQueue[str]) -> None:
     """A duplicate changes neither length nor additions nor depth."""

@@ -292,6 +292,25 @@ def test_no_consumer_sleeps_past_a_due_time_because_another_went_to_work(seed: i
         assert sorted(held) == ["in five", "now"]
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_every_sleeper_knows_of_a_sooner_time_when_the_one_that_was_told_goes_to_work(seed: int) -> None:
+    """A condition may wake any of its waiters, so the one that takes an addition may be the one that knew the time."""
+    with Simulation(seed) as sim:
+        host, held = sim.host("r0"), []
+        queue: WorkQueue[str] = WorkQueue(host)
+        for n in range(2):
+            host.spawn(f"worker-{n}", lambda: held.append(queue.get()))
+        sim.settle()
+
+        queue.add_after("in five", 5.0)
+        sim.settle()
+        queue.add("now")
+        sim.settle()
+        sim.advance(5.0)
+
+        assert sorted(held) == ["in five", "now"]
+
+
 def test_a_failure_after_success_starts_anew(sim: Simulation, host: SimulatedHost) -> None:
     queue: WorkQueue[str] = WorkQueue(host, limiter=ItemExponential(5.0, 1000.0))
     queue.add_rate_limited("foo")
@@ -308,6 +327,30 @@ def test_a_failure_after_success_starts_anew(sim: Simulation, host: SimulatedHos
     assert queue.num_requeues("foo") == 1
     sim.advance(5.0)
     assert len(queue) == 1
+
+
+@pytest.mark.parametrize("swept_by", ["brought forward", "added in between"])
+def test_what_still_waits_survives_the_sweep_of_superseded_times(
+    sim: Simulation, queue: WorkQueue[str], swept_by: str
+) -> None:
+    """Forty items wait at forty times while another's times are superseded often enough for three sweeps."""
+    names = [f"item {n:02}" for n in range(40)]
+    for n, name in enumerate(names):
+        queue.add_after(name, 4000.0 + (n * 7 % 40))
+    for n in range(400):
+        queue.add_after("busy", 3600.0 - n)
+        if swept_by == "added in between":
+            queue.add("busy")
+            take(queue)
+    assert len(queue._waiting) < 200
+
+    sim.advance(3999.0)
+    early = [take(queue) for _ in range(len(queue))]
+    sim.advance(41.0)
+    late = [take(queue) for _ in range(len(queue))]
+
+    assert early == (["busy"] if swept_by == "brought forward" else [])
+    assert late == [names[n] for n in sorted(range(40), key=lambda n: n * 7 % 40)]
 
 
 def _added_in_between(queue: WorkQueue[str], n: int) -> None:

@@ -17,8 +17,8 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.log import fields_of
+from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.simulation import Simulation
-from controller_runtime.testing.system.disk import Disk
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.election.memory import Memory
 from controllers.election.strategy import STRATEGIES
@@ -209,7 +209,10 @@ def test_what_is_there_counts_though_the_cache_knows_of_no_lease(world: World) -
     spec = world.spec()
     assert spec is not None
     assert (spec["holderIdentity"], spec["preferredHolder"]) == ("x", "a")
-    assert world.asked == ["POST leases", "GET leases/lease", "PATCH leases/lease"]
+    # A reconcile that runs before the cache has the patch may try it once more, and is refused by its version.
+    assert world.asked[:3] == ["POST leases", "GET leases/lease", "PATCH leases/lease"]
+    assert {*world.asked[3:]} <= {"GET leases/lease", "PATCH leases/lease"}
+    assert world.controller.errors == 0
 
 
 @pytest.mark.scenario("D-30")

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals that ask a program to stop.
+
+Python runs a signal's handler on the main thread, between any two instructions, even inside
+a section that holds a lock. A handler that calls `Stop.set` can therefore wait for a lock
+that its own thread holds, forever. It also runs late: not before the main thread wakes, if the
+signal came just before that thread began to wait or was delivered to another one. So the
+handlers here do nothing. The system writes the signal's number into a pipe (the wakeup
+descriptor), and a thread reads it and acts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import Any
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host, Thread
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop, spawn
+
+log = get_logger(__name__)
+
+_END = b"\0"  # no signal has the number zero
+_NOWHERE = -1  # the wakeup descriptor of a program that has none
+
+
+@contextlib.contextmanager
+def stop_on_signals(host: Host, stop: Stop, numbers: Iterable[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
+    """Set `stop` at the first of these signals, while the `with` block lasts; then put the old handlers back.
+
+    A second signal ends the process at once, with status 1, for the program may hang; SIGHUP is the exception,
+    for a closed terminal may send it more than once. The callbacks of `stop` run on a thread of their own.
+
+    A handler that other code installs inside the block replaces the one installed here, and stays. An event loop
+    gets its own signals as ever, be it around the block or inside. Of two blocks the inner one gets the signals that
+    both want. A forked child treats signals as they were treated before the block.
+
+    Threads: the main thread only.
+
+    Args:
+        host: Must be the real machine.
+        stop: What to set.
+        numbers: The signals. One that was ignored before is not ignored inside.
+
+    Raises:
+        UsageError: This is not the main thread.
+    """
+    asked = StopRequests(host, stop)
+    with contextlib.closing(asked), heard_signals(host, numbers, asked.hear):
+        yield
+
+
+class StopRequests:
+    """Decides what each signal that asks to stop does. Threads: one calls `hear`; `close` from any.
+
+    Args:
+        host: What it runs on.
+        stop: Set by the first signal.
+    """
+
+    def __init__(self, host: Host, stop: Stop) -> None:
+        self._host = host
+        self._stop = stop
+        self._setting: Thread | None = None
+
+    def hear(self, number: int) -> None:
+        """Set the stop at the first signal, and end the process at a later one that is not SIGHUP."""
+        if self._setting is None:
+            log.info("stopping", signal=signal.Signals(number).name)
+            # On a thread of its own, so that a callback that hangs does not keep the next signal from being heard.
+            self._setting = spawn(self._host, self._stop, "stopping", self._stop.set)
+        elif number != signal.SIGHUP:
+            with contextlib.suppress(OSError):
+                os.write(2, b"asked to stop twice: ending at once\n")  # `sys.stderr` has a lock, which may be held
+            os._exit(1)
+
+    def close(self) -> None:
+        """Wait until the callbacks of the stop have run, if it was set here."""
+        if self._setting is not None:
+            self._setting.join_until(None)
+
+
+@contextlib.contextmanager
+def heard_signals(host: Host, numbers: Iterable[int], hear: Callable[[int], None]) -> Iterator[None]:
+    """Call `hear` on a thread with the number of each of these signals, while the `with` block lasts.
+
+    See `stop_on_signals` for what becomes of other handlers.
+
+    Args:
+        host: Must be the real machine.
+        numbers: The signals.
+        hear: Must be quick and must not raise: the next signal waits for it.
+
+    Raises:
+        UsageError: This is not the main thread.
+    """
+    reader, writer = os.pipe()
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, reader)
+        stack.callback(os.close, writer)
+        os.set_blocking(writer, False)
+        handlers = _Handlers(numbers, writer)
+
+        def read() -> None:
+            while (byte := os.read(reader, 1)) != _END:
+                if byte[0] in handlers.previous:
+                    hear(byte[0])
+                else:
+                    handlers.pass_on(byte)
+
+        stack.callback(host.spawn("signals", read).join_until, None)
+        stack.callback(handlers.end)
+        handlers.install()
+        yield
+
+
+class _Handlers:
+    """The handlers of one block, and what they replaced. The main thread's own, but for `pass_on`."""
+
+    def __init__(self, numbers: Iterable[int], writer: int) -> None:
+        # What to put back: the default in place of a handler that C code installed, which Python cannot.
+        self.previous: dict[int, Any] = {number: signal.getsignal(number) or signal.SIG_DFL for number in numbers}
+        self.writer = writer
+        self._previous_writer = _NOWHERE
+        self._process = os.getpid()
+
+    def install(self) -> None:
+        try:
+            self._previous_writer = signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
+            _installed.append(self)
+            for number in self.previous:
+                signal.signal(number, self._note)
+        except ValueError as error:
+            raise UsageError("signals are handled on the main thread only") from error
+
+    def remove(self) -> None:
+        """Put back what was there, unless other code has put something else in its place."""
+        if self not in _installed:
+            return
+        _installed.remove(self)
+        for number, handler in self.previous.items():
+            if signal.getsignal(number) == self._note:
+                signal.signal(number, handler)
+        present = signal.set_wakeup_fd(_NOWHERE)
+        with contextlib.suppress(ValueError, OSError):  # it was closed meanwhile
+            signal.set_wakeup_fd(self._previous_writer if present == self.writer else present)
+
+    def end(self) -> None:
+        """Remove them, and end the thread that reads; in a forked child there is none."""
+        self.remove()
+        if os.getpid() == self._process:
+            os.write(self.writer, _END)
+
+    def pass_on(self, byte: bytes) -> None:
+        """Write the number of a signal that is not ours to the wakeup descriptor that ours replaced."""
+        if self._previous_writer != _NOWHERE:
+            with contextlib.suppress(OSError):  # closed meanwhile, or full
+                os.write(self._previous_writer, byte)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        """Write the number to the pipe if the system could not, because other code took the wakeup descriptor away."""
+        present = signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
+        if present not in (self.writer, _NOWHERE):
+            signal.set_wakeup_fd(present)
+        if present not in [each.writer for each in _installed]:
+            with contextlib.suppress(BlockingIOError):
+                os.write(self.writer, bytes([number]))
+
+
+# Those that are in place, the innermost last.
+_installed: list[_Handlers] = []
+
+
+def _abandon() -> None:
+    """Make a forked child deaf to its parent's pipe, which both would write to, and treat signals as before."""
+    for handlers in reversed([*_installed]):
+        handlers.remove()
+
+
+os.register_at_fork(after_in_child=_abandon)
