@@ -91,7 +91,6 @@ def label_value_problems(value: str) -> list[str]:
     return _problems(value, 63, _is_value(value), _VALUE_TEXT)
 
 
-@functools.lru_cache(maxsize=4096)
 def _qualified_problems(name: str) -> tuple[str, ...]:
     prefix, slash, local = name.rpartition("/")
     if "/" in prefix:
@@ -108,4 +107,9 @@ def _qualified_problems(name: str) -> tuple[str, ...]:
 
 def qualified_name_problems(name: str) -> list[str]:
     """Of a name with an optional DNS prefix, such as the key of a label or a finalizer."""
-    return list(_qualified_problems(name))
+    # What is too long is not remembered: it could fill the memory.
+    return list(_remembered_problems(name) if len(name) <= _LONGEST_QUALIFIED else _qualified_problems(name))
+
+
+_LONGEST_QUALIFIED = 253 + 1 + 63
+_remembered_problems = functools.lru_cache(maxsize=4096)(_qualified_problems)

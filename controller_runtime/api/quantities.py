@@ -9,7 +9,7 @@ from decimal import Decimal
 BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 """Suffixes of powers of 1024, in order."""
 
-QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})", re.ASCII)
+QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})", re.ASCII)
 """A quantity: its number and its suffix."""
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import attrs
 
+from controller_runtime.api.matching import FieldMatch, LabelMatch, integer
 from controller_runtime.api.names import label_value_problems, qualified_name_problems
 
 
@@ -41,11 +42,6 @@ _OPERATORS: Mapping[str, Operator] = {
 }
 _SYMBOLS = frozenset(["!", "(", ")", ",", "=", "==", "!=", "<", ">"])
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
-_INTEGER = re.compile(r"[0-9]{1,19}")
-
-
-def _integer(text: str) -> int | None:
-    return int(text) if _INTEGER.fullmatch(text) and int(text) < 1 << 63 else None
 
 
 @attrs.frozen
@@ -68,7 +64,7 @@ class LabelRequirement:
                 return value in self.values
             case Operator.NOT_IN | Operator.NOT_EQUAL:
                 return value not in self.values
-        number, limit = _integer(value or ""), _integer(self.values[0])
+        number, limit = integer(value or ""), integer(self.values[0])
         if number is None or limit is None:
             return False
         return number > limit if self.operator is Operator.GREATER else number < limit
@@ -89,7 +85,7 @@ def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> La
     for value in sorted_values:
         if problems := label_value_problems(value):
             raise ValueError(f'values[{key}]: Invalid value: "{value}": {"; ".join(problems)}')
-        if operator in (Operator.GREATER, Operator.LESS) and _integer(value) is None:
+        if operator in (Operator.GREATER, Operator.LESS) and integer(value) is None:
             raise ValueError(
                 f"values[{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
             )
@@ -104,6 +100,11 @@ class LabelSelector:
     """
 
     requirements: tuple[LabelRequirement, ...] = ()
+    _match: LabelMatch = attrs.field(init=False, eq=False, repr=False)
+
+    @_match.default
+    def _(self) -> LabelMatch:
+        return LabelMatch((one.key, one.operator.value, one.values) for one in self.requirements)
 
     @classmethod
     def parse(cls, text: str) -> LabelSelector:
@@ -122,7 +123,7 @@ class LabelSelector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether an object with these labels is selected."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        return self._match.matches(labels)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
@@ -232,6 +233,11 @@ class FieldSelector:
     """
 
     requirements: tuple[FieldRequirement, ...] = ()
+    _match: FieldMatch = attrs.field(init=False, eq=False, repr=False)
+
+    @_match.default
+    def _(self) -> FieldMatch:
+        return FieldMatch(self.requirements)
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
@@ -249,7 +255,7 @@ class FieldSelector:
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         """Whether an object with these fields is selected; a missing one is the empty text."""
-        return all((fields.get(name, "") == value) is equal for name, value, equal in self.requirements)
+        return self._match.matches(fields)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

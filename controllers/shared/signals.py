@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals: the first one that asks to stop asks, the second insists; SIGUSR1 asks what is going on."""
+"""Signals of the commands: one to stop in order, a second one to end at once, and SIGUSR1 for a report."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import stacks
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ASKING = signal.SIGUSR1
+REPORTING = signal.SIGUSR1
 
 
 @attrs.define
 class Signals:
-    """What signals do.
+    """The part of the handling that a command may change while it runs.
 
     Attributes:
-        report: What SIGUSR1 writes to standard error, below the stacks of all threads; called on
-            a thread of its own, so that it may wait for a lock.
+        report: Returns the text that SIGUSR1 writes to standard error, below the stacks of all threads. It is
+            called on a thread of its own, so that it may wait for a lock.
     """
 
     report: Callable[[], str]
@@ -33,16 +33,16 @@ class Signals:
 
 @contextlib.contextmanager
 def handled_signals(host: Host, stop: Stop) -> Iterator[Signals]:
-    """Inside, SIGINT, SIGTERM and SIGHUP set `stop`; a second SIGINT or SIGTERM ends the process at once, status 1.
+    """Handle signals inside the block: SIGINT, SIGTERM and SIGHUP set `stop`, SIGUSR1 writes a report.
 
-    A closed terminal may say SIGHUP more than once; under `nohup` it is not heeded.
-    SIGUSR1 writes every thread's stack and a report to standard error.
+    A second SIGINT or SIGTERM ends the process at once, with status 1. A second SIGHUP does not, because a
+    terminal that closes may send several; under `nohup`, SIGHUP stays ignored.
 
     Threads: the main thread only, once at a time.
     """
-    heeded = [*STOPPING, ASKING]
+    handled = [*STOPPING, REPORTING]
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        heeded.remove(signal.SIGHUP)
+        handled.remove(signal.SIGHUP)
     signals = Signals(lambda: "nothing has been started yet")
 
     def write_report() -> None:
@@ -50,10 +50,10 @@ def handled_signals(host: Host, stop: Stop) -> Iterator[Signals]:
         sys.stderr.flush()
 
     def hear(number: int) -> None:
-        if number == ASKING:
+        if number == REPORTING:
             host.spawn("report", write_report)
         else:
             asked.hear(number)
 
-    with contextlib.closing(StopRequests(host, stop)) as asked, heard_signals(host, heeded, hear):
+    with contextlib.closing(StopRequests(host, stop)) as asked, heard_signals(host, handled, hear):
         yield signals

@@ -15,22 +15,22 @@ from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.fault_runs.disk import Disk
+from controller_runtime.testing.fault_runs.environment import TURN, Course, ServerProcess
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
+from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import (
-    PROFILES,
-    DrawnFaults,
-    Fault,
-    Faults,
-    Kind,
-    ScriptedFaults,
-)
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.disk import Disk
-from controller_runtime.testing.system.invariants import Violated
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.replica import Replica
-from controller_runtime.testing.system.surroundings import TURN, Course, ServerProcess
+from controller_runtime.testing.simulation.system_faults import (
+    PROFILES,
+    DrawnFaults,
+    FaultKind,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 
@@ -59,7 +59,7 @@ def run(
     seed: int,
     *,
     profile: str = "broad",
-    script: Iterable[Fault] | None = None,
+    script: Iterable[SystemFault] | None = None,
     die_at_write: int | None = None,
     seconds: float = STORM + CALM,
 ) -> Outcome:
@@ -73,14 +73,18 @@ def run(
         seconds: Duration of the run.
     """
     names = (*ELECTORS, *CANDIDATES, SERVER)
-    faults: Faults = DrawnFaults(seed, PROFILES[profile], names, STORM) if script is None else ScriptedFaults(script)
+    faults: SystemFaults = (
+        DrawnFaults(seed, PROFILES[profile], names, STORM) if script is None else ScriptedFaults(script)
+    )
     return observe(seed, lambda sim, fired: System(sim, faults, fired, die_at_write).run(seconds))
 
 
 class System:
     """A server, electing controllers, candidates, the network between them, and their faults."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault], die_at_write: int | None) -> None:
+    def __init__(
+        self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault], die_at_write: int | None
+    ) -> None:
         self._chance = sim.chance("coordinated")
         self._sim = sim
         self._die_at_write = die_at_write
@@ -153,7 +157,10 @@ class System:
         if any(replica.leads for replica in self._candidates):
             self._led_at = self._sim.time
         quiet_since, bound = self._quiet_since, BOUND
-        if any(fault.kind not in (Kind.PAUSE, Kind.CRASH, Kind.STOP, Kind.JUMP) for fault in self._fired):
+        if any(
+            fault.kind not in (FaultKind.PAUSE, FaultKind.CRASH, FaultKind.STOP, FaultKind.JUMP)
+            for fault in self._fired
+        ):
             quiet_since, bound = max(quiet_since, STORM, self._cut_until) + SILENCE, BOUND + LATENESS
         if self._sim.time - max(self._led_at, quiet_since) > bound:
             raise Violated("a leader within the bound", f"nobody has led for {bound:.0f} s without trouble")
@@ -182,25 +189,25 @@ class System:
             self._victim = next(r for r in self._electors if r.host is host)
             self._sim.pause(host, 1e6)  # none of its threads runs any more; the network decides whether the write lands
 
-    def _befall(self, fault: Fault) -> None:
+    def _befall(self, fault: SystemFault) -> None:
         self._network.note(fault)
         replica = next((r for r in (*self._electors, *self._candidates) if self._name_of(r) == fault.host), None)
         host = replica.host if replica is not None else self._server.host
-        is_over_at = self._sim.time + (fault.seconds if replica is None and fault.kind is not Kind.JUMP else 0.0)
+        is_over_at = self._sim.time + (fault.seconds if replica is None and fault.kind is not FaultKind.JUMP else 0.0)
         self._quiet_since = max(self._quiet_since, is_over_at)
         match fault.kind:
-            case Kind.CUT:
+            case FaultKind.CUT:
                 self._cut_until = max(self._cut_until, self._sim.time + fault.seconds)
                 for name in [fault.host] if replica is not None else [*ELECTORS, *CANDIDATES]:
                     self._network.cut(name, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
-            case Kind.JUMP:
+            case FaultKind.JUMP:
                 self._set_clock(host, fault.host, fault.seconds / 10)
-            case Kind.STOP if replica is not None:
+            case FaultKind.STOP if replica is not None:
                 self._upgrade(fault.host)
                 replica.stop(fault.seconds)
-            case Kind.CRASH if replica is not None:
+            case FaultKind.CRASH if replica is not None:
                 self._upgrade(fault.host)
                 replica.die(fault.seconds)
             case _:

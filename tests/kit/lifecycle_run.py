@@ -13,15 +13,22 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.fault_runs.disk import Disk
+from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
+from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import DrawnFaults, Fault, Faults, Kind, Profile, ScriptedFaults
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.disk import Disk
-from controller_runtime.testing.system.invariants import Violated
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.replica import Replica
-from controller_runtime.testing.system.surroundings import Course, ServerProcess
+from controller_runtime.testing.simulation.system_faults import (
+    DrawnFaults,
+    FaultKind,
+    Profile,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 from controllers.hollow.node import node_name
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods, PodMaker
@@ -49,21 +56,23 @@ LONGEST = 90.0
 """Seconds of the longest silence of a host while there are faults."""
 
 PROFILES = {
-    "broad": Profile({Kind.CUT: 2, Kind.PAUSE: 4, Kind.JUMP: 2, Kind.CRASH: 2}, most=20, longest=LONGEST),
-    "deaths": Profile({Kind.PAUSE: 1}, most=20, rates=(0.0, 0.02), longest=LONGEST),
-    "network": Profile({Kind.CUT: 1, Kind.PAUSE: 2}, rates=(0.02, 0.1, 0.3), longest=60.0),
-    "restarts": Profile({Kind.CRASH: 3, Kind.PAUSE: 2}, most=20, rates=(0.0, 0.1), longest=60.0),
-    "clocks": Profile({Kind.JUMP: 2, Kind.PAUSE: 1}, most=20, rates=(0.0, 0.1), longest=60.0),
+    "broad": Profile(
+        {FaultKind.CUT: 2, FaultKind.PAUSE: 4, FaultKind.JUMP: 2, FaultKind.CRASH: 2}, most=20, longest=LONGEST
+    ),
+    "deaths": Profile({FaultKind.PAUSE: 1}, most=20, rates=(0.0, 0.02), longest=LONGEST),
+    "network": Profile({FaultKind.CUT: 1, FaultKind.PAUSE: 2}, rates=(0.02, 0.1, 0.3), longest=60.0),
+    "restarts": Profile({FaultKind.CRASH: 3, FaultKind.PAUSE: 2}, most=20, rates=(0.0, 0.1), longest=60.0),
+    "clocks": Profile({FaultKind.JUMP: 2, FaultKind.PAUSE: 1}, most=20, rates=(0.0, 0.1), longest=60.0),
 }
 """Faults by profile. A pause of a host with a node's name freezes only that node's kubelet."""
 WEATHERS = tuple(PROFILES)
 
 
-def run(seed: int, *, script: Iterable[Fault] | None = None) -> Outcome:
+def run(seed: int, *, script: Iterable[SystemFault] | None = None) -> Outcome:
     """Run nodes, pods and controllers with faults for some time, and then without."""
     hosts = (SERVER, CONTROLLERS, CONTROLLERS, KUBELETS, *NAMES)
     profile = PROFILES[WEATHERS[seed % len(WEATHERS)]]
-    faults: Faults = DrawnFaults(seed, profile, hosts, STORM) if script is None else ScriptedFaults(script)
+    faults: SystemFaults = DrawnFaults(seed, profile, hosts, STORM) if script is None else ScriptedFaults(script)
     return observe(seed, lambda sim, fired: System(sim, faults, fired).run())
 
 
@@ -74,7 +83,7 @@ def node_of(pod: str) -> str:
 class System:
     """The parts of the system, and their faults."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         self._sim = sim
         self._course = Course(sim, faults.timed, self._supervise, self._befall)
         self._disk = Disk()
@@ -93,7 +102,7 @@ class System:
     def run(self) -> None:
         """Run with faults, then without, and check the final state."""
         self._course.pass_until(STORM)
-        self._befall(Fault(Kind.CRASH, SERVER, STORM, 0.0))  # otherwise a watch that was slow once would stay slow
+        self._befall(Fault(FaultKind.CRASH, SERVER, STORM, 0.0))  # otherwise a watch that was slow once would stay slow
         self._pass(CALM)
         self._expect_all_well()
         self._one_dies()
@@ -175,20 +184,20 @@ class System:
         for name in NAMES:
             (hollow.pause if name in self._wakes_at else hollow.revive)(Selection((name,)))
 
-    def _befall(self, fault: Fault) -> None:
+    def _befall(self, fault: SystemFault) -> None:
         self._network.note(fault)
         program = self._programs.get(fault.host)
         host = self._server.host if program is None else program.host
         match fault.kind:
             case _ if fault.host in NAMES:
                 self._freeze(fault.host, seconds=min(abs(fault.seconds), LONGEST))
-            case Kind.CUT if program is not None:
+            case FaultKind.CUT if program is not None:
                 self._network.cut(fault.host, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
-            case Kind.JUMP:
+            case FaultKind.JUMP:
                 self._sim.jump(host, fault.seconds)
-            case Kind.CRASH if program is not None:
+            case FaultKind.CRASH if program is not None:
                 program.die(fault.seconds)
             case _:
                 self._server.die(fault.seconds)

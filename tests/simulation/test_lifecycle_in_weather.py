@@ -12,7 +12,7 @@ import pytest
 from kit import planted_lifecycle
 from kit.lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
 
-from controller_runtime.testing.simulation.faults import Fault, Kind, Script, script_to_json
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault, script_to_json
 from controllers.node_lifecycle import monitor, node_lifecycle
 from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
@@ -53,17 +53,20 @@ DEAD = NAMES[1]
     "script",
     [
         pytest.param(
-            (Fault(Kind.PAUSE, DEAD, 20.0, 80.0), Fault(Kind.CRASH, CONTROLLERS, 52.0, 2.0)),
+            (SystemFault(FaultKind.PAUSE, DEAD, 20.0, 80.0), SystemFault(FaultKind.CRASH, CONTROLLERS, 52.0, 2.0)),
             id="the controllers are killed while a node is evicted",
         ),
-        pytest.param((Fault(Kind.PAUSE, CONTROLLERS, 20.0, 80.0),), id="the controllers frozen for three graces"),
-        pytest.param((Fault(Kind.CRASH, SERVER, 20.0, 80.0),), id="the server away for three graces"),
-        pytest.param((Fault(Kind.CUT, KUBELETS, 20.0, 80.0),), id="all nodes cut off"),
         pytest.param(
-            (Fault(Kind.CUT, KUBELETS, 20.0, 80.0), Fault(Kind.CUT, CONTROLLERS, 20.0, 80.0)), id="the network away"
+            (SystemFault(FaultKind.PAUSE, CONTROLLERS, 20.0, 80.0),), id="the controllers frozen for three graces"
         ),
-        pytest.param((Fault(Kind.JUMP, KUBELETS, 40.0, -7200.0),), id="the clocks of all nodes set back"),
-        pytest.param((Fault(Kind.JUMP, CONTROLLERS, 40.0, 7200.0),), id="the controllers' clock set ahead"),
+        pytest.param((SystemFault(FaultKind.CRASH, SERVER, 20.0, 80.0),), id="the server away for three graces"),
+        pytest.param((SystemFault(FaultKind.CUT, KUBELETS, 20.0, 80.0),), id="all nodes cut off"),
+        pytest.param(
+            (SystemFault(FaultKind.CUT, KUBELETS, 20.0, 80.0), SystemFault(FaultKind.CUT, CONTROLLERS, 20.0, 80.0)),
+            id="the network away",
+        ),
+        pytest.param((SystemFault(FaultKind.JUMP, KUBELETS, 40.0, -7200.0),), id="the clocks of all nodes set back"),
+        pytest.param((SystemFault(FaultKind.JUMP, CONTROLLERS, 40.0, 7200.0),), id="the controllers' clock set ahead"),
     ],
 )
 def test_it_holds_in_kept_scripts(script: Script) -> None:

@@ -14,7 +14,7 @@ from kit.lifecycle_run import CONTROLLERS, NAMES, run
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.patches import PatchType
-from controller_runtime.testing.simulation.faults import Fault, Kind, Script
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
 from controllers.node_lifecycle.views import MonitoredNodeView
 
@@ -29,7 +29,7 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
 
 def script(call: int) -> Script:
     """Return a script: a node is silent for 30 s, the grace period is 25 s, a request is late until it is back."""
-    return Fault(Kind.PAUSE, NAMES[1], 20.0, 30.0), Fault(Kind.SLOW_REQUEST, CONTROLLERS, call, 10.0)
+    return Fault(FaultKind.PAUSE, NAMES[1], 20.0, 30.0), Fault(Kind.SLOW_REQUEST, CONTROLLERS, call, 10.0)
 
 
 def unversioned(

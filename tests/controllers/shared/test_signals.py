@@ -28,9 +28,9 @@ with handled_signals(host, stop) as signals:
 
 
 def start(*, stays: bool) -> subprocess.Popen[str]:
-    heeding = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # the tests may run under nohup
+    default = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # the tests may run under nohup
     return subprocess.Popen(
-        [sys.executable, "-c", heeding + PROGRAM.format(stays=stays)],
+        [sys.executable, "-c", default + PROGRAM.format(stays=stays)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -49,7 +49,7 @@ def program(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.scenario("MG-15")
 @pytest.mark.parametrize("program", [True], ids=["does not end"], indirect=True)
 def test_the_second_signal_ends_the_process_at_once(program: subprocess.Popen[str]) -> None:
-    """A program that does not stop when asked ends with status 1 when asked again."""
+    """A program that does not stop at the first signal ends with status 1 at the second."""
     assert program.stdout is not None
     program.send_signal(signal.SIGTERM)
     assert program.stdout.readline() == "asked to stop\n"

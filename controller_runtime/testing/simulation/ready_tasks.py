@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those who could run: who is chosen next, and who is kept from it by a pause."""
+"""The tasks that are ready to run, some of which a pause may hold back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from controller_runtime.testing.simulation.tasks import Task
 from controller_runtime.testing.simulation.timeline import Timeline
 
 
-class Runnable:
-    """The tasks that wait for nothing but the baton."""
+class ReadyTasks:
+    """The tasks that wait for nothing but their turn to run.
+
+    Args:
+        timeline: The time, by which pauses end.
+        choose: Chooses the next task.
+    """
 
     def __init__(self, timeline: Timeline, choose: Choose) -> None:
         self._timeline = timeline
@@ -22,30 +27,30 @@ class Runnable:
         return bool(self._able)
 
     @property
-    def anybody_frozen(self) -> bool:
-        """True if somebody could run, but for a pause."""
+    def has_frozen(self) -> bool:
+        """True if a task could run were it not for a pause."""
         return bool(self._frozen)
 
     def add(self, task: Task) -> None:
-        """`task` waits for nothing any more."""
+        """Add a task that waits for nothing any more."""
         (self._frozen if self.is_frozen(task) else self._able).append(task)
 
     def choose(self) -> Task:
-        """Take out the task to run next."""
+        """Remove and return the task to run next."""
         return self._able.pop(self._choose(self._able) if len(self._able) > 1 else 0)
 
     def take(self, task: Task) -> Task:
-        """Take out `task`, whoever else could run."""
+        """Remove and return `task`, without a choice."""
         self._able.remove(task)
         return task
 
     def sort(self) -> None:
-        """Pauses have begun or ended: see anew who may run."""
+        """Divide the tasks again into those that can run and those that are paused, after a pause began or ended."""
         tasks = self._able + self._frozen
         self._able = [task for task in tasks if not self.is_frozen(task)]
         self._frozen = [task for task in tasks if self.is_frozen(task)]
 
     def is_frozen(self, task: Task) -> bool:
-        """True while a pause of `task`, or of its machine, lasts; the dead are past pauses."""
+        """Return whether `task` or its machine is paused. Dead machines are not: their threads have to unwind."""
         until = max(task.frozen_until, task.machine.frozen_until)
         return until > self._timeline.now and not task.machine.dead

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What survives when a simulated API server is killed, and every write that it ever kept."""
+"""The storage of simulated API servers: it survives when one is killed, and remembers every write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller_runtime.apiserver.storage.stored import Stored
 
 
 class Write(NamedTuple):
-    """One write that was kept; `raw` is None for a deletion."""
+    """One write that the disk has taken; `raw` is None for a deletion."""
 
     collection: str
     key: str
@@ -18,12 +18,12 @@ class Write(NamedTuple):
 
 
 class Disk:
-    """An `apiserver.storage.Journal` in memory, for one server after another.
+    """An `apiserver.storage.Journal` in memory, for a server and its successors.
 
     Attributes:
-        writes: All of them, in the order in which they were kept.
+        writes: All writes so far, in order.
 
-    Threads: whoever holds the storage's lock.
+    Threads: any that holds the storage's lock.
     """
 
     def __init__(self) -> None:
@@ -46,4 +46,4 @@ class Disk:
             self._objects[collection, key] = Stored(key, version, raw)
 
     def close(self) -> None:
-        """See `storage.Journal.close`; there is nothing to let go of."""
+        """See `storage.Journal.close`; nothing has to be released."""

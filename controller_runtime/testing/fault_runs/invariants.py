@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold at every step, whatever the weather, and in the end, once it has cleared."""
+"""The invariants of replicas: those that hold at every step, whatever fails, and those that hold after the faults."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.testing.fault_runs.disk import Disk, Write
+from controller_runtime.testing.fault_runs.replica import Replica
+from controller_runtime.testing.fault_runs.work import DONE, NAMES, TOKEN, WANTED, User
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.system.disk import Disk, Write
-from controller_runtime.testing.system.replica import Replica
-from controller_runtime.testing.system.work import DONE, NAMES, TOKEN, WANTED, User
 
 TOLERANCE = 1.02
-"""By how much a replica's clock may be slower than the simulation's."""
+"""The factor by which a deadline may be late in the simulation's time, because a replica's clock may be slow."""
 
 
 class Violated(Exception):
     """An invariant does not hold.
 
     Attributes:
-        invariant: Its name.
+        invariant: The name of the invariant.
     """
 
     def __init__(self, invariant: str, message: str) -> None:
@@ -31,13 +31,13 @@ class Violated(Exception):
 
 
 class Invariants:
-    """Looks at the system from outside; believes nobody.
+    """Checks the system from outside: by the server's disk and by the requests, not by what the code under test claims.
 
     Args:
-        sim: The simulation; `look` is asked at each of its steps.
-        config: How the replicas elect their leader.
-        disk: What the server has kept.
-        replicas: All of them.
+        sim: The simulation; `look` is to be called at each of its steps.
+        config: The replicas' configuration of leader election.
+        disk: The server's disk.
+        replicas: All replicas.
     """
 
     def __init__(self, sim: Simulation, config: LeaderElectionConfig, disk: Disk, replicas: list[Replica]) -> None:
@@ -45,15 +45,15 @@ class Invariants:
         self._config = config
         self._disk = disk
         self._replicas = replicas
-        self._looked_at = 0  # of the disk's writes
-        self._numbers: dict[str, tuple[int, int, int]] = {}  # wanted, done, token
-        self._leader: tuple[str, int] | None = None
-        self._sent: dict[bytes, float] = {}  # lease writes under way, by their body, which differs
-        self._leads_until: dict[str, float] = {}
+        self._checked = 0  # number of the disk's writes that have been checked
+        self._numbers: dict[str, tuple[int, int, int]] = {}  # (wanted, done, token) by node
+        self._leader: tuple[str, int] | None = None  # host and token of the last leader
+        self._sent: dict[bytes, float] = {}  # when a write of the lease was sent, by its body, which is unique
+        self._leads_until: dict[str, float] = {}  # the leadership's deadline by host, in virtual seconds
         self._violated: Violated | None = None
 
     def look(self) -> None:
-        """Raise `Violated` if something does not hold at this step."""
+        """Raise `Violated` if an invariant does not hold at this step."""
         if self._violated is not None:
             raise self._violated
         leaders = [replica for replica in self._replicas if replica.leads]
@@ -62,14 +62,14 @@ class Invariants:
             raise Violated("one leader at most", f"{names} believe that they lead")
         for replica in leaders:
             self._check_token(replica)
-        while self._looked_at < len(self._disk.writes):
-            self._check_write(self._disk.writes[self._looked_at])
-            self._looked_at += 1
+        while self._checked < len(self._disk.writes):
+            self._check_write(self._disk.writes[self._checked])
+            self._checked += 1
 
     def settled(self, user: User) -> None:
         """Raise `Violated` unless everything wanted is done, by one leader, and no update is lost."""
         if sum(replica.leads for replica in self._replicas) != 1:
-            raise Violated("converges", "nobody leads")
+            raise Violated("converges", "no replica leads")
         for name in NAMES:
             wanted, done, _ = self._numbers.get(name, (-1, -1, -1))
             if wanted != done or wanted < 0:
@@ -79,7 +79,7 @@ class Invariants:
                 raise Violated("no lost update", f"{name}: {wanted} is wanted, the user knows of {tally}")
 
     def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
-        """A request begins: a write of the work needs a leader."""
+        """Check a request that begins: only a leader may write to a node; note when a lease is written."""
         if host.name.startswith("r") and request.method == "PATCH" and "/nodes/" in request.path:
             self._check_leadership(host, request)
         elif "/leases" in request.path and request.body:
@@ -90,7 +90,7 @@ class Invariants:
                 self._leads_until.pop(host.name, None)
 
     def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
-        """An answer arrives: a lease that was written makes a leader, from when that was sent."""
+        """Note an answer: a successful write of the lease makes its sender the leader, from when it was sent."""
         sent_at = self._sent.pop(request.body, None)
         if sent_at is not None and response.status in (200, 201):
             until = sent_at + self._config.renew_deadline * TOLERANCE
@@ -99,7 +99,7 @@ class Invariants:
     def _check_leadership(self, host: SimulatedHost, request: HTTPRequest) -> None:
         until = self._leads_until.get(host.name, 0.0)
         if self._sim.time > until and self._violated is None:
-            # Raised at the next step: here it would reach the reconcile.
+            # Raised by the next `look`: raised here, it would reach the reconcile that sends the request.
             late = self._sim.time - until
             what = f"{request.method} {request.path} of {host.name} begins {late:.3f} s too late"
             self._violated = Violated("no write after the deadline", what)
@@ -110,7 +110,7 @@ class Invariants:
             return
         if self._leader is not None and held.token <= self._leader[1]:
             name, token = self._leader
-            what = f"{replica.host.name} leads with {held.token}, {name} did before with {token}"
+            what = f"{replica.host.name} leads with token {held.token}, {name} led before it with {token}"
             raise Violated("tokens grow", what)
         self._leader = (replica.host.name, held.token)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Caches through lag, cuts, lost histories and servers that come back older: right ones hold, wrong ones are found.
+"""Caches under lag, cuts, compacted histories and restored servers: the invariants hold, planted errors are found.
 
-A thousand seeds are `tox -e simulation`.
+`tox -e simulation` runs a thousand seeds.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import pytest
 from kit.planted_caches import BelievesInItsVersion, ForgetsWhatWasMissed, ResumesFromItsList, TellsOfNoDeletions
 
 from controller_runtime.cache import informer
-from controller_runtime.testing.simulate import smallest
-from controller_runtime.testing.simulation.faults import Fault, Kind, Script
-from controller_runtime.testing.system.caches import PROFILES, run
+from controller_runtime.testing.fault_runs.caches import PROFILES, run
+from controller_runtime.testing.fault_runs.command import smallest
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 
-WEATHERS = tuple(PROFILES)
+PROFILE_NAMES = tuple(PROFILES)
 
 
 @pytest.fixture(autouse=True)
@@ -23,8 +23,8 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_caches_hold_in_any_weather(seed: int) -> None:
-    outcome = run(seed, profile=WEATHERS[seed % len(WEATHERS)])
+def test_caches_hold_under_faults_of_every_profile(seed: int) -> None:
+    outcome = run(seed, profile=PROFILE_NAMES[seed % len(PROFILE_NAMES)])
 
     assert outcome.message == ""
 
@@ -32,16 +32,21 @@ def test_caches_hold_in_any_weather(seed: int) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param((Fault(Kind.REWIND, "server", 100.0, 1.0),), id="a server that comes back older"),
+        pytest.param((SystemFault(FaultKind.REWIND, "server", 100.0, 1.0),), id="a server that comes back older"),
         pytest.param(
-            (Fault(Kind.CUT, "pages", 90.0, 200.0), Fault(Kind.RESTORE, "server", 100.0, 1.0)),
+            (SystemFault(FaultKind.CUT, "pages", 90.0, 200.0), SystemFault(FaultKind.RESTORE, "server", 100.0, 1.0)),
             id="the same while a reader is away, with versions that go on",
         ),
-        pytest.param((Fault(Kind.SLOW_REPLY, "streams", 0, 20.0),), id="a watch that lags from its beginning"),
         pytest.param(
-            (Fault(Kind.LOSE_REPLY, "streams", 1, 0.0), Fault(Kind.CUT, "server", 50.0, 60.0)), id="half open"
+            (SystemFault(FaultKind.SLOW_REPLY, "streams", 0, 20.0),), id="a watch that lags from its beginning"
         ),
-        pytest.param(tuple(Fault(Kind.CRASH, "server", 20.0 * n, 5.0) for n in range(1, 15)), id="killed every 20 s"),
+        pytest.param(
+            (SystemFault(FaultKind.LOSE_REPLY, "streams", 1, 0.0), SystemFault(FaultKind.CUT, "server", 50.0, 60.0)),
+            id="half open",
+        ),
+        pytest.param(
+            tuple(SystemFault(FaultKind.CRASH, "server", 20.0 * n, 5.0) for n in range(1, 15)), id="killed every 20 s"
+        ),
     ],
 )
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -71,7 +76,7 @@ def test_a_wrong_cache_is_found_within_so_many_seeds(
 ) -> None:
     monkeypatch.setattr(informer, part, wrong)
 
-    runs = (run(seed, profile=WEATHERS[seed % len(WEATHERS)]) for seed in range(seeds))
+    runs = (run(seed, profile=PROFILE_NAMES[seed % len(PROFILE_NAMES)]) for seed in range(seeds))
 
     assert next(outcome.invariant for outcome in runs if outcome.invariant) in invariants
 
@@ -82,7 +87,7 @@ def test_what_makes_a_wrong_cache_fail_shrinks_to_what_matters(monkeypatch: pyte
     small = smallest(run(7, profile="backups"), run)
 
     assert small.invariant == "converges"
-    assert [fault.kind for fault in small.script] == [Kind.REWIND]
+    assert [fault.kind for fault in small.script] == [FaultKind.REWIND]
 
 
 def test_a_script_repeats_the_very_run_that_wrote_it() -> None:

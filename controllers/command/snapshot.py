@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the live view looks at: leases by their freshness, who leads, and the last events.
+"""The state that a view shows: controllers, nodes, pods, leases and their holders, and the last events.
 
-Kept up change by change, as the census of nodes is, so that a look costs next to nothing.
+All of it is updated with each change, so that taking a snapshot scans nothing. Nodes and
+pods are counted in `snapshot_counters`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
-from controllers.command.census import Census, Count, PodCensus, PodCount
+from controllers.command.snapshot_counters import NodeCounter, NodeCounts, PodCounter, PodCounts
 
 NODE_LEASES = "kube-node-lease"
 IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
 EVENTS_KEPT = 4
+"""The number of events that a view shows below its table."""
 
 
 class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):
@@ -40,8 +42,8 @@ class _Lease(msgspec.Struct, gc=False):
     spec: _LeaseSpec | None = None
 
     @property
-    def leads(self) -> bool:
-        """Whether its holder leads something; an API server's own lease says only that it lives."""
+    def is_leadership(self) -> bool:
+        """True for a lease of an election; an API server's identity lease says only that the server is alive."""
         return IDENTITY_LABEL not in (self.metadata.labels or {})
 
 
@@ -65,14 +67,14 @@ _event = msgspec.json.Decoder(_EventView)
 
 
 @attrs.frozen
-class Leases:
+class LeaseSummary:
     """The leases at one instant.
 
     Attributes:
-        nodes: Leases of nodes.
-        silent: Those of them that were last renewed longer ago than they last, as seen from here.
-        oldest: Seconds since the least recent renewal that was seen of a node's lease.
-        leaders: Holder by name, of all other leases that are held.
+        nodes: The number of node leases.
+        silent: The number of node leases that have expired: no renewal was seen for longer than their duration.
+        oldest: Seconds since the last renewal of the node lease that was not renewed for longest.
+        leaders: The holders of the leases of elections, by the lease's name.
     """
 
     nodes: int = 0
@@ -81,27 +83,29 @@ class Leases:
     leaders: dict[str, str] = attrs.field(factory=dict)
 
 
-class LeaseWatch:
-    """Remembers when each lease was last seen to be renewed, on this host's monotonic clock.
+class LeaseTracker:
+    """Remembers when each node lease was last seen to be renewed, and who holds the other leases.
 
-    Threads: `observe` from one at a time; `leases` from any.
+    Times are those of this host's monotonic clock, because `renewTime` comes from clocks that may differ from ours.
+
+    Threads: `observe` from one at a time; `summary` from any.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the two dicts below: when a node's lease was renewed and how long it lasts; holders of the others.
-        self._lock = host.lock("lease watch")
-        self._nodes: dict[ObjectKey, tuple[float, float]] = {}
+        # Guards the two dicts below, because `summary` runs on other threads than `observe`.
+        self._lock = host.lock("lease tracker")
+        self._nodes: dict[ObjectKey, tuple[float, float]] = {}  # when it was renewed, and its duration in seconds
         self._leaders: dict[ObjectKey, str] = {}
 
     def observe(self, delta: Delta) -> None:
-        """Take one change into account; a lease that cannot be read counts as not held."""
+        """Take one change into account; a lease that does not decode counts as not held."""
         lease, before = _read(delta.new), _read(delta.old).spec or _LeaseSpec()
         spec = lease.spec or _LeaseSpec()
         now = self._host.monotonic()
         with self._lock:
             if delta.key.namespace != NODE_LEASES:
-                if spec.holder_identity and lease.leads:
+                if spec.holder_identity and lease.is_leadership:
                     self._leaders[delta.key] = spec.holder_identity
                 else:
                     self._leaders.pop(delta.key, None)
@@ -110,14 +114,14 @@ class LeaseWatch:
             elif spec.renew_time != before.renew_time or delta.key not in self._nodes:
                 self._nodes[delta.key] = (now, float(spec.lease_duration_seconds or 0))
 
-    def leases(self) -> Leases:
-        """The leases now."""
+    def summary(self) -> LeaseSummary:
+        """Return the present state of the leases."""
         now = self._host.monotonic()
         with self._lock:
-            ages = [(now - seen, lasts) for seen, lasts in self._nodes.values()]
-            leaders = {request.name: holder for request, holder in self._leaders.items()}
-        silent = sum(age > lasts for age, lasts in ages)
-        return Leases(len(ages), silent, max((age for age, _ in ages), default=0.0), leaders)
+            ages = [(now - seen, duration) for seen, duration in self._nodes.values()]
+            leaders = {key.name: holder for key, holder in self._leaders.items()}
+        silent = sum(age > duration for age, duration in ages)
+        return LeaseSummary(len(ages), silent, max((age for age, _ in ages), default=0.0), leaders)
 
 
 def _read(lease: Cached | None) -> _Lease:
@@ -128,16 +132,17 @@ def _read(lease: Cached | None) -> _Lease:
 
 
 class EventTail:
-    """The last few events, as lines.
+    """The last few events, as lines of text.
 
-    Threads: `observe` from one at a time; `lines` from any (a deque is appended to and copied whole).
+    Threads: `observe` from one at a time; `lines` from any. There is no lock, because appending to
+        a deque and copying it are atomic.
     """
 
     def __init__(self, size: int = EVENTS_KEPT) -> None:
         self._lines: collections.deque[str] = collections.deque(maxlen=size)
 
     def observe(self, delta: Delta) -> None:
-        """Keep a new event, or a new turn of an old one; not those from before the start."""
+        """Keep an event that was created or updated; those of the initial list happened before the start."""
         if delta.new is None or delta.initial:
             return
         try:
@@ -148,7 +153,7 @@ class EventTail:
         self._lines.append(f"{event.type} {event.reason} {about}: {event.note}")
 
     def lines(self) -> list[str]:
-        """The lines kept, oldest first."""
+        """Return the lines that are kept, oldest first."""
         return list(self._lines)
 
 
@@ -157,9 +162,10 @@ class ControllerStatus:
     """One controller at one instant.
 
     Attributes:
-        reconciles: How many have ended, since the start.
-        errors: How many of them failed.
-        queued: Requests that wait to be handed out.
+        name: The controller's name.
+        reconciles: The number of reconciles that have ended since the start.
+        errors: The number of those that failed.
+        queued: The number of requests that wait in the queue.
     """
 
     name: str
@@ -170,42 +176,54 @@ class ControllerStatus:
 
 @attrs.frozen
 class Snapshot:
-    """All that the view shows, at one instant of the host's monotonic clock."""
+    """Everything that a view shows, at one instant.
+
+    Attributes:
+        taken_at: Monotonic seconds of the host.
+        controllers: The controllers of the manager.
+        nodes: The nodes; None where the cluster is not watched.
+        leases: The leases; None where the cluster is not watched.
+        events: The last events as lines, oldest first.
+        pods: The pods; all counts are zero where the cluster is not watched.
+    """
 
     taken_at: float
     controllers: tuple[ControllerStatus, ...] = ()
-    nodes: Count | None = None
-    leases: Leases | None = None
+    nodes: NodeCounts | None = None
+    leases: LeaseSummary | None = None
     events: tuple[str, ...] = ()
-    pods: PodCount = attrs.field(factory=PodCount)
+    pods: PodCounts = attrs.field(factory=PodCounts)
 
 
-class Lookout:
-    """Looks at a manager's controllers and, on the embedded server, at its cluster.
+class SnapshotSource:
+    """Takes snapshots of a manager's controllers and, if asked to, of its cluster.
 
-    On any other cluster it asks for nothing that the controllers do not: whoever runs
-    one controller need not have the right to list nodes, leases and events.
+    Args:
+        manager: Has the informers, if the cluster is watched.
+        controllers: The controllers that the snapshots describe.
+        cluster: Watch nodes, pods, leases and events too. Only for the embedded server: on
+            other clusters the credentials of one controller may not allow it to list these.
 
-    Threads: `look` from any.
+    Threads: `take` from any.
     """
 
     def __init__(self, manager: Manager, controllers: list[Controller], *, cluster: bool) -> None:
         self._host = manager.host
         self._controllers = controllers
         self._cluster = cluster
-        self._census, self._leases, self._events = Census(manager.host), LeaseWatch(manager.host), EventTail()
-        self._pods = PodCensus(manager.host)
+        self._nodes, self._pods = NodeCounter(manager.host), PodCounter(manager.host)
+        self._leases, self._events = LeaseTracker(manager.host), EventTail()
         if cluster:
-            manager.informer(NODES).subscribe(self._census.observe, name="census")
+            manager.informer(NODES).subscribe(self._nodes.observe, name="nodes")
             manager.informer(PODS).subscribe(self._pods.observe, name="pods")
             manager.informer(LEASES).subscribe(self._leases.observe, name="leases")
             manager.informer(EVENTS).subscribe(self._events.observe, name="events")
 
-    def look(self) -> Snapshot:
-        """The present state."""
+    def take(self) -> Snapshot:
+        """Return the present state."""
         now = self._host.monotonic()
         status = tuple(ControllerStatus(c.name, c.reconciles, c.errors, c.queued) for c in self._controllers)
         if not self._cluster:
             return Snapshot(now, status)
-        count, leases, events = self._census.count(), self._leases.leases(), tuple(self._events.lines())
-        return Snapshot(now, status, count, leases, events, self._pods.count())
+        events = tuple(self._events.lines())
+        return Snapshot(now, status, self._nodes.count(), self._leases.summary(), events, self._pods.count())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hollow nodes and an API server with faults drawn from a seed; the outcome names what did not hold, and the script."""
+"""Runs hollow nodes and an API server under faults, and returns the violated invariant and the script of the faults."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ from collections.abc import Iterable
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
+from controller_runtime.testing.fault_runs.disk import Disk
+from controller_runtime.testing.fault_runs.environment import TURN, Course
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
 from controller_runtime.testing.simulation import Simulation
-from controller_runtime.testing.simulation.faults import (
-    DrawnFaults,
-    Fault,
-    Faults,
-    Kind,
-    Profile,
-    ScriptedFaults,
-)
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.disk import Disk
-from controller_runtime.testing.system.invariants import Violated
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.surroundings import TURN, Course
+from controller_runtime.testing.simulation.system_faults import (
+    DrawnFaults,
+    FaultKind,
+    Profile,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
 from controllers.hollow.nodes import RETRY, HollowNodes
 
 NODES = 4
 SPREAD = 1.0
-FAULTS_END = 60.0
+FAULTS_UNTIL = 60.0
 """Virtual seconds after which no fault begins."""
 SERVER, HOLLOW = "server", "hollow"
 INTERVAL = RENEW_INTERVAL * 1.04 + 0.2
-"""Longest time between two renewals in seconds, latencies included."""
+"""The longest time between two renewals: the interval with its jitter of 4 %, and latencies."""
 STEADY = 60.0
-"""Virtual seconds for which renewals are counted at the end."""
+"""Virtual seconds after the faults during which renewals are counted."""
 
 PROFILES = {
-    "network": Profile({Kind.CUT: 1}, rates=(0.1, 0.3, 0.6)),
-    "freezes": Profile({Kind.PAUSE: 2, Kind.CUT: 1}, rates=(0.0, 0.1)),
-    "restarts": Profile({Kind.CRASH: 3, Kind.CUT: 1}, rates=(0.0, 0.1, 0.3)),
-    "clocks": Profile({Kind.JUMP: 1, Kind.CRASH: 1}, most=20, rates=(0.0, 0.1)),
-    "broad": Profile({Kind.CUT: 2, Kind.PAUSE: 2, Kind.JUMP: 2, Kind.CRASH: 2}),
+    "network": Profile({FaultKind.CUT: 1}, rates=(0.1, 0.3, 0.6)),
+    "freezes": Profile({FaultKind.PAUSE: 2, FaultKind.CUT: 1}, rates=(0.0, 0.1)),
+    "restarts": Profile({FaultKind.CRASH: 3, FaultKind.CUT: 1}, rates=(0.0, 0.1, 0.3)),
+    "clocks": Profile({FaultKind.JUMP: 1, FaultKind.CRASH: 1}, most=20, rates=(0.0, 0.1)),
+    "broad": Profile({FaultKind.CUT: 2, FaultKind.PAUSE: 2, FaultKind.JUMP: 2, FaultKind.CRASH: 2}),
 }
 
 
-def run(seed: int, *, script: Iterable[Fault] | None = None) -> Outcome:
-    """Run hollow nodes and a server through the faults of a seed, or of `script`, and return the outcome."""
+def run(seed: int, *, script: Iterable[SystemFault] | None = None) -> Outcome:
+    """Run hollow nodes under faults, then without faults until every lease must be renewed."""
     profile = [*PROFILES.values()][seed % len(PROFILES)]
-    faults: Faults = (
-        DrawnFaults(seed, profile, (HOLLOW, SERVER), FAULTS_END) if script is None else ScriptedFaults(script)
+    faults: SystemFaults = (
+        DrawnFaults(seed, profile, (HOLLOW, SERVER), FAULTS_UNTIL) if script is None else ScriptedFaults(script)
     )
-    return observe(seed, lambda sim, fired: Weather(sim, faults, fired).run())
+    return observe(seed, lambda sim, fired: HeartbeatSystem(sim, faults, fired).run())
 
 
 class Renewals:
-    """Reads each lease from the server's disk: its time, which must not go back, and how often it became later."""
+    """Follows each lease on the server's disk: its time, which must not go back, and the number of renewals."""
 
     def __init__(self, disk: Disk) -> None:
         self.times: dict[str, str] = {}
@@ -65,7 +65,7 @@ class Renewals:
         self._looked_at = 0
 
     def look(self) -> None:
-        """Read the writes since the last call."""
+        """Take the writes since the last call into account; raise `Violated` if a time went back."""
         while self._looked_at < len(self._disk.writes):
             write = self._disk.writes[self._looked_at]
             self._looked_at += 1
@@ -81,24 +81,24 @@ class Renewals:
             self.renewals[name] = self.renewals.get(name, 0) + 1
 
 
-class Weather:
-    """A server with a disk, a process of hollow nodes, the network between them, and their faults."""
+class HeartbeatSystem:
+    """A server on a disk, a process of hollow nodes, the network, and the faults that happen to them."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         self._sim = sim
-        self._course = Course(sim, faults.timed, self._supervise, self._apply)
+        self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = Disk()
         self._renewals = Renewals(self._disk)
-        self._network = Network(sim, faults, fired, until=FAULTS_END)
+        self._network = Network(sim, faults, fired, until=FAULTS_UNTIL)
         self._hosts = {name: sim.host(name) for name in (SERVER, HOLLOW)}
         self._programs = {SERVER: self._serve, HOLLOW: self._beat}
         self._starts_at = {SERVER: 0.0, HOLLOW: 0.0}
-        self._healed_at = FAULTS_END
+        self._healed_at = FAULTS_UNTIL
         self._has_restarted = False
 
     def run(self) -> None:
-        """Pass through the faults, wait until all requests work again, and check the renewals."""
-        self._course.pass_until(FAULTS_END)
+        """Run with faults, then without; raise `Violated` if an invariant does not hold."""
+        self._course.pass_until(FAULTS_UNTIL)
         while self._starts_at:
             self._course.pass_until(self._sim.time + TURN)
         self._advance_to(self._healed_at)
@@ -109,7 +109,7 @@ class Weather:
         self._check_beats(int(STEADY / INTERVAL), int(STEADY / RENEW_INTERVAL) + 1, STEADY)
 
     def _check_beats(self, least: int, most: int, seconds: float) -> None:
-        """Raise `Violated` unless each lease is renewed `least` to `most` times in `seconds`, plus one jitter."""
+        """Check that every lease is renewed `least` to `most` times in the next `seconds` and one interval's jitter."""
         before = dict(self._renewals.renewals)
         self._advance_to(self._sim.time + seconds + INTERVAL - RENEW_INTERVAL)
         if len(self._renewals.renewals) != NODES:
@@ -142,17 +142,17 @@ class Weather:
         client = Client(host, NetworkTransport(self._network, host))
         HollowNodes(host, client, NODES, spread=SPREAD, workers=2 * NODES).run(Stop(host))
 
-    def _apply(self, fault: Fault) -> None:
+    def _inject(self, fault: SystemFault) -> None:
         self._network.note(fault)
         host = self._hosts[fault.host]
-        if fault.kind is not Kind.JUMP:
+        if fault.kind is not FaultKind.JUMP:
             self._healed_at = max(self._healed_at, fault.when + fault.seconds)
         match fault.kind:
-            case Kind.CUT:
+            case FaultKind.CUT:
                 self._network.cut(HOLLOW, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
-            case Kind.JUMP:
+            case FaultKind.JUMP:
                 self._sim.jump(host, fault.seconds)
             case _:
                 self._has_restarted |= fault.host == HOLLOW

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heartbeats through storms: every lease is renewed soon after, no time goes back, and wrong heartbeats are found.
+"""Heartbeats under faults: every lease is renewed soon after, no time goes back, and planted errors are found.
 
-A thousand seeds are `tox -e simulation`.
+`tox -e simulation` runs a thousand seeds.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit import heartbeat_weather, planted_heartbeats
-from kit.heartbeat_weather import run
+from kit import heartbeat_faults, planted_heartbeats
+from kit.heartbeat_faults import run
 
-from controller_runtime.testing.simulation.faults import Fault, Kind, Script, script_to_json
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault, script_to_json
 from controllers.heartbeat import lease_heartbeat
 
 SEEDS = 20
@@ -23,34 +23,39 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("CRITICAL")
 
 
-def weathered(seed: int) -> str:
-    """What did not hold, and the script to see it again; empty if all did."""
+def failure_of(seed: int) -> str:
+    """Return the violation and the script that repeats it; empty if all invariants hold."""
     outcome = run(seed)
     return f"{outcome.message}\nseed {seed}, {script_to_json(outcome.script)}" if outcome.invariant else ""
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_after_the_storm_every_lease_is_renewed_within_one_interval_and_no_time_went_back(seed: int) -> None:
-    assert weathered(seed) == ""
+def test_after_the_faults_every_lease_is_renewed_within_one_interval_and_no_time_went_back(seed: int) -> None:
+    assert failure_of(seed) == ""
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_it_holds_for_a_thousand_seeds() -> None:
-    assert [failed for seed in range(SEEDS, 1000) if (failed := weathered(seed))] == []
+    assert [failed for seed in range(SEEDS, 1000) if (failed := failure_of(seed))] == []
 
 
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param((Fault(Kind.CRASH, "server", 20.0, 30.0),), id="the server gone for longer than the pauses grow"),
-        pytest.param((Fault(Kind.PAUSE, "hollow", 30.0, 29.0),), id="the nodes frozen for three intervals"),
-        pytest.param((Fault(Kind.CUT, "hollow", 40.0, 19.9),), id="the network cut"),
         pytest.param(
-            (Fault(Kind.JUMP, "hollow", 20.0, -7200.0), Fault(Kind.CRASH, "hollow", 40.0, 1.0)),
+            (SystemFault(FaultKind.CRASH, "server", 20.0, 30.0),), id="the server gone for longer than the pauses grow"
+        ),
+        pytest.param((SystemFault(FaultKind.PAUSE, "hollow", 30.0, 29.0),), id="the nodes frozen for three intervals"),
+        pytest.param((SystemFault(FaultKind.CUT, "hollow", 40.0, 19.9),), id="the network cut"),
+        pytest.param(
+            (SystemFault(FaultKind.JUMP, "hollow", 20.0, -7200.0), SystemFault(FaultKind.CRASH, "hollow", 40.0, 1.0)),
             id="started anew with a clock that was set back",
         ),
-        pytest.param((Fault(Kind.JUMP, "hollow", 20.0, 7200.0), Fault(Kind.JUMP, "hollow", 40.0, -7200.0)), id="clock"),
+        pytest.param(
+            (SystemFault(FaultKind.JUMP, "hollow", 20.0, 7200.0), SystemFault(FaultKind.JUMP, "hollow", 40.0, -7200.0)),
+            id="clock",
+        ),
     ],
 )
 @pytest.mark.parametrize("seed", [0, 1])
@@ -83,4 +88,4 @@ def test_a_heartbeat_that_is_wrong_is_found_within_so_many_seeds(
 
 def test_the_same_seed_is_the_same_run() -> None:
     assert run(4) == run(4)
-    assert run(4).steps > heartbeat_weather.NODES * 100
+    assert run(4).steps > heartbeat_faults.NODES * 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Occurrences for tests, and a server's end of a transport that takes events as it is told."""
+"""Occurrences for tests of events, and a transport that stores events or answers with errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def happened(
     note: str = "n",
     field_path: str = "",
 ) -> Occurrence:
-    """Something that happened `at` seconds after the start."""
+    """Return an occurrence `at` seconds after `START`."""
     regarding = Reference(api_version="v1", kind="Pod", name=pod, namespace="ns", uid=f"u-{pod}", field_path=field_path)
     return Occurrence(
         regarding=regarding,
@@ -43,15 +43,18 @@ def happened(
 
 
 def tell(correlator: Correlator, occurrence: Occurrence) -> Write | Fate:
-    """Pass an occurrence on, as a recorder does when nothing else is due."""
+    """Pass an occurrence to the correlator, as a recorder does when no other write is due."""
     assert correlator.due(occurrence.at) == []
     return correlator.observe(occurrence)
 
 
 class Sink:
-    """A transport that takes every write, or answers as told: a status, or None for no answer.
+    """A transport that stores every event, after it has given some answers from a list.
 
-    An answer that is no answer loses the request, unless `loses_only_answers`.
+    Args:
+        answers: Answers to the first requests: 200 stores the event, an error status refuses it, and
+            None loses the request.
+        loses_only_answers: None stores the event and loses the answer.
     """
 
     def __init__(self, *answers: int | None, loses_only_answers: bool = False) -> None:
@@ -65,7 +68,7 @@ class Sink:
         self.asked.append(request)
         answer = self._answers.pop(0) if self._answers else 200
         if answer is None and not self._loses_only_answers:
-            raise ConnectionLost("nobody listens")
+            raise ConnectionLost("request lost")
         if answer is not None and answer >= 400:
             headers = {"retry-after": str(self.retry_after)} if self.retry_after else {}
             return HTTPResponse(answer, headers, b"no")
@@ -95,5 +98,5 @@ class Sink:
         return
 
     def methods(self) -> Sequence[str]:
-        """The verbs in their order."""
+        """Return the methods of the requests, in order."""
         return [request.method for request in self.asked]

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk whose past can be had back, as from a backup."""
+"""A disk that can be restored to an earlier state, as from a backup."""
 
 from __future__ import annotations
 
 from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.testing.system.disk import Disk
+from controller_runtime.testing.fault_runs.disk import Disk
 
 
 class RestorableDisk(Disk):
     """A `Disk` that keeps a backup of each of its states.
 
     Attributes:
-        lost: What was lost each time it went back: the versions after the first and up to the second.
+        lost: For each restoration, the versions that it lost: those after the first number and up to the second.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,10 @@ class RestorableDisk(Disk):
         self._backups.append((version, dict(self._objects)))
 
     def restore(self, writes: int) -> bool:
-        """Forget the last `writes` of them, the server being down; False if there were no more than that."""
+        """Undo the last `writes` writes and return True; return False if there are not more than that.
+
+        No server may run on the disk meanwhile.
+        """
         if len(self._backups) <= writes:
             return False
         del self._backups[-writes:]
@@ -35,5 +38,5 @@ class RestorableDisk(Disk):
         return True
 
     def has_lost(self, version: str) -> bool:
-        """Whether what was written at `version` was lost at some time."""
+        """Return whether the write of `version` was ever lost when the disk was restored."""
         return any(kept < int(version) <= lost for kept, lost in self.lost)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replicas that elect a leader and do its work, in bad weather."""
+"""Replicas under faults: they elect a leader, which does what a user asks for."""
 
 from __future__ import annotations
 
@@ -12,61 +12,63 @@ from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.fault_runs.disk import Disk
+from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
+from controller_runtime.testing.fault_runs.invariants import Invariants
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
+from controller_runtime.testing.fault_runs.replica import Replica
+from controller_runtime.testing.fault_runs.work import User, do_what_is_wanted
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import (
-    PROFILES,
-    DrawnFaults,
-    Fault,
-    Faults,
-    Kind,
-    ScriptedFaults,
-)
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.disk import Disk
-from controller_runtime.testing.system.invariants import Invariants
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.replica import Replica
-from controller_runtime.testing.system.surroundings import Course, ServerProcess
-from controller_runtime.testing.system.work import User, do_what_is_wanted
+from controller_runtime.testing.simulation.system_faults import (
+    PROFILES,
+    DrawnFaults,
+    FaultKind,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 
 REPLICAS = ("r0", "r1", "r2")
 SERVER = "server"
-STORM = 120.0
+FAULTS_UNTIL = 120.0
 """Virtual seconds during which faults begin."""
-CALM = 260.0
-"""Virtual seconds after that until everything must be done: a silent watch is noticed after 150."""
+RECOVERY = 260.0
+"""Virtual seconds after the faults until all work must be done; a silent watch is given up after 150."""
 DRIFT = 5_000
-"""Microseconds a second by which clocks are fast or slow, at most."""
+"""Microseconds per second by which clocks are fast or slow, at most."""
 
 CONFIG = LeaderElectionConfig(name="replicas", namespace="kube-system")
 
 
-def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = None) -> Outcome:
-    """Let the system run through a storm and the calm after it.
+def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
+    """Run replicas under faults, then without faults until their work must be done.
 
     Args:
-        seed: Latencies, drifts, the schedule, and without a script the faults.
-        profile: Of `faults.PROFILES`; the weather that faults are drawn from.
-        script: The faults, in place of drawn ones.
+        seed: Determines latencies, drifts, the schedule, and without a script the faults.
+        profile: The name of the profile in `system_faults.PROFILES` that faults are drawn from.
+        script: The faults, instead of drawn ones.
     """
-    faults: Faults = (
-        DrawnFaults(seed, PROFILES[profile], (*REPLICAS, SERVER), STORM) if script is None else ScriptedFaults(script)
+    faults: SystemFaults = (
+        DrawnFaults(seed, PROFILES[profile], (*REPLICAS, SERVER), FAULTS_UNTIL)
+        if script is None
+        else ScriptedFaults(script)
     )
-    return observe(seed, lambda sim, fired: System(sim, faults, fired).run())
+    return observe(seed, lambda sim, fired: ReplicaSystem(sim, faults, fired).run())
 
 
-class System:
-    """An API server on a disk, three replicas, a user, the network between them, and what befalls them."""
+class ReplicaSystem:
+    """An API server on a disk, three replicas, a user, the network, and the faults that happen to them."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("system")
         self._sim = sim
-        self._course = Course(sim, faults.timed, self._supervise, self._befall)
+        self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = Disk()
         self._history = chance.choice((History(), History(changes=20)))
         server = sim.host(SERVER, drift=_drift(chance))
-        self._network = Network(sim, faults, fired, latency=chance.choice((0.001, 0.01, 0.1)), until=STORM)
+        self._network = Network(sim, faults, fired, latency=chance.choice((0.001, 0.01, 0.1)), until=FAULTS_UNTIL)
         self._server = ServerProcess(sim, self._network, server, self._api_server)
         self._replicas = [Replica(sim, sim.host(name, drift=_drift(chance)), self._program) for name in REPLICAS]
         user_host = sim.host("user")
@@ -80,10 +82,10 @@ class System:
         user_host.spawn("user", lambda: self._user.run(self._user_stop))
 
     def run(self) -> None:
-        """The storm, the calm, and what must have come of it."""
-        self._course.pass_until(STORM)
+        """Run with faults, then without; raise `Violated` if an invariant does not hold."""
+        self._course.pass_until(FAULTS_UNTIL)
         self._user_stop.set()
-        self._course.pass_until(STORM + CALM)
+        self._course.pass_until(FAULTS_UNTIL + RECOVERY)
         self._invariants.settled(self._user)
 
     def _program(self, host: SimulatedHost) -> Manager:
@@ -99,21 +101,21 @@ class System:
     def _api_server(self, host: SimulatedHost) -> APIServer:
         return APIServer(host, journal=self._disk, history=self._history)
 
-    def _befall(self, fault: Fault) -> None:
+    def _inject(self, fault: SystemFault) -> None:
         self._network.note(fault)
         replica = next((r for r in self._replicas if r.host.name.partition("#")[0] == fault.host), None)
         host = replica.host if replica is not None else self._server.host
         match fault.kind:
-            case Kind.CUT:
+            case FaultKind.CUT:
                 for name in [fault.host] if replica is not None else [*REPLICAS, "user"]:
                     self._network.cut(name, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
-            case Kind.JUMP:
+            case FaultKind.JUMP:
                 self._sim.jump(host, fault.seconds)
-            case Kind.STOP if replica is not None:
+            case FaultKind.STOP if replica is not None:
                 replica.stop(fault.seconds)
-            case Kind.CRASH if replica is not None:
+            case FaultKind.CRASH if replica is not None:
                 replica.die(fault.seconds)
             case _:
                 self._server.die(fault.seconds)

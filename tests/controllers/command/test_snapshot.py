@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases and events as the live view sees them."""
+"""The leases and events of a snapshot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from controller_runtime.api.objects import Cached, cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controllers.command.lookout import EventTail, LeaseWatch
+from controllers.command.snapshot import EventTail, LeaseTracker
 
 
 def lease(name: str, renewed: str, *, namespace: str = "kube-node-lease", holder: str = "h") -> Cached:
@@ -33,7 +33,7 @@ def host(sim: Simulation) -> SimulatedHost:
 def test_a_lease_is_silent_once_it_was_not_renewed_for_longer_than_it_lasts(
     sim: Simulation, host: SimulatedHost
 ) -> None:
-    watch = LeaseWatch(host)
+    watch = LeaseTracker(host)
     watch.observe(Delta(None, lease("a", "t0")))
     watch.observe(Delta(None, lease("b", "t0")))
 
@@ -41,43 +41,43 @@ def test_a_lease_is_silent_once_it_was_not_renewed_for_longer_than_it_lasts(
     watch.observe(Delta(lease("a", "t0"), lease("a", "t1")))
     sim.advance(15.0)
 
-    seen = watch.leases()
+    seen = watch.summary()
     assert (seen.nodes, seen.silent) == (2, 1)
     assert seen.oldest == pytest.approx(45.0)
 
 
 def test_a_change_that_is_no_renewal_does_not_make_a_lease_young(sim: Simulation, host: SimulatedHost) -> None:
-    watch = LeaseWatch(host)
+    watch = LeaseTracker(host)
     watch.observe(Delta(None, lease("a", "t0")))
     sim.advance(50.0)
 
     watch.observe(Delta(lease("a", "t0"), lease("a", "t0", holder="other")))
 
-    assert watch.leases().silent == 1
+    assert watch.summary().silent == 1
 
 
 def test_a_deleted_lease_is_forgotten(host: SimulatedHost) -> None:
-    watch = LeaseWatch(host)
+    watch = LeaseTracker(host)
     watch.observe(Delta(None, lease("a", "t0")))
 
     watch.observe(Delta(lease("a", "t0"), None))
 
-    assert watch.leases().nodes == 0
+    assert watch.summary().nodes == 0
 
 
 def test_other_leases_say_who_leads_until_they_are_released(host: SimulatedHost) -> None:
-    watch = LeaseWatch(host)
+    watch = LeaseTracker(host)
     held = lease("controllers", "t0", namespace="kube-system", holder="one")
 
     watch.observe(Delta(None, held))
-    assert watch.leases().leaders == {"controllers": "one"}
+    assert watch.summary().leaders == {"controllers": "one"}
     watch.observe(Delta(held, lease("controllers", "t1", namespace="kube-system", holder="")))
 
-    assert watch.leases().leaders == {}
+    assert watch.summary().leaders == {}
 
 
 def test_an_api_servers_own_lease_is_no_leadership(host: SimulatedHost) -> None:
-    watch = LeaseWatch(host)
+    watch = LeaseTracker(host)
     raw = lease("apiserver-a", "t0", namespace="kube-system").raw
     labelled = raw.replace(
         b'"metadata":{', b'"metadata":{"labels":{"apiserver.kubernetes.io/identity":"kube-apiserver"},'
@@ -85,15 +85,15 @@ def test_an_api_servers_own_lease_is_no_leadership(host: SimulatedHost) -> None:
 
     watch.observe(Delta(None, cached_from_bytes(labelled)))
 
-    assert watch.leases().leaders == {}
+    assert watch.summary().leaders == {}
 
 
 def test_a_lease_that_cannot_be_read_is_counted_all_the_same(host: SimulatedHost) -> None:
-    watch = LeaseWatch(host)
+    watch = LeaseTracker(host)
 
     watch.observe(Delta(None, Cached(b'{"spec":3}', "a", "kube-node-lease", "", "1")))
 
-    assert watch.leases().nodes == 1
+    assert watch.summary().nodes == 1
 
 
 def test_the_last_events_are_kept_and_old_ones_at_the_start_are_not() -> None:

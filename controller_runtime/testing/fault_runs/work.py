@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the system under test does: a user asks for things, and a controller does them, on annotations of nodes."""
+"""The work of the replicas: a user writes wishes into annotations of nodes, and a controller fulfils them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from controller_runtime.manager.manager import Manager
 
 NAMES = ("node-0", "node-1", "node-2")
 WANTED = "test/wanted"
-"""What the user asked for last: a number that the user alone raises."""
+"""Annotation: the number that the user asked for last; only the user raises it."""
 BEGUN = "test/begun"
-"""The number that was begun last."""
+"""Annotation: the number that the controller began last."""
 DONE = "test/done"
-"""The number that was done last."""
+"""Annotation: the number that the controller did last."""
 TOKEN = "test/token"
-"""The fencing token of the leader that did it."""
+"""Annotation: the fencing token of the leader that wrote the two numbers above."""
 
 
 @attrs.frozen
 class DoWhatIsWanted(Reconciler):
-    """Copies `WANTED` to `BEGUN` and then to `DONE`, signed with its token, if nothing has changed since it looked.
+    """Copies `WANTED` to `BEGUN` and then to `DONE`, with its token, if the node has not changed since it was read.
 
-    Two writes, so that whatever happens can happen between them.
+    There are two writes, so that faults can happen between them.
     """
 
     nodes: Lister[dict[str, Any]]
@@ -43,7 +43,7 @@ class DoWhatIsWanted(Reconciler):
     token: Callable[[], int]
 
     def reconcile(self, request: Request) -> Result:
-        """One node."""
+        """Do the work of one node, if there is any."""
         node = self.nodes.get(request)
         annotations = annotations_of(node) if node is not None else {}
         wanted = annotations.get(WANTED)
@@ -59,7 +59,7 @@ class DoWhatIsWanted(Reconciler):
 
 
 def do_what_is_wanted(manager: Manager) -> Controller:
-    """The controller, for a manager with leader election."""
+    """Return the controller, for a manager with leader election."""
 
     def token() -> int:
         held = manager.elector.held if manager.elector is not None else None
@@ -71,11 +71,11 @@ def do_what_is_wanted(manager: Manager) -> Controller:
 
 @attrs.define
 class Tally:
-    """What a user knows of one number.
+    """The raises of one number, as its user knows them.
 
     Attributes:
-        acknowledged: How often it was raised for sure.
-        unknown: How often it may have been.
+        acknowledged: Raises that the server acknowledged.
+        unknown: Raises without an answer, which may have happened.
     """
 
     acknowledged: int = 0
@@ -83,10 +83,10 @@ class Tally:
 
 
 class User:
-    """Raises `WANTED` of one node after another, by reading and writing what was read.
+    """Raises `WANTED` of nodes chosen at random: reads the number, then writes the next one if nothing has changed.
 
     Attributes:
-        tallies: What it knows, for each node.
+        tallies: The raises of each node's number.
     """
 
     def __init__(self, host: Host, client: Client) -> None:
@@ -95,15 +95,15 @@ class User:
         self._client = client
 
     def run(self, stop: Stop) -> None:
-        """Make the nodes, however long it takes, then raise numbers until `stop` is set."""
+        """Create the nodes, however long it takes, then raise numbers until `stop` is set."""
         asleep = Stop(self._host, "asleep")
         for name in NAMES:
-            while not self._try_to_make(name):
+            while not self._try_to_create(name):
                 asleep.wait(0.5)
         while not stop.wait(1.0 + 5.0 * self._host.random.random()):
             self._raise(self._host.random.choice(NAMES))
 
-    def _try_to_make(self, name: str) -> bool:
+    def _try_to_create(self, name: str) -> bool:
         try:
             self._client.create(NODES, {"metadata": {"name": name, "annotations": {WANTED: "0"}}})
         except AlreadyExists:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Caches in bad weather: watches that lag and break, histories that are forgotten, servers that come back older.
+"""Caches under faults: watches that lag and break, compacted histories, servers restored from a backup.
 
-A cache never goes back unless the server did, what it tells adds up to what it holds, and
-in the end it holds what the server has.
+The invariants: a cache never goes back to older versions unless the server did, the changes that
+it reports add up to the objects that it holds, and in the end it holds what the server serves.
 """
 
 from __future__ import annotations
@@ -21,62 +21,65 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
 from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.stop import Stop
+from controller_runtime.testing.fault_runs.environment import Course
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.ledger import Ledger
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
+from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import (
-    DrawnFaults,
-    Fault,
-    Faults,
-    Kind,
-    Profile,
-    ScriptedFaults,
-)
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.invariants import Violated
-from controller_runtime.testing.system.ledger import Ledger
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.restorable import RestorableDisk
-from controller_runtime.testing.system.surroundings import Course
+from controller_runtime.testing.simulation.system_faults import (
+    DrawnFaults,
+    FaultKind,
+    Profile,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 
 READERS = ("streams", "pages")
-"""How each reader lists."""
+"""The hosts of the readers: the first fills its cache from a stream, the second from a paged list."""
 SERVER = "server"
-STORM = 400.0
-"""Virtual seconds during which faults begin: a silent watch is noticed after 150."""
-CALM = 700.0
-"""Virtual seconds after that until every cache must be right: two silences, the longest delay, and some."""
+FAULTS_UNTIL = 400.0
+"""Virtual seconds during which faults begin; longer than the 150 s after which a silent watch is given up."""
+RECOVERY = 700.0
+"""Virtual seconds after the faults until every cache must be right: twice 150 s, the longest delay, and a reserve."""
 NAMES = "abcdef"
 
 PROFILES = {
     "broad": Profile(
-        {Kind.CUT: 3, Kind.PAUSE: 2, Kind.CRASH: 2, Kind.RESTORE: 1, Kind.REWIND: 1}, rates=(0.0, 0.1, 0.3)
+        {FaultKind.CUT: 3, FaultKind.PAUSE: 2, FaultKind.CRASH: 2, FaultKind.RESTORE: 1, FaultKind.REWIND: 1},
+        rates=(0.0, 0.1, 0.3),
     ),
-    "lagging": Profile({Kind.CUT: 1}, rates=(0.3, 0.6), longest=200.0),
-    "restarts": Profile({Kind.CRASH: 3, Kind.RESTORE: 2}, most=20, rates=(0.0, 0.1)),
-    "backups": Profile({Kind.REWIND: 1, Kind.CUT: 1}, most=4, rates=(0.0, 0.1)),
+    "lagging": Profile({FaultKind.CUT: 1}, rates=(0.3, 0.6), longest=200.0),
+    "restarts": Profile({FaultKind.CRASH: 3, FaultKind.RESTORE: 2}, most=20, rates=(0.0, 0.1)),
+    "backups": Profile({FaultKind.REWIND: 1, FaultKind.CUT: 1}, most=4, rates=(0.0, 0.1)),
 }
-"""The weathers of this scenario."""
+"""The kinds of faults for caches, by name."""
 
 LOST = 15
-"""Writes that a server loses when it comes back older: more than may follow before everybody has noticed."""
+"""Writes that a server loses when it is restored: more than it can take again before all caches have noticed."""
 
 
-def run(seed: int, *, profile: str = "broad", script: Iterable[Fault] | None = None) -> Outcome:
-    """Let caches live through a storm and the calm after it.
+def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
+    """Run caches under faults, then without faults until they must be right.
 
     Args:
-        seed: Latencies, the schedule, what is written, and without a script the faults.
-        profile: Of `PROFILES`; the weather that faults are drawn from.
-        script: The faults, in place of drawn ones.
+        seed: Determines latencies, the schedule, the writes, and without a script the faults.
+        profile: The name of the profile in `PROFILES` that faults are drawn from.
+        script: The faults, instead of drawn ones.
     """
-    faults: Faults = (
-        DrawnFaults(seed, PROFILES[profile], (*READERS, SERVER), STORM) if script is None else ScriptedFaults(script)
+    faults: SystemFaults = (
+        DrawnFaults(seed, PROFILES[profile], (*READERS, SERVER), FAULTS_UNTIL)
+        if script is None
+        else ScriptedFaults(script)
     )
-    return observe(seed, lambda sim, fired: Caches(sim, faults, fired).run())
+    return observe(seed, lambda sim, fired: CacheSystem(sim, faults, fired).run())
 
 
 class Reader:
-    """A program with one cache, and three that hear of its changes: at once, slowly, and late."""
+    """A program with one cache and three listeners: a handler, a slow subscriber, and a handler that is added late."""
 
     def __init__(self, host: SimulatedHost, network: Network, disk: RestorableDisk) -> None:
         self.stop = Stop(host)
@@ -91,20 +94,20 @@ class Reader:
                 lambda: asleep.wait(pause * host.random.random()) if pause else None,
             )
 
-        def come_late() -> None:
-            asleep.wait(STORM / 2)
+        def add_late() -> None:
+            asleep.wait(FAULTS_UNTIL / 2)
             self.informer.add_handler(self.ledgers[2])
 
         self.ledgers = [ledger("handler"), ledger("slow subscriber", 3.0), ledger("late handler")]
         self.informer.add_handler(self.ledgers[0])
         self.informer.subscribe(self.ledgers[1], name="slow")
         self.informers.start(self.stop)
-        host.spawn("late", come_late)
+        host.spawn("late", add_late)
         self._was_at = ""
         self._resets = 0
 
     def look(self) -> None:
-        """Raise `Violated` if something does not hold at this step."""
+        """Raise `Violated` if an invariant does not hold at this step."""
         store = self.informer.store
         if store.version != self._was_at:
             if compare_versions(store.version, self._was_at) < 0 and store.resets == self._resets:
@@ -115,7 +118,7 @@ class Reader:
                 raise ledger.violated
 
     def settled(self, served: set[tuple[str, str, str]]) -> None:
-        """Raise `Violated` unless the cache is what the server has, and everybody heard of all of it."""
+        """Raise `Violated` unless the cache holds what the server serves, and every listener knows all of it."""
         held = {(obj.name, obj.uid, obj.resource_version) for obj in self.informer.store.list()}
         if held != served or self.informer.last_error:
             raise Violated("converges", f"{held} is held, {served} is served; {self.informer.last_error}")
@@ -123,16 +126,16 @@ class Reader:
             ledger.check_against(self.informer.store)
 
 
-class Caches:
-    """A server on a disk with backups, a user who writes, two readers, and what befalls them."""
+class CacheSystem:
+    """A server on a disk with backups, a user who writes, two readers, and the faults that happen to them."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("caches")
         self._sim = sim
-        self._course = Course(sim, faults.timed, self._supervise, self._befall)
+        self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
         self._history = History(changes=chance.choice((3, 20, 1000)))
-        self._network = Network(sim, faults, fired, latency=chance.choice((0.001, 0.1)), until=STORM)
+        self._network = Network(sim, faults, fired, latency=chance.choice((0.001, 0.1)), until=FAULTS_UNTIL)
         self._host = sim.host(SERVER)
         self._starts_at: float | None = None
         self._boot()
@@ -147,10 +150,10 @@ class Caches:
             sim.check(reader.look)
 
     def run(self) -> None:
-        """The storm, the calm, and what must have come of it."""
-        self._course.pass_until(STORM)
+        """Run with faults, then without; raise `Violated` if an invariant does not hold."""
+        self._course.pass_until(FAULTS_UNTIL)
         self._user_stop.set()
-        self._course.pass_until(STORM + CALM)
+        self._course.pass_until(FAULTS_UNTIL + RECOVERY)
         served = self._served()
         for reader in self._readers:
             reader.settled(served)
@@ -167,40 +170,40 @@ class Caches:
             "boot", lambda: self._network.serve(host, APIServer(host, journal=self._disk, history=self._history))
         )
 
-    def _befall(self, fault: Fault) -> None:
+    def _inject(self, fault: SystemFault) -> None:
         self._network.note(fault)
         reader = self._hosts.get(fault.host)
         match fault.kind:
-            case Kind.CUT:
+            case FaultKind.CUT:
                 for name in [fault.host] if reader is not None else [*READERS, "user"]:
                     self._network.cut(name, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(reader or self._host, fault.seconds)
-            case Kind.CRASH | Kind.RESTORE | Kind.REWIND if self._starts_at is None:
+            case FaultKind.CRASH | FaultKind.RESTORE | FaultKind.REWIND if self._starts_at is None:
                 self._restart(fault)
-            case _:  # it is down already
+            case _:  # the server is down already
                 pass
 
-    def _restart(self, fault: Fault) -> None:
+    def _restart(self, fault: SystemFault) -> None:
         self._host = self._sim.restart(self._host)
         self._starts_at = self._sim.time + fault.seconds
-        if fault.kind is Kind.CRASH or not self._disk.restore(LOST):
+        if fault.kind is FaultKind.CRASH or not self._disk.restore(LOST):
             return
-        if fault.kind is Kind.REWIND:
-            # Versions come from the clock, and so do not go back unless it does. Nothing is written from
-            # then on: a history that has overtaken the one it replaces cannot be told from it.
+        if fault.kind is FaultKind.REWIND:
+            # The server derives versions from its clock, so they go back only if the clock does. Nothing is written
+            # from then on, because a history that reaches the lost versions again cannot be told from the lost one.
             self._sim.jump(self._host, -3600.0)
             self._user_stop.set()
 
     def _served(self) -> set[tuple[str, str, str]]:
-        assert self._network.server is not None, "it was booted"
+        assert self._network.server is not None, "a server has been started"
         answer = self._network.server.handler.handle(HTTPRequest("GET", "/api/v1/nodes"))
         assert isinstance(answer, HTTPResponse), "a list is an answer"
         return {(obj.name, obj.uid, obj.resource_version) for obj in Decoding(NODES).page(answer.body).items}
 
 
 def write_until(stop: Stop, client: Client, chance: random.Random) -> None:
-    """Create, change and delete a few nodes, at a pace that changes, until `stop` is set."""
+    """Create, change and delete a few nodes, at a varying pace, until `stop` is set."""
     while not stop.wait(chance.choice((0.0, 0.1, 1.0, 10.0)) * chance.random()):
         name = chance.choice(NAMES)
         try:
@@ -211,5 +214,5 @@ def write_until(stop: Stop, client: Client, chance: random.Random) -> None:
                     client.patch(NODES, ObjectKey(name), {"metadata": {"labels": {"at": str(chance.random())}}})
                 case _:
                     client.delete(NODES, ObjectKey(name))
-        except ControllerRuntimeError:  # it is there already, or not any more, or was lost: all of it happens
+        except ControllerRuntimeError:  # the node exists already, or is gone, or the request was lost
             pass

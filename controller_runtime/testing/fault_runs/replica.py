@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One replica as a cluster runs it: a process that is started anew whenever it has ended."""
+"""One replica as a cluster runs it: a process that is started again whenever it has ended."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 MakeManager = Callable[[SimulatedHost], Manager]
-"""Makes the program of a replica, with its controllers."""
+"""Returns the manager of a replica, with its controllers."""
 
 RESTART = 1.0
-"""Seconds after which a program that ended by itself is started anew."""
+"""Virtual seconds after which a program that ended by itself is started again."""
 
 
 class Replica:
-    """A host that runs a manager, and its successors.
+    """A host that runs a manager, and the hosts that succeed it after crashes.
 
     Attributes:
-        host: The present one.
-        elector: That of the present manager; None before it is made.
+        host: The present host.
+        elector: The elector of the present manager; None before there is one.
     """
 
     def __init__(self, sim: Simulation, host: SimulatedHost, make: MakeManager) -> None:
@@ -42,11 +42,11 @@ class Replica:
         return self.elector is not None and not self.host.crashed and not self.host.paused and self.elector.is_leader()
 
     def supervise(self) -> None:
-        """Start the program anew if it has ended and its time has come."""
+        """Start the program again if it has ended and the time until its start has passed."""
         now = self._sim.time
         if self._has_ended:
             self._has_ended = False
-            self.die(self._pause_before_start)  # what it left running ends with its process
+            self.die(self._pause_before_start)  # threads that are still running end with their process
             self._pause_before_start = RESTART
         if self._starts_at is not None and now >= self._starts_at:
             self._starts_at = None
@@ -55,13 +55,13 @@ class Replica:
             self.host.spawn("program", self._run)
 
     def die(self, seconds: float) -> None:
-        """Be killed, and started anew after `seconds`."""
+        """Kill the process; it is started again after `seconds`."""
         self._sim.crash(self.host)
         self.elector = self._stop = None
         self._starts_at = self._sim.time + seconds
 
     def stop(self, seconds: float) -> None:
-        """Be asked to stop, and started anew so many seconds after that is done."""
+        """Ask the process to stop; it is started again `seconds` after it has ended."""
         if self._stop is not None and not self.host.crashed:
             self._pause_before_start = seconds
             self.host.spawn("signal", self._stop.set)

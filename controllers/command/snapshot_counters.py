@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the live view counts: nodes by advice, readiness and zone, pods by what becomes of them; change by change."""
+"""Counters of nodes and pods for `snapshot`: they are updated with each change, so that a reading costs no scan."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _pod_decoder = msgspec.json.Decoder(_Pod)
 
 @attrs.frozen
 class _Features:
-    """What a node is counted by."""
+    """The properties by which a node is counted."""
 
     ready: str = "Unknown"
     ttl: str = ""
@@ -69,15 +69,15 @@ class _Features:
 
 
 @attrs.frozen
-class Count:
-    """One instant of the census.
+class NodeCounts:
+    """The counts of nodes at one instant.
 
     Attributes:
-        nodes: How many there are.
-        ready: Nodes by the status of their Ready condition; `Unknown` where there is none.
-        ttl: Nodes by their TTL annotation, the raw text; empty for none.
-        evicting: Nodes with a NoExecute taint.
-        zones: Nodes that are ready, and nodes that are not, by zone; empty for none.
+        nodes: The number of nodes.
+        ready: The number of nodes by the status of their Ready condition; a node without one counts as `Unknown`.
+        ttl: The number of nodes by the raw text of their TTL annotation; the key is empty for nodes without one.
+        evicting: The number of nodes with a NoExecute taint, from which pods are evicted.
+        zones: The numbers of nodes that are ready and that are not, by zone; the key is empty for nodes without one.
     """
 
     nodes: int
@@ -87,15 +87,15 @@ class Count:
     zones: dict[str, tuple[int, int]] = attrs.field(factory=dict)
 
 
-class Census:
-    """Counts nodes as they change, so that looking costs nothing however many there are.
+class NodeCounter:
+    """Counts nodes as they change, so that the cost of `count` does not grow with the number of nodes.
 
     Threads: `observe` from one at a time; `count` from any.
     """
 
     def __init__(self, host: Host) -> None:
-        # Guards the fields below; entries that reach zero are dropped.
-        self._lock = host.lock("census")
+        # Guards the fields below, because `count` runs on other threads than `observe`.
+        self._lock = host.lock("node counter")
         self._nodes = 0
         self._evicting = 0
         self._ready: Counter[str] = Counter()
@@ -103,7 +103,7 @@ class Census:
         self._zones: Counter[tuple[str, bool]] = Counter()
 
     def observe(self, delta: Delta) -> None:
-        """Take one change into account."""
+        """Take one change into account; a node that does not decode counts as `Unknown`."""
         old = _features(delta.old) if delta.old is not None else None
         new = _features(delta.new) if delta.new is not None else None
         with self._lock:
@@ -115,15 +115,16 @@ class Census:
                     self._ttl[features.ttl] += sign
                     self._zones[features.zone, features.ready == "True"] += sign
 
-    def count(self) -> Count:
-        """The counts now."""
+    def count(self) -> NodeCounts:
+        """Return the present counts."""
         with self._lock:
+            # Unary plus drops the entries that are zero, such as TTLs that no node has any more.
             self._ready, self._ttl, self._zones = +self._ready, +self._ttl, +self._zones
             zones = {
                 zone: (self._zones[zone, True], self._zones[zone, False])
                 for zone in sorted({z for z, _ in self._zones})
             }
-            return Count(self._nodes, dict(self._ready), dict(self._ttl), self._evicting, zones)
+            return NodeCounts(self._nodes, dict(self._ready), dict(self._ttl), self._evicting, zones)
 
 
 def _features(node: Cached) -> _Features:
@@ -145,13 +146,13 @@ def _ready(status: _Status | None) -> str | None:
 
 
 @attrs.frozen
-class PodCount:
-    """The pods at one instant.
+class PodCounts:
+    """The counts of pods at one instant.
 
     Attributes:
-        pods: How many there are.
-        ready: Those that are ready and stay.
-        going: Those that are being deleted.
+        pods: The number of pods.
+        ready: The number of pods that are ready and not being deleted.
+        going: The number of pods that are being deleted.
     """
 
     pods: int = 0
@@ -159,33 +160,34 @@ class PodCount:
     going: int = 0
 
 
-class PodCensus:
+class PodCounter:
     """Counts pods as they change.
 
     Threads: `observe` from one at a time; `count` from any.
     """
 
     def __init__(self, host: Host) -> None:
-        # Guards the counts by whether a pod goes and whether it is ready.
-        self._lock = host.lock("pod census")
-        self._counts: Counter[tuple[bool, bool]] = Counter()
+        # Guards the counts, because `count` runs on other threads than `observe`.
+        self._lock = host.lock("pod counter")
+        self._counts: Counter[tuple[bool, bool]] = Counter()  # by (is being deleted, is ready)
 
     def observe(self, delta: Delta) -> None:
-        """Take one change into account; a pod that cannot be read counts as not ready."""
+        """Take one change into account; a pod that does not decode counts as not ready."""
         sides = [(_of_pod(side), sign) for side, sign in ((delta.old, -1), (delta.new, 1)) if side is not None]
         with self._lock:
             for features, sign in sides:
                 self._counts[features] += sign
 
-    def count(self) -> PodCount:
-        """The counts now."""
+    def count(self) -> PodCounts:
+        """Return the present counts."""
         with self._lock:
             going = self._counts[True, True] + self._counts[True, False]
             ready = self._counts[False, True]
-            return PodCount(going + ready + self._counts[False, False], ready, going)
+            return PodCounts(going + ready + self._counts[False, False], ready, going)
 
 
 def _of_pod(pod: Cached) -> tuple[bool, bool]:
+    """Return whether the pod is being deleted, and whether it is ready."""
     try:
         view = _pod_decoder.decode(pod.raw)
     except UNREADABLE:
