@@ -102,7 +102,8 @@ class System:
     def run(self) -> None:
         """Run with faults, then without, and check the final state."""
         self._course.pass_until(STORM)
-        self._befall(Fault(FaultKind.CRASH, SERVER, STORM, 0.0))  # otherwise a watch that was slow once would stay slow
+        # The server is restarted because a watch that was slow once would stay slow.
+        self._befall(SystemFault(FaultKind.CRASH, SERVER, STORM, 0.0))
         self._pass(CALM)
         self._expect_all_well()
         self._one_dies()

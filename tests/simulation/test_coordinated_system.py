@@ -17,7 +17,7 @@ from controller_runtime.core.host import Host
 from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.decision import Action, Held, Sighting, decide_coordinated
-from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind
+from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, SystemFault
 from controllers.election import next_action
 from controllers.election.lease_candidate_election import LeaseCandidateElection
 from controllers.election.next_action import Lease
@@ -129,7 +129,7 @@ def test_candidates_that_answer_by_their_own_clocks_are_seen_to(heard: float, mo
 
     monkeypatch.setattr(LeaseCandidate, "_write", by_its_own)
     monkeypatch.setattr(next_action, "SEEN", heard)
-    behind = tuple(Fault(FaultKind.JUMP, name, 5.0, -7200.0) for name in coordinated_run.CANDIDATES)
+    behind = tuple(SystemFault(FaultKind.JUMP, name, 5.0, -7200.0) for name in coordinated_run.CANDIDATES)
     found = [run(1, script=(*behind, *all_but(name)), seconds=130.0).invariant for name in coordinated_run.CANDIDATES]
 
     assert bool({*found} & {"converges", "a leader within the bound"}) is (heard == 0.0)

@@ -29,7 +29,8 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
 
 def script(call: int) -> Script:
     """Return a script: a node is silent for 30 s, the grace period is 25 s, a request is late until it is back."""
-    return Fault(FaultKind.PAUSE, NAMES[1], 20.0, 30.0), Fault(Kind.SLOW_REQUEST, CONTROLLERS, call, 10.0)
+    silence = SystemFault(FaultKind.PAUSE, NAMES[1], 20.0, 30.0)
+    return silence, SystemFault(FaultKind.SLOW_REQUEST, CONTROLLERS, call, 10.0)
 
 
 def unversioned(

@@ -16,8 +16,8 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.log import fields_of
+from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.simulation import Simulation
-from controller_runtime.testing.system.disk import Disk
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.election.strategy import STRATEGIES
 
