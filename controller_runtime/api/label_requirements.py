@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
+from controller_runtime.api.matching import integer
 from controller_runtime.api.names import label_value_problems, qualified_name_problems
 
 
@@ -39,12 +40,6 @@ _OPERATORS: Mapping[str, Operator] = {
 }
 _SYMBOLS = frozenset(["!", "(", ")", ",", "=", "==", "!=", "<", ">"])
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
-_INTEGER = re.compile(r"[0-9]{1,19}")
-
-
-def _integer(text: str) -> int | None:
-    """Return the value of a text that is a whole number of 64 bits, without a sign; None for any other text."""
-    return int(text) if _INTEGER.fullmatch(text) and int(text) < 1 << 63 else None
 
 
 @attrs.frozen
@@ -73,7 +68,7 @@ class LabelRequirement:
                 return value in self.values
             case Operator.NOT_IN | Operator.NOT_EQUAL:
                 return value not in self.values
-        number, limit = _integer(value or ""), _integer(self.values[0])
+        number, limit = integer(value or ""), integer(self.values[0])
         if number is None or limit is None:
             return False
         return number > limit if self.operator is Operator.GREATER else number < limit
@@ -95,7 +90,7 @@ def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> La
     for value in sorted_values:
         if problems := label_value_problems(value):
             raise ValueError(f'values[{key}]: Invalid value: "{value}": {"; ".join(problems)}')
-        if operator in (Operator.GREATER, Operator.LESS) and _integer(value) is None:
+        if operator in (Operator.GREATER, Operator.LESS) and integer(value) is None:
             raise ValueError(
                 f"values[{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
             )

@@ -92,7 +92,6 @@ def label_value_problems(value: str) -> list[str]:
     return _problems(value, 63, _is_value(value), _VALUE_TEXT)
 
 
-@functools.lru_cache(maxsize=4096)
 def _qualified_problems(name: str) -> tuple[str, ...]:
     prefix, slash, local = name.rpartition("/")
     if "/" in prefix:
@@ -109,4 +108,9 @@ def _qualified_problems(name: str) -> tuple[str, ...]:
 
 def qualified_name_problems(name: str) -> list[str]:
     """Return what is wrong with a label's key or a finalizer: a name with an optional prefix, as in `example.com/a`."""
-    return list(_qualified_problems(name))
+    # The problems of longer names are not remembered, because such names could fill the memory.
+    return list(_remembered_problems(name) if len(name) <= _LONGEST_QUALIFIED else _qualified_problems(name))
+
+
+_LONGEST_QUALIFIED = 253 + 1 + 63
+_remembered_problems = functools.lru_cache(maxsize=4096)(_qualified_problems)

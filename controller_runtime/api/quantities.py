@@ -9,7 +9,7 @@ from decimal import Decimal
 BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 """The suffixes of the powers of 1024, in ascending order from 1024¹."""
 
-QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})", re.ASCII)
+QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})", re.ASCII)
 """Matches a whole quantity; the groups are its number and its suffix."""
 
 # The powers of ten of the decimal suffixes; an exponent such as e3 is the other way to write one.

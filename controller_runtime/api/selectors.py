@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from controller_runtime.api.label_requirements import LabelParser, LabelRequirement, Operator
+from controller_runtime.api.matching import FieldMatch, LabelMatch
 
 _EXPRESSION_OPERATORS: Mapping[str, Operator] = {
     "In": Operator.IN,
@@ -35,6 +36,11 @@ class LabelSelector:
     """
 
     requirements: tuple[LabelRequirement, ...] = ()
+    _match: LabelMatch = attrs.field(init=False, eq=False, repr=False)
+
+    @_match.default
+    def _(self) -> LabelMatch:
+        return LabelMatch((one.key, one.operator.value, one.values) for one in self.requirements)
 
     @classmethod
     def parse(cls, text: str) -> LabelSelector:
@@ -75,7 +81,7 @@ class LabelSelector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return whether an object with these labels is selected."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        return self._match.matches(labels)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
@@ -116,6 +122,11 @@ class FieldSelector:
     """
 
     requirements: tuple[FieldRequirement, ...] = ()
+    _match: FieldMatch = attrs.field(init=False, eq=False, repr=False)
+
+    @_match.default
+    def _(self) -> FieldMatch:
+        return FieldMatch(self.requirements)
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
@@ -135,7 +146,7 @@ class FieldSelector:
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         """Return whether an object with these fields is selected. A missing field counts as an empty text."""
-        return all((fields.get(name, "") == value) is equal for name, value, equal in self.requirements)
+        return self._match.matches(fields)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

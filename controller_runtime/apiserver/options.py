@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import attrs
 import msgspec
 
+from controller_runtime.apiserver.bounds import has_too_many_values
 from controller_runtime.apiserver.status import (
     DELETE_OPTIONS,
     LIST_OPTIONS,
@@ -17,7 +19,8 @@ from controller_runtime.apiserver.status import (
     Cause,
     Options,
     bad_request,
-    invalid,
+    check,
+    too_many_values,
 )
 from controller_runtime.core.errors import UNREADABLE
 
@@ -68,11 +71,6 @@ def _forbidden(field: str, text: str) -> Cause:
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
 
-def _refuse(options: Options, causes: list[Cause]) -> None:
-    if causes:
-        raise invalid(options, "", causes)
-
-
 @attrs.frozen
 class WriteOptions:
     """The options of a create, update or patch.
@@ -111,7 +109,7 @@ class WriteOptions:
         causes += _dry_run_causes(None if dry_run is None else [dry_run])
         if validation not in ("", "Ignore", "Warn", "Strict"):
             causes.append(_unsupported("fieldValidation", validation, ("", "Ignore", "Warn", "Strict")))
-        _refuse(kind, causes)
+        check(kind, "", causes)
         return cls(dry_run == "All", validation, manager, _is_true(query.get("force")))
 
 
@@ -172,12 +170,13 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         if policy is not None and options.orphan_dependents is not None:
             text = "orphanDependents and propagationPolicy cannot both be set"
             causes.append(Cause("FieldValueInvalid", f'Invalid value: "{policy}": {text}', "propagationPolicy"))
-        causes += _dry_run_causes(options.dry_run)
-        _refuse(DELETE_OPTIONS, causes)
+        check(DELETE_OPTIONS, "", itertools.chain(causes, _dry_run_causes(options.dry_run)))
         return options
 
     @classmethod
     def _from_body(cls, body: bytes) -> DeleteOptions:
+        if has_too_many_values(body):
+            raise too_many_values()
         try:
             content: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any] | None) or {}
             if (kind := content.get("kind") or cls.__name__) != cls.__name__:
@@ -243,7 +242,7 @@ class ListOptions:
             bookmarks=_is_true(query.get("allowWatchBookmarks")),
             timeout=timeout if timeout and timeout > 0 else None,
         )
-        _refuse(LIST_OPTIONS, options._watch_causes() if is_watch(query) else options._list_causes())
+        check(LIST_OPTIONS, "", options._watch_causes() if is_watch(query) else options._list_causes())
         return options
 
     def _list_causes(self) -> list[Cause]:

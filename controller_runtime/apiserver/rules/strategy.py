@@ -8,6 +8,7 @@ function is pure and modifies nothing it is given.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -56,8 +57,8 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
         owned["namespace"] = namespace
     rules = rules_of(kind)
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
-    if causes := metadata_causes(kind, made["metadata"]) + rules.causes_of_new(made):
-        raise status.invalid(kind.stored, name, causes)
+    causes = itertools.chain(metadata_causes(kind, made["metadata"]), rules.causes_of_new(made))
+    status.check(kind.stored, name, causes)
     return _in_order(made)
 
 
@@ -89,8 +90,10 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     _check_version(kind, before, new)
     rules = rules_of(kind)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
-    if causes := metadata_causes(kind, made["metadata"], before) + rules.causes_of_change(old, made, subresource):
-        raise status.invalid(kind.stored, name, causes)
+    causes = itertools.chain(
+        metadata_causes(kind, made["metadata"], before), rules.causes_of_change(old, made, subresource)
+    )
+    status.check(kind.stored, name, causes)
     return _in_order(made)
 
 
