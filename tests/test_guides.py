@@ -37,7 +37,8 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
-from controllers.command import cli, run, signals
+from controllers.command import cli, run
+from controllers.shared import signals
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
@@ -243,7 +244,7 @@ def test_an_example_is_stopped_by_signals_as_the_guide_says() -> None:
 
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
     options = {name for parameter in (*cli.run_command.params, *apiserver.command.params) for name in parameter.opts}
-    handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.ASKING)}
+    handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.REPORTING)}
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
     assert set(re.findall(r"\bSIG[A-Z0-9]+\b", OPERATIONS)) == handled

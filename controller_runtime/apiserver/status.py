@@ -7,8 +7,11 @@ a response. Clients read code, reason and causes; people and tools read the mess
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
+
+from controller_runtime.apiserver.bounds import MOST_VALUES, abbreviated, abbreviated_message, told
 
 OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -61,7 +64,7 @@ class StatusError(Exception):
     Attributes:
         code: HTTP status.
         reason: The API's word, empty where a real server gives none.
-        message: One line for people.
+        message: One line for people, abbreviated if it is very long.
         details: None leaves them out; an empty mapping is answered as such.
         retry_after: Whole seconds to wait, if the client may try again.
         continue_: A token that goes on with a list whose versions have expired.
@@ -77,10 +80,10 @@ class StatusError(Exception):
         retry_after: int | None = None,
         continue_: str | None = None,
     ) -> None:
-        super().__init__(message)
+        self.message = abbreviated_message(message)
+        super().__init__(self.message)
         self.code = code
         self.reason = reason
-        self.message = message
         self.details = details
         self.retry_after = retry_after
         self.continue_ = continue_
@@ -110,7 +113,8 @@ def qualified(name: str, group: str) -> str:
 
 
 def _details(name: str, group: str, kind: str, causes: Sequence[Cause] = ()) -> dict[str, Any]:
-    details: dict[str, Any] = {"name": name, "group": group, "kind": kind, "causes": [c._asdict() for c in causes]}
+    listed = [Cause(reason, abbreviated(text), abbreviated(field))._asdict() for reason, text, field in causes]
+    details: dict[str, Any] = {"name": abbreviated(name), "group": group, "kind": kind, "causes": listed}
     return {key: value for key, value in details.items() if value}
 
 
@@ -140,18 +144,6 @@ def conflict(kind: Named, name: str, text: str = OPTIMISTIC_LOCK) -> StatusError
     return StatusError(409, "Conflict", message, details=_details(name, kind.group, kind.plural))
 
 
-def apply_conflict(conflicts: Mapping[str, Sequence[str]]) -> StatusError:
-    """409: an applied configuration disagrees with other managers; `conflicts` tells each one's fields."""
-    pairs = [(manager, field) for manager, fields in conflicts.items() for field in fields]
-    if len(pairs) == 1:
-        text = f"1 conflict: conflict with {pairs[0][0]}: {pairs[0][1]}"
-    else:
-        lines = (f"conflicts with {manager}:\n- " + "\n- ".join(conflicts[manager]) for manager in sorted(conflicts))
-        text = f"{len(pairs)} conflicts: " + "\n".join(lines)
-    causes = [Cause("FieldManagerConflict", f"conflict with {manager}", field)._asdict() for manager, field in pairs]
-    return StatusError(409, "Conflict", f"Apply failed with {text}", details={"causes": causes})
-
-
 def uid_conflict(kind: Named, namespace: str, name: str, asked: str, actual: str) -> StatusError:
     """409: an update meant another object of this name; `actual` is empty where there is none."""
     key = "/".join(part for part in ("/registry", kind.plural, namespace, name) if part)
@@ -172,9 +164,23 @@ def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: s
     return StatusError(409, "Conflict", f"Operation cannot be fulfilled on {message}", details=details)
 
 
-def invalid(kind: Named, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422: the object breaks rules of its kind; all of them are told at once, each once in the message."""
+def invalid(kind: Named, name: str, causes: Iterable[Cause]) -> StatusError:
+    """422: the object breaks rules of its kind; all of them are told at once, each once in the message.
+
+    Of very many the first are told, and how many more there are.
+    """
     return _invalid(kind.kind, kind.group, name, causes)
+
+
+def check(kind: Named, name: str, causes: Iterable[Cause]) -> None:
+    """Refuse the object as `invalid` if there is a cause.
+
+    Raises:
+        StatusError: 422.
+    """
+    rest = iter(causes)
+    for first in rest:
+        raise invalid(kind, name, itertools.chain((first,), rest))
 
 
 def must_have_version(kind: Named, name: str) -> StatusError:
@@ -183,11 +189,13 @@ def must_have_version(kind: Named, name: str) -> StatusError:
     return _invalid(kind.plural, kind.group, name, [cause])
 
 
-def _invalid(what: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    texts = list(dict.fromkeys(str(cause) for cause in causes))
+def _invalid(what: str, group: str, name: str, causes: Iterable[Cause]) -> StatusError:
+    first, more = told(causes, lambda cause: len(cause.message) + len(cause.field))
+    texts = list(dict.fromkeys(str(cause) for cause in first))
+    texts = [abbreviated(text) for text in texts] + ([more] if more else [])
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    message = f'{qualified(what, group)} "{name}" is invalid: {text}'
-    return StatusError(422, "Invalid", message, details=_details(name, group, what, causes))
+    message = f'{qualified(what, group)} "{abbreviated(name)}" is invalid: {text}'
+    return StatusError(422, "Invalid", message, details=_details(name, group, what, first))
 
 
 def rejected() -> StatusError:
@@ -246,6 +254,11 @@ def expired(text: str, continue_: str | None = None) -> StatusError:
 def too_large(text: str) -> StatusError:
     """413: more than the server is willing to read."""
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {text}")
+
+
+def too_many_values() -> StatusError:
+    """413: more values than the server is willing to look at."""
+    return too_large(f"limit is {MOST_VALUES} values")
 
 
 def unsupported_media_type(accepted: Sequence[str] = ()) -> StatusError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Electors on hosts of their own, one server, and the requests of each with their times."""
+"""Candidates on hosts of their own, one server, and what each asked of it and when."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEASE = ObjectKey("program", "default")
 
 @attrs.define
 class Candidate:
-    """An elector that runs, with its callbacks and requests."""
+    """An elector that runs, and what was seen of it."""
 
     host: SimulatedHost
     elector: LeaderElector
@@ -47,7 +47,7 @@ class Candidate:
 
 @attrs.define
 class Bench:
-    """A server, and the electors that compete for a lease on it."""
+    """A server and those who compete for a lease on it."""
 
     sim: Simulation
     server: APIServer = attrs.field(init=False)
@@ -64,7 +64,7 @@ class Bench:
         return spec
 
     def hold(self, holder: str, transitions: int = 0, duration: int = 15) -> None:
-        """Let another replica, which does not run here, hold the lease, by a write without a version."""
+        """Make a holder that does not run hold the lease, by a write without a version."""
         spec = {"holderIdentity": holder, "leaseDurationSeconds": duration, "leaseTransitions": transitions}
         obj = {"metadata": {"name": LEASE.name, "namespace": LEASE.namespace}, "spec": spec}
         if any(lease["metadata"]["name"] == LEASE.name for lease in self.client.list(LEASES, "default", view=dict)):
@@ -93,7 +93,7 @@ class Bench:
         return Candidate(host, elector, Stop(host), Stop(host, "outcome"), calls, told)
 
     def start(self, name: str, faults: Faults = no_faults, **config: Any) -> Candidate:
-        """Start an elector on a thread of its own."""
+        """A candidate that runs on a thread of its own."""
         candidate = self.candidate(name, faults, **config)
         target: Callable[[], None] = lambda: candidate.elector.run(candidate.stop)  # noqa: E731
         candidate.thread = spawn(candidate.host, candidate.outcome, "elector", target)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reflectors and stores with planted bugs, which the simulation must find."""
+"""Reflectors and stores with planted errors, which the simulation must find."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller_runtime.core.stop import Stop
 
 
 class ResumesFromItsList(Reflector):
-    """Resumes a watch at the version of the last list, as if no event had come since."""
+    """Resumes a watch at the version of the last list, so that it receives changes twice."""
 
     def _take(self, events: Iterator[WatchEvent | Undecodable]) -> None:
         was_watching = self.state is State.WATCHING
@@ -26,7 +26,7 @@ class ResumesFromItsList(Reflector):
 
 
 class ForgetsWhatWasMissed(Reflector):
-    """Answers an expired version with a watch from now on, without a list."""
+    """Resumes an expired watch at the present version without a list, so that it misses changes."""
 
     def _recover(self, error: ControllerRuntimeError, stop: Stop) -> None:
         if isinstance(error, Expired) and self.state is State.WATCHING:
@@ -36,14 +36,14 @@ class ForgetsWhatWasMissed(Reflector):
 
 
 class BelievesInItsVersion(Reflector):
-    """Never requests the most recent state, so it waits for a server whose data went back."""
+    """Never asks for the most recent state, so it waits for versions that a restored server has lost."""
 
     def _wanted(self) -> str:
         return self._version or "0"
 
 
 class TellsOfNoDeletions(Store):
-    """A relist that applies the objects in the list, and does not delete those that are missing in it."""
+    """Reports no deletions that it learns of from a list."""
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
         return [delta for delta in super().replace(objects, version) if delta.new is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers with planted bugs, which the simulation must find: replacements for parts of the real ones."""
+"""Wrong replacements for parts of the controllers; the simulation has to find each of them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from controllers.node_lifecycle.health import Health
 from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
 from controllers.node_lifecycle.taints import Eviction
-from controllers.node_lifecycle.views import NodeView
+from controllers.node_lifecycle.views import MonitoredNodeView
 from controllers.node_lifecycle.zones import Zone, ZonePolicy
-from controllers.taint_eviction.taint_eviction import PodView, TaintEviction
+from controllers.taint_eviction.taint_eviction import TaintEviction
 from controllers.taint_eviction.toleration import Taint
+from controllers.taint_eviction.views import ToleratingPodView
 
 _heard, _renewed = Monitor.health, Monitor.renewed
 
@@ -26,46 +27,46 @@ def _by_its_lease(monitor: Monitor, health: Health | None) -> Health | None:
         return health
     host = monitor._host
     heard = host.monotonic() - (host.now() - health.renewed).total_seconds()
-    return attrs.evolve(health, since=heard, heard=heard)
+    return attrs.evolve(health, silent_since=heard, last_sign=heard)
 
 
-def believes_clocks(monitor: Monitor, node: NodeView) -> Health | None:
-    """Replacement of `Monitor.health`: trusts the time in a node's lease, compared with our wall clock."""
+def believes_clocks(monitor: Monitor, node: MonitoredNodeView) -> Health | None:
+    """In place of `Monitor.health`: a node was last heard when its lease says, by our wall clock."""
     return _by_its_lease(monitor, _heard(monitor, node))
 
 
 def believes_clocks_again(monitor: Monitor, name: str, renewed: datetime | None) -> Health | None:
-    """Replacement of `Monitor.renewed`: does the same."""
+    """In place of `Monitor.renewed`: a node was last heard when its lease says, by our wall clock."""
     return _by_its_lease(monitor, _renewed(monitor, name, renewed))
 
 
-def no_fresh_grace(node: NodeView, renewed: datetime | None, now: float, age: float) -> Health:
-    """Replacement of `first_seen`: a node that never reported counts as silent since its creation."""
+def no_fresh_grace(node: MonitoredNodeView, renewed: datetime | None, now: float, age: float) -> Health:
+    """In place of `first_seen`: a node that is seen for the first time has been silent since its creation."""
     return Health(node.metadata.uid, node.ready, now - age, now - age, renewed)
 
 
-def believes_its_cache(lifecycle: NodeLifecycle, node: NodeView, health: Health) -> Health:
-    """Replacement of `NodeLifecycle._asked_the_server`: trusts the cache instead."""
+def believes_its_cache(lifecycle: NodeLifecycle, node: MonitoredNodeView, health: Health) -> Health:
+    """In place of `NodeLifecycle._health_at_server`: the watch is never behind."""
     return health
 
 
 def sees_no_outage(policy: ZonePolicy, zones: Iterable[Zone]) -> bool:
-    """Replacement of `ZonePolicy.are_all_silent`: never suspects the control plane."""
+    """In place of `ZonePolicy.are_all_silent`: the control plane is never the culprit."""
     return False
 
 
-def taints_are_for_ever(node: NodeView, *, all_silent: bool) -> Eviction:
-    """Replacement of `eviction`: never removes a taint."""
+def taints_are_for_ever(node: MonitoredNodeView, *, all_silent: bool) -> Eviction:
+    """In place of `eviction`: a taint is never removed because a node returned."""
     if node.ready is None or node.ready.status == "True":
         return Eviction.KEEP
     return Eviction.CLEAR if all_silent else Eviction.ASK
 
 
-def cached_taints(controller: TaintEviction, pod: PodView) -> list[Taint] | None:
-    """Replacement of `TaintEviction._live_taints`: trusts the cache instead."""
+def cached_taints(controller: TaintEviction, pod: ToleratingPodView) -> list[Taint] | None:
+    """In place of `TaintEviction._live_taints`: the watch is never behind."""
     return controller._cached_taints(pod)
 
 
 def counts_anew(taints: Any, tolerations: Any, before: float | None, now: float) -> float | None:
-    """Replacement of `leaves_at`: the wait of a pod starts again each time that it is looked at."""
+    """In place of `leaves_at`: each look at a pod starts its countdown again."""
     return now + 10.0 if taints else None

@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 import yaml
 
+from controller_runtime.apiserver.bounds import values_in
 from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.storage.stored import Stored
 
+_MOST_IN_BLOCKS = 40_000  # values
 _BOOLEANS_ELSEWHERE = ("y", "Y", "n", "N")  # to readers of old YAML, if not to ours
 
 
@@ -33,7 +35,12 @@ class YAMLForm:
 
 
 def to_yaml(document: bytes) -> bytes:
-    """A JSON document as YAML: names sorted, lists not indented, texts in double quotes where they need any."""
+    """A JSON document as YAML: names sorted, lists not indented, texts in double quotes where they need any.
+
+    What holds very many values stays as it is: JSON is YAML, too, and to write it in blocks would hold up all others.
+    """
+    if values_in(document, _MOST_IN_BLOCKS) > _MOST_IN_BLOCKS:
+        return document
     content = msgspec.json.decode(document)
     text: str = yaml.dump(content, Dumper=_Dumper, width=float("inf"), allow_unicode=True, default_flow_style=False)
     return text.encode()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from controller_runtime.api.names import subdomain_problems
@@ -39,23 +39,22 @@ class ClaimRules(StatusRules):
         made = super().on_update(kind, old, new, subresource)
         return made if subresource == "status" else _defaulted(made)
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
-        causes = _mode_causes(spec.get("accessModes", ()))
+        yield from _mode_causes(spec.get("accessModes", ()))
         size = _requests(spec).get("storage")
         if size is None:
-            causes.append(required(_SIZE))
+            yield required(_SIZE)
         elif parse_quantity(size) <= 0:
-            causes.append(invalid(_SIZE, size, "must be greater than zero"))
+            yield invalid(_SIZE, size, "must be greater than zero")
         if storage_class := spec.get("storageClassName"):
-            texts = subdomain_problems(storage_class)
-            causes += [invalid("spec.storageClassName", storage_class, text) for text in texts]
+            for text in subdomain_problems(storage_class):
+                yield invalid("spec.storageClassName", storage_class, text)
         if (mode := spec.get("volumeMode")) not in (None, *_VOLUME_MODES):
-            causes.append(not_supported("spec.volumeMode", mode, _VOLUME_MODES))
-        return causes
+            yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
 
-    def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        return [] if subresource == "status" else super().causes_of_change(old, new, subresource)
+    def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
+        return () if subresource == "status" else super().causes_of_change(old, new, subresource)
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         before, after = part(old, "spec"), part(new, "spec")
@@ -76,14 +75,15 @@ def _defaulted(obj: Object) -> Object:
     return {**obj, "spec": {**_DEFAULTS, **part(obj, "spec")}}
 
 
-def _mode_causes(modes: list[str] | tuple[()]) -> list[Cause]:
+def _mode_causes(modes: Sequence[str]) -> Iterator[Cause]:
     field = "spec.accessModes"
     if not modes:
-        return [required(field, "at least 1 access mode is required")]
-    causes = [not_supported(field, mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES]
+        yield required(field, "at least 1 access mode is required")
+    for mode in modes:
+        if mode not in _ACCESS_MODES:
+            yield not_supported(field, mode, _ACCESS_MODES)
     if _ALONE in modes and any(mode in _ACCESS_MODES and mode != _ALONE for mode in modes):
-        causes.append(forbidden(field, f"may not use {_ALONE} with other access modes"))
-    return causes
+        yield forbidden(field, f"may not use {_ALONE} with other access modes")
 
 
 def _requests(spec: Object) -> Mapping[str, str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 
 from controller_runtime.api.names import config_key_problems
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -18,16 +19,16 @@ _FROZEN = "field is immutable when `immutable` is set"
 class ConfigMapRules(Rules):
     """A config map holds texts and bytes; a key stands in one of the two."""
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         texts, binaries = part(obj, "data"), part(obj, "binaryData")
-        causes = []
         for name, data, other in (("data", texts, binaries), ("binaryData", binaries, {})):
             for key in data:
-                causes += [invalid(f"{name}[{key}]", key, text) for text in config_key_problems(key)]
+                for text in config_key_problems(key):
+                    yield invalid(f"{name}[{key}]", key, text)
                 if key in other:
-                    causes.append(invalid(f"{name}[{key}]", key, "duplicate of key present in binaryData"))
+                    yield invalid(f"{name}[{key}]", key, "duplicate of key present in binaryData")
         size = sum(len(text.encode()) for text in texts.values()) + sum(map(_size, binaries.values()))
-        return causes + _size_causes(size, "")
+        yield from _size_causes(size, "")
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         return _frozen_causes(old, new, "data", "binaryData")
@@ -42,10 +43,12 @@ class SecretRules(Rules):
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         return {"type": old["type"], **_without_texts(new)}
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         data = part(obj, "data")
-        causes = [invalid(f"data[{key}]", key, text) for key in data for text in config_key_problems(key)]
-        return causes + _size_causes(sum(map(_size, data.values())), "data")
+        for key in data:
+            for text in config_key_problems(key):
+                yield invalid(f"data[{key}]", key, text)
+        yield from _size_causes(sum(map(_size, data.values())), "data")
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         causes = _frozen_causes(old, new, "data")

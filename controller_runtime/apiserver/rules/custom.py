@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, with_status_of
+from controller_runtime.apiserver.rules.definition_schema import schemas_in
+from controller_runtime.apiserver.rules.rules import Object, Rules, with_status_of
 from controller_runtime.apiserver.rules.schema_faults import NEW, schema_causes
 from controller_runtime.apiserver.rules.structural import embedded_objects, structural_shape
 from controller_runtime.apiserver.rules.validation import invalid, required
+from controller_runtime.apiserver.rules.work import Path
 from controller_runtime.apiserver.status import Cause
 
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
+_DEFINITIONS = 512  # remembered, not all that ever come and go
 _INT32_MAX = (1 << 31) - 1
 
 
@@ -50,26 +55,29 @@ class CustomRules(Rules):
         if subresource == "status":
             return with_status_of(new, old)
         made = with_status_of(old, new) if kind.has_status else new
-        if is_same(_content(made), _content(self.shown_form(old))):
+        if same_json(_content(made), _content(self.shown_form(old))):
             return made
         metadata = made["metadata"]
         return {**made, "metadata": {**metadata, "generation": metadata.get("generation", 0) + 1}}
 
-    def causes_of_new(self, obj: Object) -> list[Cause]:
-        found = schema_causes(self._definition.structure, self._whole(obj))
-        return [*found, *self._embedded_causes(obj), *self._scale_causes(obj)]
+    def causes_of_new(self, obj: Object) -> Iterator[Cause]:
+        yield from schema_causes(self._definition.structure, self._whole(obj))
+        yield from self._embedded_causes(obj)
+        yield from self._scale_causes(obj)
 
-    def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+    def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterator[Cause]:
         structure = self._definition.structure
         if subresource != "status":
-            found = schema_causes(structure, self._whole(new), self._whole(self.shown_form(old)))
-            return [*found, *self._embedded_causes(new), *self._scale_causes(new)]
+            yield from schema_causes(structure, self._whole(new), self._whole(self.shown_form(old)))
+            yield from self._embedded_causes(new)
+            yield from self._scale_causes(new)
+            return
         schema = structure.get("properties", {}).get("status")
         if schema is None or "status" not in new:
-            return []
+            return
         # Told with paths that begin in the status, under fields that do not: so a real server does it.
-        found = schema_causes(schema, new["status"], old.get("status", NEW))
-        return [cause._replace(field=f"status.{cause.field}".rstrip(".")) for cause in found]
+        for cause in schema_causes(schema, new["status"], old.get("status", NEW)):
+            yield cause._replace(field=f"status.{cause.field}".rstrip("."))
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         known = (old or {}).get("metadata", {}).get("finalizers", ())
@@ -80,10 +88,12 @@ class CustomRules(Rules):
         """An object as its schema speaks of it."""
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **obj}
 
-    def _embedded_causes(self, obj: Object) -> list[Cause]:
+    def _embedded_causes(self, obj: Object) -> Iterator[Cause]:
         structure = self._definition.structure
-        inner = embedded_objects({**structure, _EMBEDDED: False}, {**obj})
-        return [cause for path, value in inner for cause in _about_object(value, path)]
+        if not _embeds(self._definition):
+            return
+        for path, value in embedded_objects({**structure, _EMBEDDED: False}, {**obj}):
+            yield from _about_object(value, path)
 
     def _scale_causes(self, obj: Object) -> list[Cause]:
         if "scale" not in self._kind.subresources:
@@ -101,7 +111,13 @@ class CustomRules(Rules):
         return causes
 
 
-def _about_object(obj: Object, path: str) -> Iterator[Cause]:
+@functools.lru_cache(_DEFINITIONS)
+def _embeds(definition: Definition) -> bool:
+    """Return whether objects of a kind may hold other objects."""
+    return any(schema.get(_EMBEDDED) for schema in schemas_in(definition.structure))
+
+
+def _about_object(obj: Object, path: Path) -> Iterator[Cause]:
     """What is wrong with how an object within another says what it is."""
     for word in ("apiVersion", "kind"):
         value = obj.get(word)

@@ -7,17 +7,18 @@ in CEL are not evaluated, and no webhook converts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.custom import CLEANUP, is_true
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.definition_causes import approval_causes, spec_causes, stored_causes
 from controller_runtime.apiserver.rules.definition_schema import schemas_in
 from controller_runtime.apiserver.rules.formats import is_known
-from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, part, with_status_of
+from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import Cause
 
@@ -41,7 +42,7 @@ class DefinitionRules(Rules):
         added = [name for name in _storage(made) if name not in stored]
         if added:
             status = {**status, "storedVersions": [*stored, *added]}
-        if not is_same(made["spec"], old["spec"]):
+        if not same_json(made["spec"], old["spec"]):
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
         return {**made, "metadata": metadata, "status": status}
 
@@ -53,17 +54,21 @@ class DefinitionRules(Rules):
         held = {**obj, "metadata": {**obj["metadata"], "finalizers": [*finalizers, CLEANUP]}}
         return with_condition(held, "Terminating", "True", "InstanceDeletionPending", _PENDING, now)
 
-    def causes(self, obj: Object) -> list[Cause]:
-        return [*spec_causes(obj["spec"]), *stored_causes(obj), *approval_causes(obj)]
+    def causes(self, obj: Object) -> Iterator[Cause]:
+        yield from spec_causes(obj["spec"])
+        yield from stored_causes(obj)
+        yield from approval_causes(obj)
 
-    def causes_of_new(self, obj: Object) -> list[Cause]:
+    def causes_of_new(self, obj: Object) -> Iterator[Cause]:
         name, spec = obj["metadata"]["name"], obj["spec"]
         wanted = f"{spec['names'].get('plural', '')}.{spec.get('group', '')}"
         text = 'must be spec.names.plural+"."+spec.group'
-        return [*([] if name == wanted else [invalid("metadata.name", name, text)]), *self.causes(obj)]
+        if name != wanted:
+            yield invalid("metadata.name", name, text)
+        yield from self.causes(obj)
 
-    def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        return [] if subresource == "status" else super().causes_of_change(old, new, subresource)
+    def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
+        return () if subresource == "status" else super().causes_of_change(old, new, subresource)
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         fixed = [("group",), ("names", "plural")]
@@ -75,9 +80,9 @@ class DefinitionRules(Rules):
         ]
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        if old is not None and is_same(part(obj, "spec"), part(old, "spec")):
+        if old is not None and same_json(part(obj, "spec"), part(old, "spec")):
             return []
-        known = () if old is None else _warnings(old)
+        known = set() if old is None else set(_warnings(old))
         return [warning for warning in _warnings(obj) if warning not in known]
 
 

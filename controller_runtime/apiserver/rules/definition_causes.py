@@ -14,6 +14,7 @@ from controller_runtime.api.names import service_name_problems, subdomain_proble
 from controller_runtime.apiserver.rules.definition_schema import root_causes
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import duplicate, invalid, not_supported, required
+from controller_runtime.apiserver.rules.work import Work
 from controller_runtime.apiserver.status import Cause
 
 _APPROVAL = "api-approved.kubernetes.io"
@@ -23,6 +24,8 @@ _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SELECTABLE = ("string", "boolean", "integer")
 _MOST_SELECTABLE = 8
+_MOST_NAMES = 32  # of each sort, of up to 63 bytes each, for the status repeats them
+_MOST_COLUMNS = 64  # for each is computed for each object of a table
 
 
 def spec_causes(spec: Object) -> Iterator[Cause]:
@@ -45,7 +48,7 @@ def spec_causes(spec: Object) -> Iterator[Cause]:
 
 def stored_causes(obj: Object) -> Iterator[Cause]:
     """Which versions were stored once and are no longer there."""
-    names = [version["name"] for version in obj["spec"].get("versions", ())]
+    names = {version["name"] for version in obj["spec"].get("versions", ())}
     for index, stored in enumerate(obj["status"].get("storedVersions", ())):
         if stored not in names:
             text = (
@@ -89,12 +92,13 @@ def _names_causes(names: Mapping[str, Any]) -> Iterator[Cause]:
     if names.get("kind") and names["kind"] == names.get("listKind"):
         yield invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
     for field in ("shortNames", "categories"):
+        yield from _too_many_causes(f"spec.names.{field}", names.get(field, ()), _MOST_NAMES)
         for index, name in enumerate(names.get(field, ())):
             yield from _label_causes(f"spec.names.{field}[{index}]", name)
 
 
 def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
-    names = [version["name"] for version in versions]
+    names, work = [version["name"] for version in versions], Work()
     for index, version in enumerate(versions):
         place = f"spec.versions[{index}]"
         if not part(version, "schema").get("openAPIV3Schema"):
@@ -110,14 +114,20 @@ def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
         yield invalid("spec.versions", names, "must have exactly one version marked as storage version")
     for place, version in _once(versions, "schema", "validation"):
         if schema := part(version, "schema").get("openAPIV3Schema"):
-            yield from root_causes(schema, f"{place}.openAPIV3Schema")
+            yield from root_causes(schema, f"{place}.openAPIV3Schema", work)
     for place, version in _once(versions, "subresources"):
         yield from _scale_causes(f"{place}.scale", part(version, "subresources").get("scale"))
     for place, version in _once(versions, "additionalPrinterColumns"):
+        yield from _too_many_causes(place, version.get("additionalPrinterColumns", ()), _MOST_COLUMNS)
         for index, column in enumerate(version.get("additionalPrinterColumns", ())):
             yield from _column_causes(f"{place}[{index}]", column)
     for place, version in _once(versions, "selectableFields"):
         yield from _selectable_causes(place, version)
+
+
+def _too_many_causes(place: str, items: Sequence[Any], most: int) -> Iterator[Cause]:
+    if len(items) > most:
+        yield Cause("FieldValueTooMany", f"Too many: {len(items)}: must have at most {most} items", place)
 
 
 def _once(versions: Sequence[Object], name: str, once: str = "") -> Iterator[tuple[str, Object]]:
@@ -163,7 +173,7 @@ def _column_causes(place: str, column: Mapping[str, Any]) -> Iterator[Cause]:
 
 def _selectable_causes(place: str, version: Object) -> Iterator[Cause]:
     fields = version.get("selectableFields", ())
-    paths = [field.get("jsonPath", "") for field in fields]
+    paths, seen = [field.get("jsonPath", "") for field in fields], set()
     for index, path in enumerate(paths):
         here = f"{place}[{index}].jsonPath"
         schema: Any = part(version, "schema").get("openAPIV3Schema")
@@ -178,7 +188,7 @@ def _selectable_causes(place: str, version: Object) -> Iterator[Cause]:
         elif schema.get("type") not in _SELECTABLE:
             text = "Enum string fields and strings with formats are allowed."
             yield invalid(here, path, f"must point to a field of type string, boolean or integer. {text}")
-        if path in paths[:index]:
+        if path in seen:
             yield duplicate(here, path)
-    if len(paths) > _MOST_SELECTABLE:
-        yield Cause("FieldValueTooMany", f"Too many: {len(paths)}: must have at most {_MOST_SELECTABLE} items", place)
+        seen.add(path)
+    yield from _too_many_causes(place, paths, _MOST_SELECTABLE)

@@ -64,8 +64,8 @@ def _judged(definition: Object, taken: set[Claim], now: datetime) -> Object:
     accepted = {"categories": wanted["categories"]} if "categories" in wanted else {}
     conflict: tuple[str, str] | None = None
     for field, what in _FIELDS.items():
-        mine = _words(before, field)
-        lost = [word for word in _words(wanted, field) if word not in mine and (what, word) in taken]
+        mine = set(_words(before, field))
+        lost = [word for word in _words(wanted, field) if (what, word) in taken and word not in mine]
         names = before if lost else wanted
         if field in names:
             accepted[field] = names[field]

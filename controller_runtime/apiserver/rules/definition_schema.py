@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Raw
-from controller_runtime.apiserver.rules.patterns import NoPattern, check
+from controller_runtime.apiserver.rules.patterns import NoPattern
 from controller_runtime.apiserver.rules.schema_faults import schema_causes
 from controller_runtime.apiserver.rules.structural import unknown_fields
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
+from controller_runtime.apiserver.rules.work import Path, Work
 from controller_runtime.apiserver.status import Cause
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -44,13 +45,25 @@ _ELSEWHERE = {
 _INT_OR_STRING_TYPES = [{"type": "integer"}, {"type": "string"}]
 
 
+_OF_FIELDS = "must not be empty for specified object fields"
+_MOST_KEYS = 16  # of a list, for each element is told apart by all of them
 _DEEPEST = 200  # levels of JSON, which all that goes down into a schema can bear
 
 
-def root_causes(schema: Raw, path: str) -> Iterator[Cause]:
-    """What is wrong with the schema of whole objects; `path` is where it stands in its definition."""
+def root_causes(schema: Raw, place: str, work: Work) -> Iterator[Cause]:
+    """What is wrong with the schema of whole objects.
+
+    Args:
+        schema: As it stands in a definition.
+        place: Where.
+        work: What this is a part of.
+
+    Raises:
+        StatusError: 413, to find out takes too long.
+    """
+    path = Path(None, place)
     if _is_too_deep(schema):
-        yield forbidden(path, f"must not be nested in more than {_DEEPEST} levels")
+        yield forbidden(place, f"must not be nested in more than {_DEEPEST} levels")
         return
     if schema.get("nullable"):
         yield forbidden(f"{path}.nullable", "nullable cannot be true at the root")
@@ -67,7 +80,7 @@ def root_causes(schema: Raw, path: str) -> Iterator[Cause]:
     if more or any(name not in _NAMES for name in metadata.get("properties", {})):
         text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         yield forbidden(f"{path}.properties[metadata]", text)
-    yield from _causes(schema, path, "must not be empty at the root")
+    yield from _causes(schema, path, "must not be empty at the root", work)
 
 
 def _is_too_deep(schema: Raw) -> bool:
@@ -78,23 +91,23 @@ def _is_too_deep(schema: Raw) -> bool:
     return bool(level)
 
 
-def _causes(schema: Raw, path: str, untyped: str) -> Iterator[Cause]:
+def _causes(schema: Raw, path: Path, untyped: str, work: Work) -> Iterator[Cause]:
     """What is wrong with one schema and those below it; `untyped` is said of one without a type."""
     yield from _type_causes(schema, path, untyped)
     yield from _unsupported_causes(schema, path)
     yield from _list_causes(schema, path)
-    yield from _rule_causes(schema, path)
-    yield from _default_causes(schema, path)
+    yield from _rule_causes(schema, path, work)
+    yield from _default_causes(schema, path, work)
     for name, child in schema.get("properties", {}).items():
-        yield from _causes(child, f"{path}.properties[{name}]", "must not be empty for specified object fields")
+        yield from _causes(child, path.below(f".properties[{name}]"), _OF_FIELDS, work)
     if isinstance(schema.get("items"), Mapping):
-        yield from _causes(schema["items"], f"{path}.items", "must not be empty for specified array items")
+        yield from _causes(schema["items"], path.below(".items"), "must not be empty for specified array items", work)
     if isinstance(values := schema.get("additionalProperties"), Mapping):
-        yield from _causes(values, f"{path}.additionalProperties", "must not be empty for specified object fields")
-    yield from _combined_causes(schema, path)
+        yield from _causes(values, path.below(".additionalProperties"), _OF_FIELDS, work)
+    yield from _combined_causes(schema, path, work)
 
 
-def _type_causes(schema: Raw, path: str, untyped: str) -> Iterator[Cause]:
+def _type_causes(schema: Raw, path: Path, untyped: str) -> Iterator[Cause]:
     type_ = schema.get("type", "")
     if type_ == "null":
         yield forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
@@ -122,7 +135,7 @@ def _type_causes(schema: Raw, path: str, untyped: str) -> Iterator[Cause]:
         yield required(f"{path}.properties", text)
 
 
-def _unsupported_causes(schema: Raw, path: str) -> Iterator[Cause]:
+def _unsupported_causes(schema: Raw, path: Path) -> Iterator[Cause]:
     for name in _UNSUPPORTED:
         if schema.get(name):
             yield forbidden(f"{path}.{name}", f"{name} is not supported")
@@ -139,7 +152,7 @@ def _unsupported_causes(schema: Raw, path: str) -> Iterator[Cause]:
         yield invalid(f"{path}.{_PRESERVES}", False, "must be true or undefined")
 
 
-def _list_causes(schema: Raw, path: str) -> Iterator[Cause]:
+def _list_causes(schema: Raw, path: Path) -> Iterator[Cause]:
     type_, keys, items = schema.get(_LIST_TYPE), schema.get(_LIST_KEYS, ()), schema.get("items")
     if type_ is not None and type_ not in _LIST_TYPES:
         yield not_supported(f"{path}.{_LIST_TYPE}", type_, _LIST_TYPES)
@@ -153,22 +166,26 @@ def _list_causes(schema: Raw, path: str) -> Iterator[Cause]:
         yield forbidden(f"{path}.items.nullable", f"cannot be nullable when x-kubernetes-list-type is {type_}")
     if type_ != "map" or not isinstance(items, Mapping):
         return
+    if len(keys) > _MOST_KEYS:
+        text = f"Too many: {len(keys)}: must have at most {_MOST_KEYS} items"
+        yield Cause("FieldValueTooMany", text, f"{path}.{_LIST_KEYS}")
     if not keys:
         yield required(f"{path}.{_LIST_KEYS}", "must not be empty if x-kubernetes-list-type is map")
     properties = items.get("properties", {})
+    needed = set(items.get("required", ()))
     if any(key not in properties for key in keys):
         yield invalid(f"{path}.{_LIST_KEYS}", keys, "entries must all be names of item properties")
     for key in keys:
-        if key in properties and key not in items.get("required", ()) and "default" not in properties[key]:
+        if key in properties and key not in needed and "default" not in properties[key]:
             text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
             yield required(f"{path}.items.properties[{key}].default", text)
 
 
-def _rule_causes(schema: Raw, path: str) -> Iterator[Cause]:
+def _rule_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
     pattern = schema.get("pattern")
     if pattern:
         try:
-            check(pattern)
+            work.compiled(pattern)
         except NoPattern as error:
             text = f"must be a valid regular expression, but isn't: {error}"
             yield invalid(f"{path}.pattern", pattern, text)
@@ -179,24 +196,25 @@ def _rule_causes(schema: Raw, path: str) -> Iterator[Cause]:
             yield required(f"{path}.{_RULES}[{index}].rule", "rule is not specified")
 
 
-def _default_causes(schema: Raw, path: str) -> Iterator[Cause]:
+def _default_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
     if "default" not in schema:
         return
-    for cause in schema_causes(schema, schema["default"]):
+    for cause in schema_causes(schema, schema["default"], work=work):
         step = f".{cause.field}" if cause.field and cause.field != "<nil>" else ""
         yield Cause(cause.reason, cause.message, f"{path}.default{step}")
     if unknown_fields(schema, schema["default"]):
         yield invalid(f"{path}.default", schema["default"], "must not have unknown fields")
 
 
-def _combined_causes(schema: Raw, path: str) -> Iterator[Cause]:
+def _combined_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
     for name in _COMBINATIONS:
         for index, other in enumerate(schema.get(name, ())):
             if name == "anyOf" and schema.get(_INT_OR_STRING) and _is_int_or_string(schema["anyOf"]):
                 continue
-            yield from _nested_causes(other, f"{path}.{name}[{index}]", skips_types=bool(schema.get(_INT_OR_STRING)))
+            skips = bool(schema.get(_INT_OR_STRING))
+            yield from _nested_causes(other, path.below(f".{name}[{index}]"), work, skips_types=skips)
     if "not" in schema:
-        yield from _nested_causes(schema["not"], f"{path}.not")
+        yield from _nested_causes(schema["not"], path.below(".not"), work)
 
 
 def _is_int_or_string(schemas: Sequence[Raw]) -> bool:
@@ -204,26 +222,26 @@ def _is_int_or_string(schemas: Sequence[Raw]) -> bool:
     return [{name: value for name, value in one.items() if value} for one in schemas] == _INT_OR_STRING_TYPES
 
 
-def _nested_causes(schema: Raw, path: str, *, skips_types: bool = False) -> Iterator[Cause]:
+def _nested_causes(schema: Raw, path: Path, work: Work, *, skips_types: bool = False) -> Iterator[Cause]:
     """What is wrong with a schema that only adds rules to another."""
     for name, text in _ELSEWHERE.items():
         if schema.get(name):
             yield forbidden(f"{path}.{name}", text)
     yield from _unsupported_causes(schema, path)
     yield from _list_causes(schema, path)
-    yield from _rule_causes(schema, path)
+    yield from _rule_causes(schema, path, work)
     for name, child in schema.get("properties", {}).items():
-        yield from _nested_causes(child, f"{path}.properties[{name}]")
+        yield from _nested_causes(child, path.below(f".properties[{name}]"), work)
     if isinstance(schema.get("items"), Mapping):
-        yield from _nested_causes(schema["items"], f"{path}.items")
+        yield from _nested_causes(schema["items"], path.below(".items"), work)
     for name in _COMBINATIONS:
         others: Sequence[Raw] = schema.get(name, ())
         if skips_types and name == "anyOf" and _is_int_or_string(others):
             continue
         for index, other in enumerate(others):
-            yield from _nested_causes(other, f"{path}.{name}[{index}]")
+            yield from _nested_causes(other, path.below(f".{name}[{index}]"), work)
     if "not" in schema:
-        yield from _nested_causes(schema["not"], f"{path}.not")
+        yield from _nested_causes(schema["not"], path.below(".not"), work)
 
 
 def schemas_in(schema: Raw) -> Iterator[Raw]:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from controller_runtime.api import names
 from controller_runtime.apiserver.rules import values
 
+_LONGEST = 4096  # characters of a text that has one of the formats; what is longer has none
 Check = Callable[[str], bool]
 """Whether a text has the format."""
 
@@ -34,7 +35,7 @@ def _read_by(read: Callable[[str], object]) -> Check:
 
 def _matching(pattern: str) -> Check:
     compiled = re.compile(pattern, re.ASCII)
-    return lambda text: compiled.fullmatch(text) is not None
+    return lambda text: len(text) <= _LONGEST and compiled.fullmatch(text) is not None
 
 
 def _uri(text: str) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from controller_runtime.api.names import qualified_name_problems
@@ -35,13 +36,10 @@ class NamespaceRules(Rules):
     def on_delete(self, obj: Object, now: datetime) -> Object:
         return {**obj, "status": {**part(obj, "status"), "phase": "Terminating"}}
 
-    def causes(self, obj: Object) -> list[Cause]:
-        finalizers = part(obj, "spec").get("finalizers", ())
-        return [
-            invalid(f"spec.finalizers[{index}]", name, text)
-            for index, name in enumerate(finalizers)
-            for text in qualified_name_problems(name)
-        ]
+    def causes(self, obj: Object) -> Iterator[Cause]:
+        for index, name in enumerate(part(obj, "spec").get("finalizers", ())):
+            for text in qualified_name_problems(name):
+                yield invalid(f"spec.finalizers[{index}]", name, text)
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         phase = part(new, "status").get("phase", "")

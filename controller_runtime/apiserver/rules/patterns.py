@@ -15,27 +15,29 @@ class NoPattern(ValueError):
     """A text that is no regular expression, and why."""
 
 
-def check(pattern: str) -> None:
-    """Nothing, if it is a pattern.
+class Pattern:
+    """A regular expression, compiled.
+
+    Attributes:
+        size: The number of its instructions; a match takes at most so many steps for each character.
+    """
+
+    def __init__(self, made: Any) -> None:  # the engine is untyped
+        self._made = made
+        self.size: int = made.programsize
+
+    def matches(self, text: str) -> bool:
+        """Return whether a text has somewhere what the pattern describes."""
+        return self._made.search(text) is not None
+
+
+def compiled(pattern: str) -> Pattern:
+    """Return a pattern, compiled; the engine may remember it.
 
     Raises:
         NoPattern: It is none.
     """
-    _compiled(pattern)
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Whether a text has somewhere what a pattern describes.
-
-    Raises:
-        NoPattern: It describes nothing.
-    """
-    return _compiled(pattern).search(text) is not None
-
-
-def _compiled(pattern: str) -> Any:
-    """It is untyped, and keeps what it has compiled."""
     try:
-        return re2.compile(pattern, _QUIETLY)
+        return Pattern(re2.compile(pattern, _QUIETLY))
     except re2.error as error:
         raise NoPattern(error.args[0].decode()) from None

@@ -51,7 +51,7 @@ class PodRules(Rules):
         metadata = {**new["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
         return {**new, "metadata": metadata, "spec": spec}
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         return container_causes(part(obj, "spec"), "spec")
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.api.names import label_problems
@@ -49,22 +49,22 @@ def _pull_policy(image: str) -> str:
     return "Always" if not digest and tag in ("", "latest") else "IfNotPresent"
 
 
-def container_causes(spec: Object, place: str) -> list[Cause]:
+def container_causes(spec: Object, place: str) -> Iterator[Cause]:
     """What is wrong with the containers of a spec that stands at `place`; there has to be one."""
     if not spec.get("containers"):
-        return [required(f"{place}.containers")]
-    causes: list[Cause] = []
+        yield required(f"{place}.containers")
+        return
     seen: set[str] = set()
     for group in CONTAINERS:
         for index, container in enumerate(spec.get(group, ())):
             field, name = f"{place}.{group}[{index}]", container["name"]
             if not name:
-                causes.append(required(f"{field}.name"))
+                yield required(f"{field}.name")
             elif name in seen:
-                causes.append(duplicate(f"{field}.name", name))
+                yield duplicate(f"{field}.name", name)
             else:
-                causes += [invalid(f"{field}.name", name, text) for text in label_problems(name)]
+                for text in label_problems(name):
+                    yield invalid(f"{field}.name", name, text)
             if not container.get("image"):
-                causes.append(required(f"{field}.image"))
+                yield required(f"{field}.image")
             seen.add(name)
-    return causes

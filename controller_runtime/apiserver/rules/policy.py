@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -73,12 +74,10 @@ class BudgetRules(SpecRules):
 class RoleRules(Rules):
     """Rules say for what they are; nobody is checked against them here."""
 
-    def causes(self, obj: Object) -> list[Cause]:
-        return [
-            required(f"rules[{index}].verbs", "verbs must contain at least one value")
-            for index, rule in enumerate(obj.get("rules") or ())
-            if not rule.get("verbs")
-        ]
+    def causes(self, obj: Object) -> Iterator[Cause]:
+        for index, rule in enumerate(obj.get("rules") or ()):
+            if not rule.get("verbs"):
+                yield required(f"rules[{index}].verbs", "verbs must contain at least one value")
 
 
 class BindingRules(Rules):

@@ -6,11 +6,10 @@ Rules take objects and answer objects and causes; they modify nothing they are g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
-
-import msgspec
 
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.status import Cause
@@ -48,21 +47,24 @@ class Rules:
             return with_status_of(old, new)
         return new
 
-    def causes(self, obj: Object) -> list[Cause]:
-        """What is wrong with an object, new or updated, beside its metadata."""
-        return []
+    def causes(self, obj: Object) -> Iterable[Cause]:
+        """What is wrong with an object, new or updated, beside its metadata.
 
-    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        Where there can be very many causes, they are made as they are asked for.
+        """
+        return ()
+
+    def update_causes(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
         """What is wrong with the change alone."""
-        return []
+        return ()
 
-    def causes_of_new(self, obj: Object) -> list[Cause]:
+    def causes_of_new(self, obj: Object) -> Iterable[Cause]:
         """What is wrong with a new object, beside its metadata."""
         return self.causes(obj)
 
-    def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+    def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
         """What is wrong with an update, beside its metadata."""
-        return self.causes(new) + self.update_causes(old, new, subresource)
+        return itertools.chain(self.causes(new), self.update_causes(old, new, subresource))
 
     def warnings(self, obj: Object, old: Object | None) -> Sequence[str]:
         """What its writer should know of an object as sent; `old` is what it was, None if it is new."""
@@ -77,11 +79,6 @@ def with_status_of(old: Object, new: Object) -> Object:
     """`new` with `old`'s status, or without any if it has none."""
     rest = {name: value for name, value in new.items() if name != "status"}
     return {**rest, "status": old["status"]} if "status" in old else rest
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON: here, 1 equals True."""
-    return bool(one == other) and msgspec.json.encode(one, order="sorted") == msgspec.json.encode(other, order="sorted")
 
 
 def part(obj: Object, name: str) -> Mapping[str, Any]:

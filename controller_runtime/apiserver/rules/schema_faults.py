@@ -6,17 +6,19 @@ What an update leaves as it was is not looked at again: a schema may have become
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from controller_runtime.api.equality import same_json
+from controller_runtime.apiserver.bounds import MOST_TOLD
 from controller_runtime.apiserver.kinds.definition import Raw
 from controller_runtime.apiserver.rules.formats import FORMATS, normalized
-from controller_runtime.apiserver.rules.patterns import matches
-from controller_runtime.apiserver.rules.rules import is_same
 from controller_runtime.apiserver.rules.validation import duplicate, required
+from controller_runtime.apiserver.rules.work import ROOT, Path, Work
 from controller_runtime.apiserver.status import Cause
 
 NEW: Any = object()
@@ -33,25 +35,36 @@ _TYPES: Mapping[type, str] = {
 }
 _INT32 = 1 << 31
 _NEAR = 1e-9
+_COMBINED = frozenset(("anyOf", "oneOf", "allOf", "not"))
+_NAMES = 4  # that are looked for in the time of a check
 _NOWHERE = "<nil>"  # how a real server tells the place of what concerns several schemas
 
 
-def schema_causes(schema: Raw, value: Any, old: Any = NEW, path: str = "") -> Iterator[Cause]:
+def schema_causes(
+    schema: Raw, value: Any, old: Any = NEW, path: Path = ROOT, work: Work | None = None
+) -> Iterator[Cause]:
     """What is wrong with a value.
 
     Args:
         schema: Of the value; as it stands in a definition.
         value: As it is to be stored.
         old: What stood there before, if anything did.
-        path: Where it stands, as messages name it.
+        path: Where it stands.
+        work: What this is a part of; None if it is all.
+
+    Raises:
+        StatusError: 413, to find out takes too long.
     """
-    if is_same(value, old):
+    if old is not NEW and same_json(value, old):
         return
+    work = work or Work()
+    work.spend(1)
     types, name = _types_of(schema), _TYPES[type(value)]
     if types and name not in types and not _is_also(value, types) and not (value is None and schema.get("nullable")):
         text = f'{path} in body must be of type {",".join(types)}: "{name}"'
-        yield Cause("FieldValueTypeInvalid", f'Invalid value: "{name}": {text}', path)
-    yield from _enum_causes(schema, value, path)
+        yield Cause("FieldValueTypeInvalid", f'Invalid value: "{name}": {text}', str(path))
+    if "enum" in schema:
+        yield from _enum_causes(schema, value, path, work)
     if value is None:
         return
     match value:
@@ -60,12 +73,13 @@ def schema_causes(schema: Raw, value: Any, old: Any = NEW, path: str = "") -> It
         case int() | float():
             yield from _number_causes(schema, value, path)
         case str():
-            yield from _text_causes(schema, value, path)
+            yield from _text_causes(schema, value, path, work)
         case list():
-            yield from _list_causes(schema, value, path)
+            yield from _list_causes(schema, value, path, work)
         case dict():
-            yield from _object_causes(schema, value, old, path)
-    yield from _combination_causes(schema, value, path)
+            yield from _object_causes(schema, value, old, path, work)
+    if not _COMBINED.isdisjoint(schema):
+        yield from _combination_causes(schema, value, path, work)
 
 
 def _types_of(schema: Raw) -> tuple[str, ...]:
@@ -81,8 +95,8 @@ def _is_also(value: Any, types: Sequence[str]) -> bool:
     return type(value) is float and value.is_integer() and "integer" in types
 
 
-def _said(path: str, value: Any, text: str) -> Cause:
-    return Cause("FieldValueInvalid", f"Invalid value: {_json(value)}: {path} in body {text}", path)
+def _said(path: Path, value: Any, text: str) -> Cause:
+    return Cause("FieldValueInvalid", f"Invalid value: {_json(value)}: {path} in body {text}", str(path))
 
 
 def _json(value: Any) -> str:
@@ -93,11 +107,11 @@ def _number(bound: float) -> str:
     return str(int(bound)) if float(bound).is_integer() else repr(bound)
 
 
-def _enum_causes(schema: Raw, value: Any, path: str) -> Iterator[Cause]:
+def _enum_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iterator[Cause]:
     allowed = schema.get("enum")
-    if allowed and value not in allowed:
-        words = ", ".join(_json(one if isinstance(one, str) else _json(one)) for one in allowed)
-        yield Cause("FieldValueNotSupported", f"Unsupported value: {_json(value)}: supported values: {words}", path)
+    if allowed and not work.is_among(value, allowed):
+        text = f"Unsupported value: {_json(value)}: supported values: {work.told(allowed)}"
+        yield Cause("FieldValueNotSupported", text, str(path))
 
 
 def _is_multiple(value: float, factor: float) -> bool:
@@ -105,7 +119,7 @@ def _is_multiple(value: float, factor: float) -> bool:
     return not value % factor if float(factor).is_integer() else abs(math.remainder(value, factor)) <= factor * _NEAR
 
 
-def _number_causes(schema: Raw, value: float, path: str) -> Iterator[Cause]:
+def _number_causes(schema: Raw, value: float, path: Path) -> Iterator[Cause]:
     if schema.get("format") == "int32" and not -_INT32 <= value < _INT32:
         text = f"Checked value must be of type {schema.get('type')} with format int32 in {path}"
         yield Cause("FieldValueInvalid", f'Invalid value: "": {text}', _NOWHERE)
@@ -120,34 +134,34 @@ def _number_causes(schema: Raw, value: float, path: str) -> Iterator[Cause]:
         yield _said(path, value, f"should be {words} {_number(high)}")
 
 
-def _text_causes(schema: Raw, value: str, path: str) -> Iterator[Cause]:
+def _text_causes(schema: Raw, value: str, path: Path, work: Work) -> Iterator[Cause]:
     longest, shortest, pattern = (schema.get(name) for name in ("maxLength", "minLength", "pattern"))
     if longest is not None and len(value) > longest:
-        yield Cause("FieldValueTooLong", f"Too long: may not be more than {longest} bytes", path)
+        yield Cause("FieldValueTooLong", f"Too long: may not be more than {longest} bytes", str(path))
     elif shortest is not None and len(value) < shortest:
         yield _said(path, value, f"should be at least {shortest} chars long")
-    elif pattern and not matches(pattern, value):
+    elif pattern and not work.matches(pattern, value):
         yield _said(path, value, f"should match '{pattern}'")
     format_ = schema.get("format", "")
     check = FORMATS.get(normalized(format_)) if schema.get("type", "string") == "string" else None
     if check is not None and not check(value):
         text = f"{path} in body must be of type {format_}: {_json(value)}"
-        yield Cause("FieldValueTypeInvalid", f"Invalid value: {_json(value)}: {text}", path)
+        yield Cause("FieldValueTypeInvalid", f"Invalid value: {_json(value)}: {text}", str(path))
 
 
-def _list_causes(schema: Raw, value: list[Any], path: str) -> Iterator[Cause]:
+def _list_causes(schema: Raw, value: list[Any], path: Path, work: Work) -> Iterator[Cause]:
     most, fewest, items = (schema.get(name) for name in ("maxItems", "minItems", "items"))
     if isinstance(items, Mapping):
         for index, item in enumerate(value):
-            yield from schema_causes(items, item, NEW, f"{path}[{index}]")
+            yield from schema_causes(items, item, NEW, path.below(f"[{index}]"), work)
     if fewest is not None and len(value) < fewest:
         yield _said(path, len(value), f"should have at least {fewest} items")
     if most is not None and len(value) > most:
-        yield Cause("FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items", path)
+        yield Cause("FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items", str(path))
     yield from _repetitions(schema, value, path)
 
 
-def _repetitions(schema: Raw, value: list[Any], path: str) -> Iterator[Cause]:
+def _repetitions(schema: Raw, value: list[Any], path: Path) -> Iterator[Cause]:
     """Elements of a set, or of a list with keys, that stand there twice."""
     keys, seen = schema.get("x-kubernetes-list-map-keys", ()), set()
     if schema.get("x-kubernetes-list-type") not in ("set", "map"):
@@ -160,46 +174,75 @@ def _repetitions(schema: Raw, value: list[Any], path: str) -> Iterator[Cause]:
         seen.add(mark)
 
 
-def _object_causes(schema: Raw, value: dict[str, Any], old: Any, path: str) -> Iterator[Cause]:
+def _object_causes(schema: Raw, value: dict[str, Any], old: Any, path: Path, work: Work) -> Iterator[Cause]:
     before = old if isinstance(old, dict) else {}
     properties, values = schema.get("properties", {}), schema.get("additionalProperties")
     most, fewest = schema.get("maxProperties"), schema.get("minProperties")
     if fewest is not None and len(value) < fewest:
         yield _said(path, len(value), f"should have at least {fewest} properties")
     if most is not None and len(value) > most:
-        yield Cause("FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items", path)
+        yield Cause("FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items", str(path))
     for name, item in value.items():
         child = properties.get(name, values)
         if isinstance(child, Mapping):
-            yield from schema_causes(child, item, before.get(name, NEW), f"{path}.{name}" if path else name)
-    for name in schema.get("required", ()):
+            yield from schema_causes(child, item, before.get(name, NEW), path.below(f".{name}"), work)
+    names = schema.get("required", ())
+    work.spend(len(names) // _NAMES)
+    for name in names:
         if name not in value:
-            yield required(f"{path}.{name}" if path else name)
+            yield required(str(path.below(f".{name}")))
 
 
-def _combination_causes(schema: Raw, value: Any, path: str) -> Iterator[Cause]:
+def _combination_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iterator[Cause]:
     """What other schemas say that have to hold together: at least one, exactly one, all, not."""
     any_of, one_of, all_of = (schema.get(name) or () for name in ("anyOf", "oneOf", "allOf"))
-    wrong = _tried(any_of, value, path)
-    if wrong and all(wrong):
+    right, nearest = _tried(any_of, value, path, work, enough=1)
+    if any_of and not right:
         yield _against(path, "must validate at least one schema (anyOf)")
-        yield from min(wrong, key=len)
-    wrong = _tried(one_of, value, path)
-    if one_of and (right := wrong.count([])) != 1:
+        yield from nearest
+    right, nearest = _tried(one_of, value, path, work)
+    if one_of and right != 1:
         found = f"Found {right} valid alternatives" if right else "Found none valid"
         yield _against(path, f"must validate one and only one schema (oneOf). {found}")
-        yield from min(wrong, key=len)
-    wrong = _tried(all_of, value, path)
-    if any(wrong):
-        whole = _against(path, f"must validate all the schemas (allOf){'. None validated' if all(wrong) else ''}")
-        yield from dict.fromkeys([*(cause for causes in wrong for cause in causes), whole])  # each told once
-    if schema.get("not") and not list(schema_causes(schema["not"], value, NEW, path)):
+        yield from nearest
+    wrong, told = 0, set()
+    for other in all_of:
+        first = None
+        for first in schema_causes(other, value, NEW, path, work):
+            if first not in told:  # each is told once
+                yield first
+            told.add(first)
+        wrong += first is not None
+    if wrong:
+        none = ". None validated" if wrong == len(all_of) else ""
+        whole = _against(path, f"must validate all the schemas (allOf){none}")
+        yield from () if whole in told else (whole,)
+    if schema.get("not") and next(schema_causes(schema["not"], value, NEW, path, work), None) is None:
         yield _against(path, "must not validate the schema (not)")
 
 
-def _tried(schemas: Sequence[Raw], value: Any, path: str) -> list[list[Cause]]:
-    return [list(schema_causes(schema, value, NEW, path)) for schema in schemas]
+def _tried(
+    schemas: Sequence[Raw], value: Any, path: Path, work: Work, *, enough: int | None = None
+) -> tuple[int, list[Cause]]:
+    """Return how many schemas accept a value, and the causes of the schema that finds the fewest.
+
+    Args:
+        schemas: The schemas to try.
+        value: As it is to be stored.
+        path: The place of the value.
+        work: The work that this is a part of.
+        enough: Stop once so many schemas accept the value.
+    """
+    right, nearest = 0, None
+    for schema in schemas:
+        wrong = list(itertools.islice(schema_causes(schema, value, NEW, path, work), MOST_TOLD))
+        right += not wrong
+        if nearest is None or len(wrong) < len(nearest):
+            nearest = wrong
+        if right == enough:
+            break
+    return right, nearest or []
 
 
-def _against(path: str, text: str) -> Cause:
+def _against(path: Path, text: str) -> Cause:
     return Cause("FieldValueInvalid", f'Invalid value: "": "{path}" {text}', _NOWHERE)

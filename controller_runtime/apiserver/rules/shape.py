@@ -17,7 +17,7 @@ from controller_runtime.apiserver.rules.values import Reader, json_name, reader_
 Place: TypeAlias = tuple["Place", str] | None
 """Where in the object a value stands: its parent's place and the last step, `.name` or `[0]`; None at the root."""
 
-Shape = Callable[[Any, Any, Place, list[str]], Any]
+Shape = Callable[[Any, Any, Place, list[Place]], Any]
 """Takes a value, the old object's value at the same place, its place, and the list that gathers unknown fields."""
 
 _EVENT = "io.k8s.api.core.v1.Event"
@@ -115,7 +115,7 @@ class _Fields:
 def _object_with(fields: _Fields) -> Shape:
     readers, parts, defaults, droppable = fields.readers, fields.parts, fields.defaults, fields.left_out_when_empty
 
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not dict:
@@ -139,7 +139,7 @@ def _object_with(fields: _Fields) -> Shape:
                         changes[name] = new
                 else:
                     changes[name] = None
-                    unknown.append(path_of((place, f".{name}")))
+                    unknown.append((place, f".{name}"))
         except ValueError as error:
             raise Misshapen(f"{path_of((place, f'.{name}'))}: {error}") from error
         for name, default in defaults.items():
@@ -160,7 +160,7 @@ def _changed(value: dict[str, Any], changes: dict[str, Any], defaults: dict[str,
 
 
 def _part_or(part: Shape, other: type) -> Shape:
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         return value if type(value) is other else part(value, old, place, unknown)
 
     return shape
@@ -169,7 +169,7 @@ def _part_or(part: Shape, other: type) -> Shape:
 def _list_of_values(reader: Reader) -> Shape:
     zero = zero_of(reader)
 
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not list:
@@ -186,7 +186,7 @@ def _list_of_values(reader: Reader) -> Shape:
 
 
 def _list_of_parts(part: Shape) -> Shape:
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not list:
@@ -208,7 +208,7 @@ def _list_of_parts(part: Shape) -> Shape:
 def _map_of_values(reader: Reader) -> Shape:
     zero = zero_of(reader)
 
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not dict:
@@ -228,7 +228,7 @@ def _map_of_values(reader: Reader) -> Shape:
 
 
 def _map_of_parts(part: Shape) -> Shape:
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not dict:

@@ -8,6 +8,7 @@ function is pure and modifies nothing it is given.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, METADATA_ORDER
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -24,23 +26,6 @@ from controller_runtime.apiserver.rules.validation import metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")
 _STEM_LENGTH = 58  # of a generated name, so that it is a DNS label with its suffix
-_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-_CLIENTS_METADATA = frozenset(("generateName", "labels", "annotations", "ownerReferences", "finalizers"))
 _PARTS = ("metadata", "spec", "status")
 
 
@@ -72,8 +57,8 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
         owned["namespace"] = namespace
     rules = rules_of(kind)
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
-    if causes := metadata_causes(kind, made["metadata"]) + rules.causes_of_new(made):
-        raise status.invalid(kind.stored, name, causes)
+    causes = itertools.chain(metadata_causes(kind, made["metadata"]), rules.causes_of_new(made))
+    status.check(kind.stored, name, causes)
     return _in_order(made)
 
 
@@ -105,8 +90,10 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     _check_version(kind, before, new)
     rules = rules_of(kind)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
-    if causes := metadata_causes(kind, made["metadata"], before) + rules.causes_of_change(old, made, subresource):
-        raise status.invalid(kind.stored, name, causes)
+    causes = itertools.chain(
+        metadata_causes(kind, made["metadata"], before), rules.causes_of_change(old, made, subresource)
+    )
+    status.check(kind.stored, name, causes)
     return _in_order(made)
 
 
@@ -161,8 +148,8 @@ def _check_version(kind: Kind, before: Object, new: Object) -> None:
 def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
     """The server's own fields from `owned`, the client's from `sent`, in the server's order."""
     metadata = {}
-    for name in _METADATA:
-        source = sent if name in _CLIENTS_METADATA else owned
+    for name in METADATA_ORDER:
+        source = sent if name in CLIENT_METADATA else owned
         if name in source:
             metadata[name] = source[name]
     return metadata

@@ -24,6 +24,7 @@ _SECONDS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)"
 _TIME = re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}", re.ASCII)
 _MICRO_TIME = re.compile(rf"{_SECONDS}\.\d{{6}}{_ZONE}", re.ASCII)
+_LONGEST_QUANTITY = 1_000  # characters; no number of more digits can be computed with
 _LINE_BREAKS = str.maketrans("", "", "\r\n")
 _JSON_NAMES = {
     str: "a string",
@@ -122,7 +123,7 @@ def micro_time(value: Any) -> str:
 def quantity(value: Any) -> str:
     """An amount such as `500m` or `8Gi`; a plain number becomes its text."""
     text = str(value) if type(value) is int or type(value) is float else string(value)
-    if QUANTITY.fullmatch(text) is None:
+    if len(text) > _LONGEST_QUANTITY or QUANTITY.fullmatch(text) is None:
         raise ValueError(f"{text!r} is not a quantity such as 2, 500m or 8Gi")
     return text
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -52,20 +52,20 @@ class SpecRules(Rules):
 class WorkloadRules(SpecRules):
     """Keeps pods that its selector finds; the selector never changes."""
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
         template = part(spec, "template")
-        causes, labels = _replica_causes(spec), part(template, "metadata").get("labels", {})
-        selector = spec.get("selector")
+        labels, selector = part(template, "metadata").get("labels", {}), spec.get("selector")
+        yield from _replica_causes(spec)
         if not selector:
-            causes.append(required("spec.selector"))
+            yield required("spec.selector")
         elif not selects(selector, labels):
             text = "`selector` does not match template `labels`"
-            causes.append(invalid("spec.template.metadata.labels", labels, text))
+            yield invalid("spec.template.metadata.labels", labels, text)
         pod = part(template, "spec")
         if (policy := pod.get("restartPolicy", "Always")) != "Always":
-            causes.append(not_supported("spec.template.spec.restartPolicy", policy, ("Always",)))
-        return causes + container_causes(pod, "spec.template.spec")
+            yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
+        yield from container_causes(pod, "spec.template.spec")
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         before, after = (part(one, "spec").get("selector") for one in (old, new))
@@ -92,7 +92,7 @@ class JobRules(SpecRules):
         selector = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
         return {**made, "spec": {**spec, "selector": selector, "template": labelled}}
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         return _job_causes(part(obj, "spec"), "spec.template.spec")
 
 
@@ -102,10 +102,11 @@ class CronJobRules(SpecRules):
     def __init__(self) -> None:
         super().__init__(_cron_job_defaults)
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
-        causes = [] if spec.get("schedule") else [required("spec.schedule")]
-        return causes + _job_causes(part(part(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec.template.spec")
+        if not spec.get("schedule"):
+            yield required("spec.schedule")
+        yield from _job_causes(part(part(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec.template.spec")
 
 
 class DeploymentRules(WorkloadRules):
@@ -214,12 +215,11 @@ def _not_negative(value: int, field: str) -> list[Cause]:
     return [] if value >= 0 else [invalid(field, value, "must be greater than or equal to 0")]
 
 
-def _job_causes(spec: Object, place: str) -> list[Cause]:
+def _job_causes(spec: Object, place: str) -> Iterator[Cause]:
     pod = part(part(spec, "template"), "spec")
-    causes = container_causes(pod, place)
+    yield from container_causes(pod, place)
     if pod.get("restartPolicy", "Always") not in ("OnFailure", "Never"):
-        causes.append(required(f"{place}.restartPolicy", 'valid values: "OnFailure", "Never"'))
-    return causes
+        yield required(f"{place}.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
 DEPLOYMENT_RULES = DeploymentRules()

@@ -7,17 +7,20 @@ conflict, unless force takes it over; equal values are owned together.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated, told
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.shape import Misshapen
+from controller_runtime.apiserver.rules.shape import Misshapen, Place, path_of
 from controller_runtime.apiserver.writes import documents, last_applied
 from controller_runtime.apiserver.writes.body import IGNORE, STRICT, configuration, empty
-from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, text_of, told_order
+from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, message_order, text_of
 from controller_runtime.apiserver.writes.fieldtree import (
     ambiguities,
     fields_of,
@@ -80,11 +83,17 @@ def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: s
         config, unknown = configuration(kind, raw)
     except Misshapen as error:
         raise _untyped(kind, name, namespace, [f".{error}"]) from error
-    faults = [f"{keyed_path(kind.schema, raw, f'.{path}')}: field not declared in schema" for path in unknown]
-    faults += ambiguities(kind.schema, config)
-    if faults:
-        raise _untyped(kind, name, namespace, faults)
+    faults: Iterable[Place | str] = itertools.chain(unknown, ambiguities(kind.schema, config))
+    first, more = told(faults)
+    if first:
+        texts = [abbreviated(one if isinstance(one, str) else _undeclared(kind, raw, one)) for one in first]
+        raise _untyped(kind, name, namespace, [*texts, *([more] if more else [])])
+    documents.check_weight(config, len(body))
     return {"metadata": {}, **config}, [] if field_validation == IGNORE else repeated
+
+
+def _undeclared(kind: Kind, raw: Mapping[str, Any], place: Place) -> str:
+    return f"{keyed_path(kind.schema, raw, f'.{path_of(place)}')}: field not declared in schema"
 
 
 def _check(kind: Kind, raw: Mapping[str, Any]) -> None:
@@ -111,7 +120,9 @@ def apply_first(kind: Kind, config: Object, writer: Writer, now: datetime) -> Ap
     return Applied(obj, [writer.entry(kind, owned, now)] if owned else [])
 
 
-def apply(kind: Kind, live: Object, config: Object, writer: Writer, *, force: bool, now: datetime) -> Applied:
+def apply(
+    kind: Kind, live: Object, config: Object, writer: Writer, *, force: bool, now: datetime, size: int = 0
+) -> Applied:
     """`live` with a configuration in it.
 
     Args:
@@ -121,15 +132,17 @@ def apply(kind: Kind, live: Object, config: Object, writer: Writer, *, force: bo
         writer: Who applies it.
         force: Take over what others own with another value.
         now: When.
+        size: Bytes of both together: what is small is not looked at for how much it holds.
 
     Raises:
-        StatusError: 409, with a cause for each field in conflict.
+        StatusError: 413 for too many values; 409, with a cause for each field in conflict.
     """
     entries = entries_of(live) or created(kind, live, _BEFORE._replace(subresource=writer.subresource), now)
     others = [entry for entry in entries if not writer.owns(kind, entry)]
     before = NOTHING.union(*(decode(entry["fieldsV1"]) for entry in entries if writer.owns(kind, entry)))
     owned = _owned(kind, config, writer)
     target = merged(kind.schema, live, config)
+    documents.check_weight(target, size)
     kept = owned.union(*(decode(entry["fieldsV1"]) for entry in others))
     target = without(kind.schema, target, encode(_given_up(kind, before, kept)))
     changes = changes_of(kind, live, target, writer)
@@ -151,13 +164,34 @@ def _given_up(kind: Kind, before: Fields, kept: Fields) -> Fields:
 
 
 def _refuse_conflicts(others: Sequence[Entry], taken: set[Path]) -> None:
-    conflicts = {
-        _title(entry): sorted(fields, key=told_order)
-        for entry in others
-        if (fields := decode(entry["fieldsV1"]) & taken)
-    }
+    conflicts: dict[str, Sequence[Path]] = {}
+    more = 0
+    for entry in others:
+        fields = decode(entry["fieldsV1"]) & taken
+        left = MOST_TOLD - sum(map(len, conflicts.values()))
+        if fields and left:
+            conflicts[_title(entry)] = heapq.nsmallest(left, fields, key=message_order)
+        more += max(0, len(fields) - left)
     if conflicts:
-        raise status.apply_conflict({title: list(map(text_of, paths)) for title, paths in conflicts.items()})
+        texts = {title: [abbreviated(text_of(path)) for path in paths] for title, paths in conflicts.items()}
+        raise _conflict(texts, more)
+
+
+def _conflict(conflicts: Mapping[str, Sequence[str]], more: int) -> status.StatusError:
+    """409: an applied configuration disagrees with other managers; `conflicts` tells each one's fields.
+
+    `more` is how many it does not tell.
+    """
+    pairs = [(manager, field) for manager, fields in conflicts.items() for field in fields]
+    if len(pairs) + more == 1:
+        text = f"1 conflict: conflict with {pairs[0][0]}: {pairs[0][1]}"
+    else:
+        lines = [f"conflicts with {manager}:\n- " + "\n- ".join(conflicts[manager]) for manager in sorted(conflicts)]
+        text = f"{len(pairs) + more} conflicts: " + "\n".join([*lines, *([f"and {more:,} more"] if more else [])])
+    causes = [
+        status.Cause("FieldManagerConflict", f"conflict with {manager}", field)._asdict() for manager, field in pairs
+    ]
+    return status.StatusError(409, "Conflict", f"Apply failed with {text}", details={"causes": causes})
 
 
 def _title(entry: Entry) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 
 from controller_runtime.api.schema import Schema
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated
 from controller_runtime.apiserver.kinds.registry import Kind
-from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Shape
+from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
 from controller_runtime.apiserver.rules.structural import structural_shape
 from controller_runtime.apiserver.writes import documents
 
@@ -33,7 +34,7 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
         field_validation: `Ignore`, `Warn` (also when empty) or `Strict`, which refuses what others warn of.
 
     Raises:
-        StatusError: 400, or 415 for another media type.
+        StatusError: 400, 413 for too many values, or 415 for another media type.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     try:
@@ -56,7 +57,8 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
         obj, unknown = _shaped(kind, raw, None)
     except Misshapen as error:
         raise status.bad_request(f"{refusal}: {error}") from error
-    findings = [*repeated, *unknown]
+    documents.check_weight(obj, len(body))
+    findings = [*repeated, *unknown][:MOST_TOLD]
     if findings and field_validation == STRICT:
         raise status.bad_request(f"{refusal}: strict decoding error: {', '.join(findings)}")
     return obj, [] if field_validation == IGNORE else findings
@@ -84,15 +86,15 @@ def admit(
     return shaped, [] if field_validation == IGNORE else findings
 
 
-def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The fields a client applies, in stored form, and the paths of those that do not exist.
+def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Place]]:
+    """The fields a client applies, in stored form, and the places of those that do not exist.
 
     Nothing is filled in and nothing empty is left out, for what is said is owned; null says nothing.
 
     Raises:
         Misshapen: A value has the wrong type.
     """
-    unknown: list[str] = []
+    unknown: list[Place] = []
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
     return _said_of(kind)(bare, None, None, unknown), unknown
 
@@ -143,10 +145,11 @@ def _check_kind(kind: Kind, api_version: object, name: object) -> None:
 
 
 def _shaped(kind: Kind, raw: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-    unknown: list[str] = []
+    unknown: list[Place] = []
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
     obj = _shape_of(kind)(bare, old, None, unknown)
-    return obj, [f'unknown field "{path}"' for path in unknown]
+    # A real server tells the first hundred, too.
+    return obj, [abbreviated(f'unknown field "{path_of(place)}"') for place in unknown[:MOST_TOLD]]
 
 
 @functools.lru_cache(_KINDS)

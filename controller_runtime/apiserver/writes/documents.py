@@ -10,7 +10,16 @@ from typing import Any
 import msgspec
 import yaml
 
+from controller_runtime.apiserver.bounds import (
+    LIGHT,
+    MOST_TOLD,
+    MOST_VALUES,
+    abbreviated,
+    has_too_many_values,
+    is_too_heavy,
+)
 from controller_runtime.apiserver.rules.shape import Place, path_of
+from controller_runtime.apiserver.status import too_many_values
 from controller_runtime.apiserver.writes import yaml_reader
 from controller_runtime.core.errors import UNREADABLE
 
@@ -26,7 +35,9 @@ def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any
 
     Raises:
         Unreadable: No JSON, or no object.
+        StatusError: 413, it holds too many values.
     """
+    check_values(body)
     try:
         document = msgspec.json.decode(body)
         # Equal length once white space is gone means equal content; else an escape or a number is written
@@ -45,14 +56,37 @@ def from_yaml(body: bytes) -> tuple[dict[str, Any], list[str]]:
 
     Raises:
         Unreadable: No YAML, no object, a name that stands there twice, an alias, a tag, or what JSON cannot say.
+        StatusError: 413, it holds too many values.
     """
     try:
         document = yaml_reader.from_yaml(body)
+    except yaml_reader.TooManyValues:
+        raise too_many_values() from None
     except (yaml.YAMLError, ValueError) as error:
         raise _unreadable("yaml", " ".join(str(error).split()), body) from error
     if type(document) is not dict:
         raise _unreadable("yaml", "not an object", body)
     return document, []
+
+
+def check_values(body: bytes) -> None:
+    """Refuse a JSON text that holds too many values.
+
+    Raises:
+        StatusError: 413.
+    """
+    if len(body) > MOST_VALUES and has_too_many_values(body):
+        raise too_many_values()
+
+
+def check_weight(document: Any, size: int) -> None:
+    """Refuse a document that holds too many values, or too many too deep; `size` is that of its JSON, at most.
+
+    Raises:
+        StatusError: 413.
+    """
+    if size > LIGHT and is_too_heavy(document):
+        raise too_many_values()
 
 
 def _unreadable(form: str, problem: object, body: bytes) -> Unreadable:
@@ -76,10 +110,11 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _repeated(body: bytes) -> list[str]:
     found: list[str] = []
     waiting: list[tuple[Place, Any]] = [(None, json.loads(body, object_pairs_hook=_object_of))]
-    while waiting:
+    while waiting and len(found) < MOST_TOLD:
         place, value = waiting.pop()
         if isinstance(value, _Repeating):
-            found += [f'duplicate field "{path_of((place, f".{name}"))}"' for name in value.names]
+            named = value.names[: MOST_TOLD - len(found)]
+            found += [abbreviated(f'duplicate field "{path_of((place, f".{name}"))}"') for name in named]
             waiting += [((place, f".{name}"), item) for name, item in reversed(value.items())]
         elif isinstance(value, list):
             waiting += [((place, f"[{index}]"), item) for index, item in reversed(list(enumerate(value)))]

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from controller_runtime.apiserver.bounds import MOST_VALUES, has_too_many_values
+
 Path: TypeAlias = tuple[str, ...]
 """The steps from the root of an object to a field."""
 
@@ -110,7 +112,7 @@ def _parsed(step: str) -> tuple[str, Any]:
         match kind:
             case "f" if colon:
                 return kind, rest
-            case "k" | "v":
+            case "k" | "v" if not (len(rest) > MOST_VALUES and has_too_many_values(rest.encode())):
                 return kind, msgspec.json.decode(rest)
             case "i":
                 return kind, int(rest)
@@ -140,7 +142,7 @@ def _quoted(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def told_order(path: Path) -> tuple[Any, ...]:
+def message_order(path: Path) -> tuple[Any, ...]:
     """The key by which messages sort paths: at every level, what ends there comes before what goes on."""
     last = len(path) - 1
     return tuple((depth < last, _rank(step)) for depth, step in enumerate(path))

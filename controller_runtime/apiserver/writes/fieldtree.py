@@ -233,13 +233,22 @@ def keyed_path(schema: Schema | None, value: Any, path: str) -> str:
     """Return a path such as `.spec.containers[0].x` with elements of lists that have parts named by their keys."""
     made = ""
     for found in _STEP.finditer(path):
-        parts = _parts(schema, value) or []
-        if (index := found["index"]) is not None:
-            reached = parts[int(index) : int(index) + 1]
-        else:
-            reached = [part for part in parts if part[0] == field_step(found["name"])]
-        if not reached:
+        reached = _part(schema, value, found["name"], found["index"])
+        if reached is None:
             return made + path[found.start() :]
-        step, schema, value = reached[0]
+        step, schema, value = reached
         made += text_of((step,))
     return made
+
+
+def _part(
+    schema: Schema | None, value: Any, name: str | None, index: str | None
+) -> tuple[str, Schema | None, Any] | None:
+    """Return one of the parts of a value, by its name or its index; None if there is no such part."""
+    if index is None:
+        if name is None or type(value) is not dict or name not in value or not _has_fields(schema):
+            return None
+        return field_step(name), child_of(schema, name), value[name]
+    if schema is None or type(value) is not list or int(index) >= len(value) or not _has_elements(schema, value):
+        return None
+    return step_to(schema, value[int(index)]), schema.items, value[int(index)]

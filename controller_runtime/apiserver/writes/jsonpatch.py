@@ -5,26 +5,26 @@ It is RFC 6902 as a real server reads it, which is more lenient: an absent membe
 to `replace`, `test` and `copy`, an absent value is null, and negative indices count from
 the end. Only the whole document is less than there: it can be tested and replaced, no more.
 
-Every container on the way to a change is copied and no other, so the object patched is
-never modified and what stays is shared with it.
+Every container that a patch changes is copied once, before its first change, so the object
+patched is never modified and what stays is shared with it. Later operations change the copy in
+place: an operation costs as much as its path is long, however large the object is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.bounds import MOST_VALUES, values_in
+from controller_runtime.apiserver.writes.documents import check_weight
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 1024 * 1024  # bytes of JSON that `copy` may add in all: a few of them could double an object each
 
 _INDEX = re.compile(r"[+-]?[0-9]{1,9}")
-Edit = Callable[[Any, str], Any]
-"""Takes a container and the last step of a path; answers the container as it will be, never modifying it."""
 
 
 class _Refused(Exception):
@@ -42,7 +42,7 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
     """`document` with the operations of `patch` applied.
 
     Raises:
-        StatusError: 400 for what is no list of operations, 413 for too many, 422 for one that
+        StatusError: 400 for what is no list of operations, 413 for too many of them, or of values, 422 for one that
             does not fit the document, or leaves something that is no object.
     """
     try:
@@ -53,46 +53,118 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
         raise status.too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    result: Any = document
-    copied = 0
+    patched = _Patched(document)
     try:
         for operation in operations:
-            if operation.op == "copy":
-                copied += len(msgspec.json.encode(_get(result, _source_of(operation))))
-                if copied > MAX_COPIED:
-                    raise _Refused("the copies of this patch are too large")
-            result = _applied(result, operation)
-        if type(result) is not dict:
+            patched.apply(operation)
+        check_weight(patched.root, patched.copied)  # few bytes of a patch can copy many, deep into each other
+        if type(patched.root) is not dict:
             raise _Refused("the patch leaves no object")
     except _Refused as error:
         raise status.rejected() from error
-    return result
+    return patched.root
 
 
-def _applied(document: Any, operation: _Operation) -> Any:
-    path, value = operation.path, operation.value
-    if path is None:
-        raise _Refused("there is no path")
-    match operation.op:
-        case "add":
-            return _edit(document, path, _adding(value))
-        case "replace" if not path:
+class _Patched:
+    """A document and the operations that change it, one after the other. Threads: one.
+
+    Attributes:
+        root: The document with all operations so far.
+        copied: The bytes of JSON that were copied.
+    """
+
+    def __init__(self, document: Any) -> None:
+        self.root = document
+        # Copies made here, by identity; kept, so that no other object gets the identity of one that is gone.
+        # Each stands at one place of the document, so a change of it is seen nowhere else.
+        self._own: dict[int, Any] = {}
+        self.copied = 0
+        self._values = 0  # that were copied
+
+    def apply(self, operation: _Operation) -> None:
+        """Do one operation."""
+        path, value = operation.path, operation.value
+        if path is None:
+            raise _Refused("there is no path")
+        match operation.op:
+            case "add":
+                self._add(path, value)
+            case "replace" if not path:
+                self.root = value
+            case "replace":
+                self._replace(path, value)
+            case "remove":
+                self._remove(path)
+            case "copy":
+                self._add(path, self._copy_of(_get(self.root, _source_of(operation))))
+            case "move":
+                source = _source_of(operation)
+                moved = _get(self.root, source)
+                self._remove(source)
+                self._add(path, moved)
+            case "test":
+                if not same(_get(self.root, path) if path else self.root, value):
+                    raise _Refused("the test failed")
+            case _:
+                raise _Refused(f"unknown operation {operation.op!r}")
+
+    def _copy_of(self, value: Any) -> Any:
+        """Return a copy of `value` that shares nothing with it, because a later operation may change either."""
+        text = msgspec.json.encode(value)
+        self.copied += len(text)
+        if self.copied > MAX_COPIED:
+            raise _Refused("the copies of this patch are too large")
+        self._values += values_in(text)
+        if self._values > MOST_VALUES:
+            raise _Refused("the copies of this patch hold too many values")
+        return msgspec.json.decode(text)
+
+    def _add(self, pointer: str, value: Any) -> None:
+        container, step = self._container(pointer)
+        if type(container) is dict:
+            container[step] = value
+        elif type(container) is list:
+            container.insert(len(container) if step == "-" else _index(step, len(container) + 1), value)
+        else:
+            raise _Refused(f"{step!r} cannot be added to what is no container")
+
+    def _replace(self, pointer: str, value: Any) -> None:
+        container, step = self._container(pointer)
+        _child(container, step)  # there is a place for it
+        _put(container, step, value)
+
+    def _remove(self, pointer: str) -> None:
+        container, step = self._container(pointer)
+        if type(container) is dict:
+            if step not in container:
+                raise _Refused(f"there is no {step!r}")
+            del container[step]
+            return
+        _child(container, step)
+        del container[_index(step, len(container))]
+
+    def _container(self, pointer: str) -> tuple[Any, str]:
+        """Return the container that `pointer` leads into, as a copy that may be changed, and the last step."""
+        *steps, last = _steps(pointer)
+        container = self.root = self._owned(self.root)
+        for step in steps:
+            child = _child(container, step)
+            own = self._owned(child)
+            if own is not child:
+                _put(container, step, own)
+            container = own
+        return container, last
+
+    def _owned(self, value: Any) -> Any:
+        if id(value) in self._own or type(value) not in (dict, list):
             return value
-        case "replace":
-            return _edit(document, path, _replacing(value))
-        case "remove":
-            return _edit(document, path, _removed)
-        case "copy":
-            return _edit(document, path, _adding(_get(document, _source_of(operation))))
-        case "move":
-            source = _source_of(operation)
-            moved = _get(document, source)
-            return _edit(_edit(document, source, _removed), path, _adding(moved))
-        case "test":
-            if not same(_get(document, path) if path else document, value):
-                raise _Refused("the test failed")
-            return document
-    raise _Refused(f"unknown operation {operation.op!r}")
+        own = value.copy()
+        self._own[id(own)] = own
+        return own
+
+
+def _put(container: Any, step: str, value: Any) -> None:
+    container[step if type(container) is dict else _index(step, len(container))] = value
 
 
 def _source_of(operation: _Operation) -> str:
@@ -131,54 +203,6 @@ def _index(step: str, length: int) -> int:
     if not -length <= index < length:
         raise _Refused(f"index {index} is beyond the end")
     return index % length
-
-
-def _edit(document: Any, pointer: str, edit: Edit) -> Any:
-    steps = _steps(pointer)
-    containers = [document]
-    for step in steps[:-1]:
-        containers.append(_child(containers[-1], step))
-    new = edit(containers.pop(), steps[-1])
-    for container, step in zip(reversed(containers), reversed(steps[:-1]), strict=True):
-        new = _with(container, step, new)
-    return new
-
-
-def _with(container: Any, step: str, value: Any) -> Any:
-    if type(container) is dict:
-        return {**container, step: value}
-    index = _index(step, len(container))
-    return [*container[:index], value, *container[index + 1 :]]
-
-
-def _adding(value: Any) -> Edit:
-    def added(container: Any, step: str) -> Any:
-        if type(container) is dict:
-            return {**container, step: value}
-        if type(container) is not list:
-            raise _Refused(f"{step!r} cannot be added to what is no container")
-        index = len(container) if step == "-" else _index(step, len(container) + 1)
-        return [*container[:index], value, *container[index:]]
-
-    return added
-
-
-def _replacing(value: Any) -> Edit:
-    def replaced(container: Any, step: str) -> Any:
-        _child(container, step)  # there is a place for it
-        return _with(container, step, value)
-
-    return replaced
-
-
-def _removed(container: Any, step: str) -> Any:
-    if type(container) is dict:
-        if step not in container:
-            raise _Refused(f"there is no {step!r}")
-        return {name: item for name, item in container.items() if name != step}
-    _child(container, step)
-    index = _index(step, len(container))
-    return [*container[:index], *container[index + 1 :]]
 
 
 def same(left: Any, right: Any) -> bool:

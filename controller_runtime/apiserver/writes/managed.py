@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
 from controller_runtime.apiserver.options import MANAGER_LENGTH
 from controller_runtime.apiserver.writes.body import empty
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
@@ -22,8 +23,8 @@ from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child
 APPLY, UPDATE = "Apply", "Update"
 _ANCIENT = "ancient-changes"
 _MOST_UPDATERS = 10
+_FEW = 64  # fields that are looked up one by one, without decoding the set they are looked for in
 _UNKNOWN = "unknown"
-_METADATA = ("generateName", "labels", "annotations", "ownerReferences", "finalizers")
 
 Object = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -96,7 +97,7 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
     """Whether a field can be owned through this door: not the server's own metadata, and nothing written elsewhere."""
     part = path[0][2:]
     if part == "metadata":
-        return len(path) > 1 and path[1][2:] in _METADATA
+        return len(path) > 1 and path[1][2:] in CLIENT_METADATA
     return part not in _elsewhere(kind, writer)
 
 
@@ -118,7 +119,7 @@ def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
             path = (field_step(name),)
             compare(child_of(kind.schema, name), present(old, name), present(new, name), path, changes)
     before, after = old.get("metadata", {}), new.get("metadata", {})
-    for name in _METADATA:
+    for name in CLIENT_METADATA:
         if name in before or name in after:
             schema, place = declared["metadata"].properties[name], ("f:metadata", field_step(name))
             compare(schema, _of(before, name), _of(after, name), place, changes)
@@ -228,9 +229,12 @@ def _with_changes(
 
 def less(entry: Entry, lost: set[Path]) -> Entry | None:
     """`entry` without some fields, itself if it has none of them, None if nothing is left."""
-    if not lost or not any(contains(entry["fieldsV1"], path) for path in lost):
+    if not lost or (len(lost) <= _FEW and not any(contains(entry["fieldsV1"], path) for path in lost)):
         return entry
-    rest = decode(entry["fieldsV1"]) - lost
+    fields = decode(entry["fieldsV1"])
+    rest = fields - lost
+    if len(rest) == len(fields):
+        return entry
     return {**entry, "fieldsV1": encode(rest)} if rest else None
 
 
@@ -256,21 +260,32 @@ def _capped(entries: Sequence[Entry]) -> Sequence[Entry]:
         return entries
     applied = [entry for entry in entries if entry["operation"] == APPLY]
     updaters = in_order([entry for entry in entries if entry["operation"] == UPDATE])
-    while len(updaters) > _MOST_UPDATERS and (pair := _two_oldest(updaters)):
-        older, newer = pair
-        both = _ancient(newer, decode(older["fieldsV1"]) | decode(newer["fieldsV1"]))
-        updaters = [both if one is newer else one for one in updaters if one is not older]
-    return applied + updaters
+    return applied + _merged(updaters, len(updaters) - _MOST_UPDATERS)
 
 
-def _two_oldest(updaters: Sequence[Entry]) -> tuple[Entry, Entry] | None:
-    """Two entries of one version; what has been merged before counts as the oldest."""
-    seen = {entry["apiVersion"]: entry for entry in updaters if entry.get("manager") == _ANCIENT}
-    for entry in updaters:
-        older = seen.setdefault(entry["apiVersion"], entry)
-        if older is not entry:
-            return older, entry
-    return None
+def _merged(updaters: Sequence[Entry], times: int) -> list[Entry]:
+    """Return the entries after merging, `times` times at most, the two oldest entries of one version.
+
+    An entry that has been merged before counts as the oldest.
+    """
+    left: dict[int, Entry] = dict(enumerate(updaters))
+    oldest = {one["apiVersion"]: index for index, one in left.items() if one.get("manager") == _ANCIENT}
+    fields: dict[str, set[Path]] = {}  # of what is merged, by version
+    for index, entry in enumerate(updaters):
+        version = entry["apiVersion"]
+        if times <= 0:
+            break
+        if index not in left or (older := oldest.setdefault(version, index)) == index:
+            continue
+        owned = fields.setdefault(version, set())
+        owned |= decode(entry["fieldsV1"])
+        owned |= decode(updaters[older]["fieldsV1"])
+        del left[older]
+        oldest[version] = index
+        times -= 1
+    for version, owned in fields.items():
+        left[oldest[version]] = _ancient(updaters[oldest[version]], frozenset(owned))
+    return list(left.values())
 
 
 def _ancient(entry: Entry, fields: Fields) -> Entry:

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import NAMESPACE, Kind
+from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
 from controller_runtime.apiserver.options import Query, WriteOptions, version_number
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.rules import Object, is_same
+from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
 from controller_runtime.apiserver.rules.strategy import (
@@ -43,9 +44,10 @@ from controller_runtime.apiserver.status import (
     untyped,
 )
 from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
+from controller_runtime.apiserver.storage.stored import Stored, key_of
 from controller_runtime.apiserver.writes import apply
 from controller_runtime.apiserver.writes.body import admit, decode
+from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.managed import (
     APPLY,
     Entry,
@@ -58,6 +60,7 @@ from controller_runtime.apiserver.writes.managed import (
 )
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
 from controller_runtime.apiserver.writes.reviews import review
+from controller_runtime.apiserver.writes.storable import storable
 from controller_runtime.core.host import Host
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words; no 0, 1, 3, which look like letters
@@ -129,7 +132,7 @@ class Objects:
             else:
                 old = current.decode()
                 new = self._updated(route, old, obj, writer)
-                raw = self._write(kind, current, old, new, options.dry_run)
+                raw = self._write(route, current, old, new, options.dry_run)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
@@ -147,8 +150,9 @@ class Objects:
             old = current.decode()
             shown = scale_of(kind, old) if route.sent is SCALE else rules_of(kind).shown_form(old)
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
+            check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
-            raw = self._write(kind, current, old, self._updated(route, old, obj, writer), options.dry_run)
+            raw = self._write(route, current, old, self._updated(route, old, obj, writer), options.dry_run)
             if raw is not None:
                 return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
@@ -167,10 +171,11 @@ class Objects:
             else:
                 old = current.decode()
                 shown = rules_of(kind).shown_form(old)
-                applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now)
+                size = len(current.raw) + len(content.body)
+                applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
                 obj, _ = admit(kind, applied, options.field_validation, old=shown)
                 new = settled(old, prepare_update(kind, old, obj, subresource=route.subresource), entries)
-                raw = self._write(kind, current, old, new, options.dry_run)
+                raw = self._write(route, current, old, new, options.dry_run)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(config, old)])
@@ -209,7 +214,7 @@ class Objects:
         if entries is None:
             entries = created(kind, as_said(kind, made, obj), writer, now)
         name: str = made["metadata"]["name"]
-        key, draft = key_of(namespace, name), Draft.of(with_entries(made, entries))
+        key, draft = key_of(namespace, name), storable(with_entries(made, entries), is_definition=kind is DEFINITION)
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
             version = named_version(obj)
@@ -244,11 +249,12 @@ class Objects:
         _, raw = self._try_add(kind, route.namespace, _unversioned(obj), writer, dry_run)
         return raw
 
-    def _write(self, kind: Kind, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
+    def _write(self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
         """The object's bytes once it is `new`; None if somebody else was faster."""
-        if is_same(new, old):
+        kind = route.kind
+        if same_json(new, old):
             return current.raw
-        draft = Draft.of(new)
+        draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
         if dry_run:
             return draft.at(current.version)
         if is_finished(kind, new):

@@ -15,6 +15,7 @@ import msgspec
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.writes import jsonpatch, mergepatch, strategic
+from controller_runtime.apiserver.writes.documents import check_values
 from controller_runtime.core.errors import UNREADABLE
 
 JSON_PATCH = "application/json-patch+json"
@@ -51,10 +52,11 @@ def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch
     checked yet: give it to `admit` with `old=current`.
 
     Raises:
-        StatusError: 400 for what is no such patch, 413 for a JSON patch of too many operations,
+        StatusError: 400 for what is no such patch, 413 for one of too many values or operations,
             415 for another media type, 422 for what cannot be applied to this object.
     """
     media_type = form_of(kind, content_type)
+    check_values(patch)
     try:
         document = msgspec.json.decode(patch)
         whole = {"kind": kind.kind, "apiVersion": kind.api_version, **current}

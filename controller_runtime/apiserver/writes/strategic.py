@@ -81,7 +81,7 @@ def _child(schema: Schema | None, name: str) -> Schema | None:
 def _retained(before: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     if _RETAIN_KEYS not in patch:
         return before
-    keys = _list_of(patch, _RETAIN_KEYS)
+    keys = {key for key in _list_of(patch, _RETAIN_KEYS) if type(key) is str}
     if any(value is not None and not name.startswith("$") and name not in keys for name, value in patch.items()):
         raise status.rejected()
     return {name: value for name, value in before.items() if name in keys}

@@ -14,11 +14,19 @@ import yaml
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
+from controller_runtime.apiserver.bounds import MOST_VALUES
+
 # The parser in C is some thirty times as fast; a build of PyYAML may lack it.
 _PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST = 200
+_DIGITS = 19  # of a number that is in range in any case
+_MOST_NODES = 2 * MOST_VALUES  # a field is two, its name and its value
 _TAG = "tag:yaml.org,2002:"
 _NO_TAG = (None, "!", f"{_TAG}str", f"{_TAG}map", f"{_TAG}seq")
+
+
+class TooManyValues(Exception):
+    """The text holds more values than a server accepts."""
 
 
 def from_yaml(text: bytes) -> Any:
@@ -30,9 +38,11 @@ def from_yaml(text: bytes) -> Any:
         yaml.YAMLError: It is no YAML, or says what is not accepted: a name twice, an alias, a tag, what JSON has
             no word for.
         ValueError: A number is too long.
+        TooManyValues: More of them than `MOST_VALUES`.
     """
     outermost, scalars = _Sequence(), _Scalars()
     opened: list[_Sequence | _Mapping] = [outermost]
+    nodes = 0
     for event in yaml.parse(text, Loader=_PARSER):
         match event:
             case yaml.AliasEvent():
@@ -46,6 +56,9 @@ def from_yaml(text: bytes) -> Any:
             case yaml.CollectionEndEvent():
                 whole = opened.pop().content
                 opened[-1].put(whole)
+        nodes += isinstance(event, yaml.NodeEvent)
+        if nodes > _MOST_NODES:
+            raise TooManyValues
         if len(opened) > _DEEPEST:
             raise yaml.YAMLError("nested too deeply")
         if len(outermost.content) > 1:
@@ -101,6 +114,8 @@ class _Scalars:
         text: str = event.value
         if event.tag is not None or not event.implicit[0]:
             return text
+        if text.isascii() and text.isdigit() and len(text) < _DIGITS and not text.startswith("0"):
+            return int(text)
         tag = self._resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
         node = yaml.ScalarNode(tag, text)
         match tag.removeprefix(_TAG):

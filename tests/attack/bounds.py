@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests made to be expensive: what one of them costs the server's process.
+
+Each is asked of the synchronous core of a server of its own, in a process of its own, without a
+network: what is measured is the CPU of that process and how much it grew at its peak. A request that
+goes on for too long is ended. Linux only, for there a peak can be measured from a moment on.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from attacks import Attack, Skipped, check
+from bombs import BOMBS, Bomb
+
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.core.system import SystemHost
+
+MOST_SECONDS = 1.0
+"""Of CPU, for one request."""
+
+MOST_MEMORY = 64
+"""MiB, for one request."""
+
+MOST_SAID = 512
+"""KiB of a refusal."""
+
+_TRIES = 3  # for a busy machine takes more CPU for the same
+_LONGEST = 40  # seconds of CPU of a process, with what prepares it
+_LARGEST = 6 << 30  # bytes of its memory
+_FAILED = -1  # in place of the status of a request on which the server failed
+_RESET = Path("/proc/self/clear_refs")
+
+
+class Spent(NamedTuple):
+    """What one request cost."""
+
+    status: int
+    answered: int
+    seconds: float
+    mebibytes: float
+
+
+def _peak() -> float:
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+def _spent(bomb: Bomb) -> Spent:
+    server = APIServer(SystemHost())
+    for prepared in bomb.before():
+        status, _ = _answer(server, prepared)
+        assert status < 300, f"what it needs is refused with {status}"
+    request = bomb.request()
+    gc.collect()
+    _RESET.write_text("5")  # the peak is from now on
+    before, started = _peak(), time.process_time()
+    status, answered = _answer(server, request)
+    assert status != _FAILED, "the server failed"
+    return Spent(status, answered, time.process_time() - started, _peak() - before)
+
+
+def _answer(server: APIServer, request: HTTPRequest) -> tuple[int, int]:
+    answer = server.handle(request, lambda: None)
+    if isinstance(answer, HTTPResponse):
+        if b'"InternalError"' in answer.body:
+            return _FAILED, len(answer.body)
+        headers = sum(len(name) + len(value) for name, value in answer.headers.items())
+        return answer.status, len(answer.body) + headers
+    lines, _ = answer.take()
+    answer.close()
+    return 200, sum(map(len, lines))
+
+
+def _in_a_process(work: Callable[[], Spent]) -> Spent | None:
+    """What `work` answers in a process of its own; None if that had to be ended, or failed."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reader)
+            resource.setrlimit(resource.RLIMIT_AS, (_LARGEST, _LARGEST))
+            resource.setrlimit(resource.RLIMIT_CPU, (_LONGEST, _LONGEST))
+            os.write(writer, json.dumps(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as told:
+        text = told.read()
+    os.waitpid(child, 0)
+    return Spent(*json.loads(text)) if text else None
+
+
+def _attack(bomb: Bomb) -> Attack:
+    def attack(place: Path) -> str:
+        if not _RESET.exists():
+            raise Skipped("the peak of a process's memory cannot be measured here")
+        request = bomb.request()
+        check(len(request.body) <= BODY_LIMIT, "the body is too long to be looked at")
+        sent = len(request.body) + sum(len(name) + len(value) for name, value in request.query)
+        tries = (_in_a_process(lambda: _spent(bomb)) for _ in range(_TRIES))
+        spent = next((one for one in tries if one is None or one.seconds <= MOST_SECONDS), None)
+        if spent is None:
+            check(holds=False, otherwise=f"{sent:,} bytes sent, failed or took more than {MOST_SECONDS:g} s of CPU")
+            raise AssertionError("unreachable")
+        seen = (
+            f"{sent:,} bytes sent, {spent.status} and {spent.answered:,} bytes answered, "
+            f"{spent.seconds:.2f} s of CPU, {spent.mebibytes:.0f} MiB"
+        )
+        check(spent.mebibytes <= MOST_MEMORY, seen)
+        check(spent.status < 400 or spent.answered <= MOST_SAID << 10, seen)
+        return seen
+
+    attack.__doc__ = bomb.name
+    return attack
+
+
+ATTACKS: tuple[Attack, ...] = tuple(map(_attack, BOMBS))
