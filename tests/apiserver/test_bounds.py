@@ -33,9 +33,9 @@ from controller_runtime.apiserver.bounds import (
 )
 from controller_runtime.apiserver.kinds.registry import CONFIG_MAP
 from controller_runtime.apiserver.options import MANAGER_LENGTH
-from controller_runtime.apiserver.rules.schema_faults import schema_causes
+from controller_runtime.apiserver.rules.definitions.schema_causes import schema_causes
+from controller_runtime.apiserver.rules.definitions.work import MOST_CHECKS
 from controller_runtime.apiserver.rules.validation import metadata_causes
-from controller_runtime.apiserver.rules.work import MOST_CHECKS
 from controller_runtime.apiserver.writes import jsonpatch
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"

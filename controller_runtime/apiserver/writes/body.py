@@ -11,8 +11,8 @@ from controller_runtime.api.schema import Schema
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated
 from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
 from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
-from controller_runtime.apiserver.rules.structural import structural_shape
 from controller_runtime.apiserver.writes import documents
 
 STRICT = "Strict"

@@ -10,7 +10,7 @@ import pytest
 from kit.asking import JSON_PATCH, STRATEGIC, Asking, Object, brief, events
 from kit.defining import ANYTHING, DEFINITIONS, GROUP, WIDGETS, define, structure, version, widget
 
-from controller_runtime.apiserver.rules.structural import structural_shape
+from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 APPLY = {"content-type": "application/apply-patch+yaml"}

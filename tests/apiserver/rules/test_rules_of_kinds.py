@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kit.asking import Asking, Object
 
 from controller_runtime.api.names import config_key_problems, service_name_problems
-from controller_runtime.apiserver.rules.candidate import LeaseCandidateRules
 from controller_runtime.apiserver.rules.label_match import selects
+from controller_runtime.apiserver.rules.lease_candidate import LeaseCandidateRules
 
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
 CORE = "/api/v1/namespaces/default"

@@ -15,10 +15,10 @@ import msgspec
 
 from controller_runtime.apiserver.bounds import MOST_TOLD
 from controller_runtime.apiserver.kinds.definition import Raw
-from controller_runtime.apiserver.rules.formats import FORMATS, normalized
+from controller_runtime.apiserver.rules.definitions.formats import FORMATS, normalized
+from controller_runtime.apiserver.rules.definitions.work import ROOT, Path, Work
 from controller_runtime.apiserver.rules.rules import is_same
 from controller_runtime.apiserver.rules.validation import duplicate, required
-from controller_runtime.apiserver.rules.work import ROOT, Path, Work
 from controller_runtime.apiserver.status import Cause
 
 NEW: Any = object()

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from controller_runtime.apiserver.kinds.definition import Definition, Raw
+from controller_runtime.apiserver.rules.definitions.work import ROOT, Path
 from controller_runtime.apiserver.rules.shape import Compiler, Place, Shape
-from controller_runtime.apiserver.rules.work import ROOT, Path
 from controller_runtime.apiserver.status import too_large
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"

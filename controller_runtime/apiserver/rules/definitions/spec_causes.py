@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.api.names import service_name_problems, subdomain_problems
-from controller_runtime.apiserver.rules.definition_schema import root_causes
+from controller_runtime.apiserver.rules.definitions.schema_structure import root_causes
+from controller_runtime.apiserver.rules.definitions.work import Work
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import duplicate, invalid, not_supported, required
-from controller_runtime.apiserver.rules.work import Work
 from controller_runtime.apiserver.status import Cause
 
 _APPROVAL = "api-approved.kubernetes.io"

@@ -10,12 +10,12 @@ from typing import Any
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.definition_schema import schemas_in
+from controller_runtime.apiserver.rules.definitions.schema_causes import NEW, schema_causes
+from controller_runtime.apiserver.rules.definitions.schema_structure import schemas_in
+from controller_runtime.apiserver.rules.definitions.structural_shape import embedded_objects, structural_shape
+from controller_runtime.apiserver.rules.definitions.work import Path
 from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, with_status_of
-from controller_runtime.apiserver.rules.schema_faults import NEW, schema_causes
-from controller_runtime.apiserver.rules.structural import embedded_objects, structural_shape
 from controller_runtime.apiserver.rules.validation import invalid, required
-from controller_runtime.apiserver.rules.work import Path
 from controller_runtime.apiserver.status import Cause
 
 _EMBEDDED = "x-kubernetes-embedded-resource"

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Raw
-from controller_runtime.apiserver.rules.patterns import NoPattern
-from controller_runtime.apiserver.rules.schema_faults import schema_causes
-from controller_runtime.apiserver.rules.structural import unknown_fields
+from controller_runtime.apiserver.rules.definitions.patterns import NoPattern
+from controller_runtime.apiserver.rules.definitions.schema_causes import schema_causes
+from controller_runtime.apiserver.rules.definitions.structural_shape import unknown_fields
+from controller_runtime.apiserver.rules.definitions.work import Path, Work
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
-from controller_runtime.apiserver.rules.work import Path, Work
 from controller_runtime.apiserver.status import Cause
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")

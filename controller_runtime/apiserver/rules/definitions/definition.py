@@ -14,9 +14,9 @@ from typing import Any
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.custom import CLEANUP, is_true
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.definition_causes import approval_causes, spec_causes, stored_causes
-from controller_runtime.apiserver.rules.definition_schema import schemas_in
-from controller_runtime.apiserver.rules.formats import is_known
+from controller_runtime.apiserver.rules.definitions.formats import is_known
+from controller_runtime.apiserver.rules.definitions.schema_structure import schemas_in
+from controller_runtime.apiserver.rules.definitions.spec_causes import approval_causes, spec_causes, stored_causes
 from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, part, with_status_of
 from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import Cause

@@ -9,8 +9,8 @@ from decimal import Decimal
 from controller_runtime.api.names import subdomain_problems
 from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.policy import StatusRules
 from controller_runtime.apiserver.rules.rules import Object, part
+from controller_runtime.apiserver.rules.small_kinds import StatusRules
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from controller_runtime.apiserver.kinds.custom import is_true
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.definition import with_condition
+from controller_runtime.apiserver.rules.definitions.definition import with_condition
 from controller_runtime.apiserver.rules.rules import Object
 
 # The names of a definition, each with what it may not share with others of its group.
