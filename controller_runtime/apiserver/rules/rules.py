@@ -46,7 +46,7 @@ class Rules:
         return obj
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        """Return `new` with the parts of `old` that a write to `subresource` must not change; the metadata is `new`'s."""
+        """Return `new`, metadata included, with the parts of `old` that a write to `subresource` must not change."""
         if subresource == "status":
             return {**old, "metadata": new["metadata"], "status": new.get("status", {})}
         if kind.has_status:

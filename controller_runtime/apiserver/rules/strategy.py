@@ -67,9 +67,8 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     name = sent.get("name", "")
     if not name and (stem := sent.get("generateName")):
         name = f"{stem[:_STEM_LENGTH]}{suffix}"
-    generation = (
-        {"generation": sent["generation"]} if "generation" in sent else {}
-    )  # the client's, as a real server keeps it: a kind with generations replaces it
+    # A real server takes a generation from the client, too; the rules of a kind that counts generations replace it.
+    generation = {"generation": sent["generation"]} if "generation" in sent else {}
     owned = {"name": name, "uid": uid, "creationTimestamp": timestamp(now), **generation}
     if kind.namespaced:
         owned["namespace"] = namespace
@@ -193,7 +192,7 @@ def is_finished(kind: Kind, obj: Object) -> bool:
 
 
 def deletion_grace(kind: Kind, obj: Object, asked: int | None) -> int:
-    """Return the grace period of an object that is deleted now, in seconds; 0 for all except scheduled, unfinished pods.
+    """Return the seconds that an object deleted now has to end; 0 for all except pods that are on a node and not over.
 
     Args:
         kind: The kind of the object.

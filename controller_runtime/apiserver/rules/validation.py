@@ -73,9 +73,8 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, A
         yield from _owner_causes(owners or ())
     if (finalizers := metadata.get("finalizers", ())) != before.get("finalizers", ()):
         yield from _finalizer_causes(finalizers)
-        if (
-            kind.definition is None and kind is not DEFINITION
-        ):  # custom objects get a warning instead: `CustomRules.warnings`
+        # Custom objects get a warning instead, see `CustomRules.warnings`; definitions get neither.
+        if kind.definition is None and kind is not DEFINITION:
             for _ in range(1 if old is None else 2):  # an update reports them twice, as a real server does
                 yield from _unqualified_causes(finalizers)
         if "deletionTimestamp" in before:
@@ -90,9 +89,8 @@ def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
     problems_of = _NAME_RULES[kind.name_rule]
     causes = []
     if generate := metadata.get("generateName"):
-        stem = (
-            f"{generate[:-1]}x" if generate.endswith("-") else generate
-        )  # a suffix will follow the dash, so a trailing dash is no fault
+        # A suffix will follow, so a dash at the end is not a fault; any letter stands for the suffix.
+        stem = f"{generate[:-1]}x" if generate.endswith("-") else generate
         causes += [invalid("metadata.generateName", generate, text) for text in problems_of(stem)]
     return causes + [invalid("metadata.name", metadata["name"], text) for text in problems_of(metadata["name"])]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of definitions of kinds: what the server adds, what never changes once a kind is established, what it warns of.
+"""Rules of custom resource definitions: defaults, generations, immutable fields, the finalizer and warnings.
 
-What this server does not do for a definition that it takes, it says with a warning: rules
-in CEL are not evaluated, and no webhook converts.
+This server evaluates no CEL rules and calls no conversion webhooks. It accepts definitions that ask for them, and says
+so in a warning.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletio
 
 
 class DefinitionRules(Rules):
-    """A definition names a kind; the server says, in the status, what came of it."""
+    """A definition names a kind. Its status, written by the server, has the accepted names and the stored versions."""
 
     def on_create(self, obj: Object) -> Object:
         made = _with_defaults(obj)
@@ -37,7 +37,7 @@ class DefinitionRules(Rules):
             return {**old, "metadata": new["metadata"], "status": part(new, "status")}
         made = with_status_of(old, _with_defaults(new))
         status, metadata = made["status"], made["metadata"]
-        stored = status.get("storedVersions", ())  # which anybody may clear
+        stored = status.get("storedVersions", ())  # a client may clear them, and a real server lets it
         added = [name for name in _storage(made) if name not in stored]
         if added:
             status = {**status, "storedVersions": [*stored, *added]}
@@ -46,7 +46,7 @@ class DefinitionRules(Rules):
         return {**made, "metadata": metadata, "status": status}
 
     def on_delete(self, obj: Object, now: datetime) -> Object:
-        """Held by a finalizer of its own until its objects are gone."""
+        """Return the definition with a finalizer, which the server removes once all objects of the kind are gone."""
         finalizers = obj["metadata"].get("finalizers", ())
         if CLEANUP in finalizers:
             return obj
@@ -86,7 +86,7 @@ class DefinitionRules(Rules):
 
 
 def with_condition(obj: Object, type_: str, status: str, reason: str, message: str, now: datetime) -> dict[str, Any]:
-    """A definition with a condition; its time stays unless its status changes."""
+    """Return a definition with a condition. The transition time changes only if the condition's status does."""
     conditions = list(part(obj, "status").get("conditions") or ())
     said = {"type": type_, "status": status, "lastTransitionTime": timestamp(now), "reason": reason, "message": message}
     for index, one in enumerate(conditions):
@@ -123,7 +123,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _warnings(obj: Object) -> list[str]:
-    """Each once, in the order of the versions."""
+    """Return the warnings about a definition, each once, in the order of the versions."""
     spec = part(obj, "spec")
     found: dict[str, None] = {}
     for version in spec.get("versions", ()):

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regular expressions of schemas, by the engine in whose language they are written: no pattern takes it long."""
+"""Regular expressions of schemas, run by RE2.
+
+Patterns come from clients, and RE2 matches in time linear in the text; `re` can take exponential time. Its syntax is
+that of Go's regular expressions, which a real server uses.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,18 @@ from typing import Any
 import re2
 
 _QUIETLY = re2.Options()
-_QUIETLY.log_errors = False
+_QUIETLY.log_errors = False  # RE2 would write each invalid pattern to stderr
 
 
 class NoPattern(ValueError):
-    """A text that is no regular expression, and why."""
+    """A text is not a regular expression; the message is RE2's."""
 
 
 class Pattern:
-    """A regular expression, compiled.
+    """A compiled regular expression.
 
     Attributes:
-        size: The number of its instructions; a match takes at most so many steps for each character.
+        size: The number of instructions. A match takes at most this many steps for each character.
     """
 
     def __init__(self, made: Any) -> None:  # the engine is untyped
@@ -27,15 +31,15 @@ class Pattern:
         self.size: int = made.programsize
 
     def matches(self, text: str) -> bool:
-        """Return whether a text has somewhere what the pattern describes."""
+        """Return whether the pattern matches anywhere in a text."""
         return self._made.search(text) is not None
 
 
 def compiled(pattern: str) -> Pattern:
-    """Return a pattern, compiled; the engine may remember it.
+    """Return a compiled pattern; RE2 may take it from its cache.
 
     Raises:
-        NoPattern: It is none.
+        NoPattern: The text is not a regular expression.
     """
     try:
         return Pattern(re2.compile(pattern, _QUIETLY))
