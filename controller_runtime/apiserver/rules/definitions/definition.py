@@ -129,8 +129,8 @@ def _warnings(obj: Object) -> list[str]:
     for version in spec.get("versions", ()):
         for schema in schemas_in(part(part(version, "schema"), "openAPIV3Schema")):
             if schema.get("x-kubernetes-validations"):
-                told = f"version {version.get('name')}: x-kubernetes-validations (CEL) are not evaluated by this server"
-                found[told] = None
+                text = f"version {version.get('name')}: x-kubernetes-validations (CEL) are not evaluated by this server"
+                found[text] = None
             if (format_ := schema.get("format")) and not is_known(schema.get("type", ""), format_):
                 found[f'unrecognized format "{format_}"'] = None
     if part(spec, "conversion").get("strategy") == "Webhook":

@@ -171,10 +171,10 @@ def _repetitions(schema: Raw, value: list[Any], path: Path) -> Iterator[Cause]:
     if schema.get("x-kubernetes-list-type") not in ("set", "map"):
         return
     for index, item in enumerate(value):
-        told = {key: item[key] for key in keys if key in item} if keys and isinstance(item, dict) else item
-        mark = msgspec.json.encode(told, order="sorted")
+        identity = {key: item[key] for key in keys if key in item} if keys and isinstance(item, dict) else item
+        mark = msgspec.json.encode(identity, order="sorted")
         if mark in seen:
-            yield duplicate(f"{path}[{index}]", told)
+            yield duplicate(f"{path}[{index}]", identity)
         seen.add(mark)
 
 
