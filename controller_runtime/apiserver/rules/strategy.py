@@ -17,6 +17,7 @@ from typing import Any
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, METADATA_ORDER
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -25,23 +26,6 @@ from controller_runtime.apiserver.rules.validation import metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
 _STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of five, a DNS label of 63 at most
-_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-_CLIENTS_METADATA = frozenset(("generateName", "labels", "annotations", "ownerReferences", "finalizers"))
 _PARTS = ("metadata", "spec", "status")
 
 
@@ -169,8 +153,8 @@ def _check_version(kind: Kind, before: Object, new: Object) -> None:
 def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
     """Return metadata with the server's fields of `owned` and the client's of `sent`, in a real server's order."""
     metadata = {}
-    for name in _METADATA:
-        source = sent if name in _CLIENTS_METADATA else owned
+    for name in METADATA_ORDER:
+        source = sent if name in CLIENT_METADATA else owned
         if name in source:
             metadata[name] = source[name]
     return metadata

@@ -142,7 +142,7 @@ def _quoted(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def told_order(path: Path) -> tuple[Any, ...]:
+def message_order(path: Path) -> tuple[Any, ...]:
     """The key by which messages sort paths: at every level, what ends there comes before what goes on."""
     last = len(path) - 1
     return tuple((depth < last, _rank(step)) for depth, step in enumerate(path))

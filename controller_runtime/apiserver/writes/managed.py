@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
 from controller_runtime.apiserver.options import MANAGER_LENGTH
 from controller_runtime.apiserver.writes.body import empty
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
@@ -24,7 +25,6 @@ _ANCIENT = "ancient-changes"
 _MOST_UPDATERS = 10
 _FEW = 64  # fields that are looked up one by one, without decoding the set they are looked for in
 _UNKNOWN = "unknown"
-_METADATA = ("generateName", "labels", "annotations", "ownerReferences", "finalizers")
 
 Object = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -97,7 +97,7 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
     """Whether a field can be owned through this door: not the server's own metadata, and nothing written elsewhere."""
     part = path[0][2:]
     if part == "metadata":
-        return len(path) > 1 and path[1][2:] in _METADATA
+        return len(path) > 1 and path[1][2:] in CLIENT_METADATA
     return part not in _elsewhere(kind, writer)
 
 
@@ -119,7 +119,7 @@ def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
             path = (field_step(name),)
             compare(child_of(kind.schema, name), present(old, name), present(new, name), path, changes)
     before, after = old.get("metadata", {}), new.get("metadata", {})
-    for name in _METADATA:
+    for name in CLIENT_METADATA:
         if name in before or name in after:
             schema, place = declared["metadata"].properties[name], ("f:metadata", field_step(name))
             compare(schema, _of(before, name), _of(after, name), place, changes)

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -14,7 +15,7 @@ from controller_runtime.apiserver.rules.definitions.schema_causes import NEW, sc
 from controller_runtime.apiserver.rules.definitions.schema_structure import schemas_in
 from controller_runtime.apiserver.rules.definitions.structural_shape import embedded_objects, structural_shape
 from controller_runtime.apiserver.rules.definitions.work import Path
-from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, with_status_of
+from controller_runtime.apiserver.rules.rules import Object, Rules, with_status_of
 from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.status import Cause
 
@@ -61,7 +62,7 @@ class CustomRules(Rules):
         if subresource == "status":
             return with_status_of(new, old)
         made = with_status_of(old, new) if kind.has_status else new
-        if is_same(_content(made), _content(self.shown_form(old))):
+        if same_json(_content(made), _content(self.shown_form(old))):
             return made
         metadata = made["metadata"]
         return {**made, "metadata": {**metadata, "generation": metadata.get("generation", 0) + 1}}

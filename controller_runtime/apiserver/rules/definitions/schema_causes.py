@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.bounds import MOST_TOLD
 from controller_runtime.apiserver.kinds.definition import Raw
 from controller_runtime.apiserver.rules.definitions.formats import FORMATS, normalized
 from controller_runtime.apiserver.rules.definitions.work import ROOT, Path, Work
-from controller_runtime.apiserver.rules.rules import is_same
 from controller_runtime.apiserver.rules.validation import duplicate, required
 from controller_runtime.apiserver.status import Cause
 
@@ -56,7 +56,7 @@ def schema_causes(
     Raises:
         StatusError: 413, the checks take too much computation.
     """
-    if old is not NEW and is_same(value, old):
+    if old is not NEW and same_json(value, old):
         return
     work = work or Work()
     work.spend(1)
