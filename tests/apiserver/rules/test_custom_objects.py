@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of kinds that are defined at run time: pruned, filled in, checked, shown, scaled, selected."""
+"""Custom objects: pruning, defaults, validation, subresources, versions and selection."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_what_has_another_type_than_its_schema_is_refused_or_replaced(ask: Askin
     replaced = ask("PATCH", ONE, widget(spec={"b": {"n": 2}}), headers=APPLY, fieldManager="a", force="true")[1]
 
     assert applied[0] == 422
-    assert scaleless[0] == 500  # as a real server has it, where an object does not say how many replicas it wants
+    assert scaleless[0] == 500  # as on a real server, if an object lacks the field of the wanted replicas
     assert "selector" not in ask.ok("GET", f"{ONE}/scale")["status"]
     assert replaced["spec"]["b"] == {"n": 2}
 

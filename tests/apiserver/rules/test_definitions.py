@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of kinds: what the server makes of them, and what becomes of the kinds when they change or go."""
+"""Custom resource definitions: acceptance, refusals and warnings, and their kinds when they change or are deleted."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def test_an_object_made_while_its_definition_goes_does_not_outlive_it(
     uid = host.uuid()
 
     def slow_uuid() -> str:
-        """Drawn after all has been checked, before anything is written."""
+        """Delete the definition at this moment: the server draws a uid after its checks and before the write."""
         ask.ok("DELETE", ONE)
         return uid
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of schemas, which are written for another engine."""
+"""Patterns of schemas have the syntax of Go's regular expressions, and match in linear time."""
 
 from __future__ import annotations
 
