@@ -11,6 +11,13 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "demo.example.com"
 WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+WHOLE: Object = {"type": "integer"}
+TEXT: Object = {"type": "string"}
+
+
+def fields(**properties: Object) -> Object:
+    """Return a schema of objects with these fields."""
+    return {"type": "object", "properties": properties}
 
 
 def structure(spec: Object | None = None, **root: Any) -> Object:
@@ -41,6 +48,16 @@ def define(ask: Asking, *versions: Object, **spec: Any) -> Object:
 def widget(name: str = "w", version: str = "v1", **parts: Any) -> Object:
     """Return an object of the kind that `definition` defines."""
     return {"apiVersion": f"{GROUP}/{version}", "kind": "Widget", "metadata": {"name": name}, **parts}
+
+
+def define_spec(ask: Asking, spec: Object, **parts: Any) -> None:
+    """Create the definition of `Widget`, with a schema for the spec of its objects."""
+    define(ask, version(schema=structure(spec), **parts))
+
+
+def spec_of(ask: Asking, spec: Any) -> Any:
+    """Create a `Widget`, and return its spec as stored."""
+    return ask.ok("POST", WIDGETS, widget(spec=spec))["spec"]
 
 
 def conditions(definition: Object) -> dict[str, tuple[str, str]]:
