@@ -21,7 +21,7 @@ NONE = "<none>"
 
 @attrs.frozen
 class Column:
-    """One column.
+    """A column of a table.
 
     Attributes:
         name: The heading.

@@ -27,7 +27,7 @@ _NEWEST = -1  # in a token: go on with the newest state, because the state of th
 
 
 class Page(NamedTuple):
-    """One page of a list.
+    """A page of a list.
 
     Attributes:
         items: The objects, in the order of their keys.

@@ -48,7 +48,7 @@ def to_yaml(document: bytes) -> bytes:
 
 
 class _Dumper(yaml.SafeDumper):
-    """A dumper without anchors, with the quotes of a real server."""
+    """A dumper that writes no anchors, and double quotes instead of single ones, as a real server does."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -43,7 +43,8 @@ _SHOWN_IN_NEW: Mapping[str, Any] = {
     "deprecatedLastTimestamp": None,
 }
 _TYPES = ("Normal", "Warning")
-_LONGEST, _LONGEST_NOTE = 128, 1024
+_LONGEST, _LONGEST_NOTE = 128, 1024  # characters, as on a real server
+# Stored fields that an update through events.k8s.io must not change.
 _FIXED = (
     *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count"),
     *("type", "eventTime", "action", "related", "reportingComponent", "reportingInstance"),

@@ -61,7 +61,7 @@ class PodRules(Rules):
 
 
 def grace_of(obj: Object, asked: int | None) -> int:
-    """Return the seconds that a pod may take to end when it is deleted; 0 if it runs on no node or is over.
+    """Return the seconds that a pod may take to end when it is deleted; 0 if it is on no node or has finished.
 
     A negative period means 1: Kubernetes reserves 0 for a deletion at once.
     """
@@ -130,7 +130,7 @@ def _tolerated(spec: Object) -> set[tuple[Any, ...]]:
 
 
 def _fixed(spec: Object) -> dict[str, Any]:
-    """Return the part of a spec that may not change: without live fields, and with each image blanked."""
+    """Return the part of a spec that must not change: all except the `_LIVE` fields and the images of containers."""
     fixed = {name: value for name, value in spec.items() if name not in _LIVE}
     for group in CONTAINERS:
         if group in spec:

@@ -43,7 +43,7 @@ def _container(container: Object) -> Object:
 
 
 def _pull_policy(image: str) -> str:
-    """Return the default pull policy: always for an image whose name may come to mean another, as `latest` does."""
+    """Return the default pull policy: always for an image with the tag `latest`, or without tag and digest."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "Always" if not digest and tag in ("", "latest") else "IfNotPresent"

@@ -29,14 +29,14 @@ class Rules:
     adds: tuple[tuple[str, str], ...] = ()
 
     def stored_form(self, obj: Object) -> Object:
-        """Return the stored form of an object that was sent.
+        """Return an object that a client sent, with the field names under which it is stored.
 
-        It differs from the shown form only for a kind that is stored as another one, as events of events.k8s.io are.
+        They differ only for a kind that is stored as another one: events of events.k8s.io are stored as core events.
         """
         return obj
 
     def shown_form(self, obj: Object) -> Object:
-        """Return the form of a stored object that clients of this kind see."""
+        """Return a stored object with the field names of this kind; the reverse of `stored_form`."""
         return obj
 
     def on_create(self, obj: Object) -> Object:

@@ -35,7 +35,7 @@ def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
 
 
 def scale_to_show(kind: Kind, obj: Object) -> dict[str, Any]:
-    """Return the scale of a workload that a client asked for.
+    """Return the scale of a workload, for a client that reads it.
 
     Raises:
         StatusError: 500, a custom object lacks the field that its definition names for the wanted replicas.

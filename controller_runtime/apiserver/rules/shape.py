@@ -175,7 +175,7 @@ def _object_with(fields: _Fields) -> Shape:
 
 
 def _fresh(default: Any) -> Any:
-    """Return a copy of a default: a caller may modify its object, and must not change the default by that."""
+    """Return a copy of a default, so that a caller that modifies its object does not modify the default, too."""
     return {name: _fresh(item) for name, item in default.items()} if type(default) is dict else default
 
 

@@ -176,7 +176,7 @@ def is_finished(kind: Kind, obj: Object) -> bool:
 
 
 def deletion_grace(kind: Kind, obj: Object, asked: int | None) -> int:
-    """Return the seconds that an object deleted now has to end; 0 for all except pods that are on a node and not over.
+    """Return the seconds that an object deleted now has to end; 0 unless it is a pod that is on a node and unfinished.
 
     Args:
         kind: The kind of the object.

@@ -22,7 +22,7 @@ _NAME_RULES = {
     "key": names.config_key_problems,
     "dns1035": names.service_name_problems,
 }
-_MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together
+_MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together, as on a real server
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 

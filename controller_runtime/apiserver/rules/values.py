@@ -139,7 +139,7 @@ def anything(value: Any) -> Any:
 
 
 def mapping(value: Any) -> Any:
-    """Return an object without a look at its fields: the schema declares none."""
+    """Return an object unchanged, whatever its fields are: its schema declares none."""
     if type(value) is not dict:
         raise _wrong("an object", value)
     return value

@@ -113,16 +113,16 @@ def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
         yield invalid("spec.versions", names, "must contain unique version names")
     if sum(version["storage"] for version in versions) != 1:
         yield invalid("spec.versions", names, "must have exactly one version marked as storage version")
-    for place, version in _once(versions, "schema", "validation"):
+    for place, version in _shared_or_each(versions, "schema", "validation"):
         if schema := part(version, "schema").get("openAPIV3Schema"):
             yield from root_causes(schema, f"{place}.openAPIV3Schema", work)
-    for place, version in _once(versions, "subresources"):
+    for place, version in _shared_or_each(versions, "subresources"):
         yield from _scale_causes(f"{place}.scale", part(version, "subresources").get("scale"))
-    for place, version in _once(versions, "additionalPrinterColumns"):
+    for place, version in _shared_or_each(versions, "additionalPrinterColumns"):
         yield from _too_many_causes(place, version.get("additionalPrinterColumns", ()), _MOST_COLUMNS)
         for index, column in enumerate(version.get("additionalPrinterColumns", ())):
             yield from _column_causes(f"{place}[{index}]", column)
-    for place, version in _once(versions, "selectableFields"):
+    for place, version in _shared_or_each(versions, "selectableFields"):
         yield from _selectable_causes(place, version)
 
 
@@ -131,13 +131,16 @@ def _too_many_causes(place: str, items: Sequence[Any], most: int) -> Iterator[Ca
         yield Cause("FieldValueTooMany", f"Too many: {len(items)}: must have at most {most} items", place)
 
 
-def _once(versions: Sequence[Object], name: str, once: str = "") -> Iterator[tuple[str, Object]]:
-    """Return the path of a part and a version that has it: one pair if the part is the same in all versions.
+def _shared_or_each(versions: Sequence[Object], name: str, shared: str = "") -> Iterator[tuple[str, Object]]:
+    """Return each path at which to report the faults of a part of the versions, with a version that has the part.
 
-    `once` is the name below `spec` of a part that is the same in all; `name` if empty.
+    Args:
+        versions: All versions of the definition.
+        name: The name of the part in a version.
+        shared: The name of the part below `spec`, used if all versions have the same part; `name` if empty.
     """
     if versions and all(version.get(name) == versions[0].get(name) for version in versions):
-        yield f"spec.{once or name}", versions[0]
+        yield f"spec.{shared or name}", versions[0]
     else:
         yield from ((f"spec.versions[{index}].{name}", version) for index, version in enumerate(versions))
 

@@ -118,7 +118,7 @@ class Work:
         return value in others
 
     def list_of(self, words: Sequence[Any]) -> str:
-        """Return the words of an enum in the form in which a refusal lists them."""
+        """Return the words of an enum as a list in text, for the message of a refusal."""
         if (text := self._lists.get(id(words))) is None:
             text = self._lists[id(words)] = listed(map(_quoted, words), len(words))
         return text
