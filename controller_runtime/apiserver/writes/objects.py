@@ -47,16 +47,8 @@ from controller_runtime.apiserver.storage.stored import Stored, key_of
 from controller_runtime.apiserver.writes import apply
 from controller_runtime.apiserver.writes.body import admit, decode
 from controller_runtime.apiserver.writes.documents import check_weight
-from controller_runtime.apiserver.writes.managed import (
-    APPLY,
-    Entry,
-    Writer,
-    created,
-    manager_from,
-    settled,
-    updated,
-    with_entries,
-)
+from controller_runtime.apiserver.writes.entries import APPLY, Entry, with_entries
+from controller_runtime.apiserver.writes.managed import Writer, created, manager_from, settled, updated
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
 from controller_runtime.apiserver.writes.reviews import review
 from controller_runtime.apiserver.writes.storable import storable

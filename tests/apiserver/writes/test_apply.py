@@ -14,8 +14,9 @@ from kit.configurations import CONFIGURATIONS, said
 from controller_runtime.apiserver.kinds.registry import LEASE, POD
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.writes import apply
+from controller_runtime.apiserver.writes.entries import APPLY, entries_of, with_entries
 from controller_runtime.apiserver.writes.fieldset import Fields, decode, text_of
-from controller_runtime.apiserver.writes.managed import APPLY, Writer, created, entries_of, with_entries
+from controller_runtime.apiserver.writes.managed import Writer, created
 
 Config = dict[str, Any]
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from controller_runtime.apiserver.kinds.registry import LEASE, NODE
+from controller_runtime.apiserver.writes.entries import entries_of, with_entries
 from controller_runtime.apiserver.writes.fieldset import decode
-from controller_runtime.apiserver.writes.managed import Writer, created, entries_of, updated, with_entries
+from controller_runtime.apiserver.writes.managed import Writer, created, updated
 
 Object = dict[str, Any]
 
