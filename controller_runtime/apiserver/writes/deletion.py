@@ -96,8 +96,8 @@ class Deletion:
             raw = Draft.of(marked).at(current.version)
             return Deleted(raw, uid, is_finished(kind, marked))
         if marked != old and (not is_finished(kind, marked) or kind.deletes_with_object):
-            # For kinds that are deleted together with their objects the mark is stored even if nothing is left to
-            # wait for, so that watches see the object being deleted before it is gone.
+            # A kind whose DELETE answers with the object is marked even if it has nothing to wait for, so that
+            # watches see the deletionTimestamp before the object is gone.
             change = self._storage.commit(kind.resource, current.key, current, Draft.of(marked))
             if change is None or change.new is None:
                 return None
