@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.apiserver.shell.places import IDLE_TIME, STRANGER_GRACE, STRANGER_TIME, STRANGERS, Places
+from controller_runtime.apiserver.shell.places import (
+    ANONYMOUS_GRACE,
+    ANONYMOUS_TIMEOUT,
+    IDLE_TIMEOUT,
+    MOST_ANONYMOUS,
+    Places,
+)
 
 
 def places_with(limit: int, *, strangers: int = 0, idle: int = 0, busy: int = 0) -> Places[str]:
@@ -28,7 +34,9 @@ def places_with(limit: int, *, strangers: int = 0, idle: int = 0, busy: int = 0)
         pytest.param(places_with(10, strangers=4, idle=2, busy=3), False, id="one place is free"),
         pytest.param(places_with(10, strangers=4, idle=3, busy=3), True, id="none is free"),
         pytest.param(places_with(10, strangers=5), True, id="half of the places, strangers have no more"),
-        pytest.param(places_with(STRANGERS * 10, strangers=STRANGERS), True, id="as many strangers as there may be"),
+        pytest.param(
+            places_with(MOST_ANONYMOUS * 10, strangers=MOST_ANONYMOUS), True, id="as many strangers as there may be"
+        ),
     ],
 )
 def test_a_house_is_full_of_all_connections_or_of_strangers(places: Places[str], is_full: bool) -> None:
@@ -50,9 +58,9 @@ def test_a_stranger_that_asks_without_a_token_stays_one_and_counts_as_the_last()
 def test_strangers_that_have_just_come_are_not_sent_away_for_others_that_come() -> None:
     places = places_with(10, strangers=5)  # from instant 0
 
-    assert places.spare(STRANGER_GRACE - 0.1) is None
-    assert places.spare(STRANGER_GRACE - 0.1, urgent=True) == "stranger0"
-    assert places.spare(STRANGER_GRACE) == "stranger0"
+    assert places.spare(ANONYMOUS_GRACE - 0.1) is None
+    assert places.spare(ANONYMOUS_GRACE - 0.1, urgent=True) == "stranger0"
+    assert places.spare(ANONYMOUS_GRACE) == "stranger0"
 
 
 def test_too_many_strangers_send_no_known_connection_away() -> None:
@@ -82,9 +90,9 @@ def test_places_are_free_again_when_their_connections_are_gone() -> None:
 def test_a_stranger_has_less_time_than_an_idle_connection_and_a_busy_one_has_any() -> None:
     places = places_with(10, strangers=1, idle=1, busy=1)  # from the instants 2, 1 and 0
 
-    assert list(places.overdue(STRANGER_TIME + 1.9)) == []
-    assert list(places.overdue(STRANGER_TIME + 2)) == ["stranger0"]
-    assert list(places.overdue(IDLE_TIME + 1)) == ["stranger0", "idle0"]
+    assert list(places.overdue(ANONYMOUS_TIMEOUT + 1.9)) == []
+    assert list(places.overdue(ANONYMOUS_TIMEOUT + 2)) == ["stranger0"]
+    assert list(places.overdue(IDLE_TIMEOUT + 1)) == ["stranger0", "idle0"]
 
 
 def test_each_answer_gives_an_idle_connection_its_time_again() -> None:
@@ -92,7 +100,7 @@ def test_each_answer_gives_an_idle_connection_its_time_again() -> None:
     places.begin("idle0", 80, known=True)
     places.end("idle0", 80)
 
-    assert list(places.overdue(IDLE_TIME + 1)) == ["idle1"]
+    assert list(places.overdue(IDLE_TIMEOUT + 1)) == ["idle1"]
 
 
 def test_a_known_connection_does_not_become_a_stranger() -> None:
@@ -100,7 +108,7 @@ def test_a_known_connection_does_not_become_a_stranger() -> None:
     places.begin("idle0", 1, known=False)
     places.end("idle0", 1)
 
-    assert list(places.overdue(STRANGER_TIME + 1)) == []
+    assert list(places.overdue(ANONYMOUS_TIMEOUT + 1)) == []
 
 
 def test_a_request_on_a_connection_that_is_gone_takes_no_place() -> None:

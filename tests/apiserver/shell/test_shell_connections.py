@@ -161,13 +161,13 @@ def test_a_stranger_without_a_body_keeps_its_connection(server: LoopbackServer) 
 def test_a_stranger_that_sends_no_further_head_is_cut_off(
     head: bytes, server: LoopbackServer, core: Core, hurried: pytest.MonkeyPatch
 ) -> None:
-    hurried.setattr(places, "STRANGER_TIME", 0.2)
+    hurried.setattr(places, "ANONYMOUS_TIMEOUT", 0.2)
 
     assert b" 200 " not in rest_of(connect(server, head))
 
 
 def test_each_drop_of_a_head_gives_a_stranger_no_more_time(server: LoopbackServer, hurried: pytest.MonkeyPatch) -> None:
-    hurried.setattr(places, "STRANGER_TIME", 0.2)
+    hurried.setattr(places, "ANONYMOUS_TIMEOUT", 0.2)
 
     with connect(server, b"GET / HTTP/1.1\r\n") as sock:
         sock.settimeout(0.01)
@@ -200,8 +200,8 @@ def test_a_silent_handshake_is_cut_off(core: Core, certificates: Certificates, m
 def test_silent_connections_of_strangers_keep_nobody_out(
     encrypted: bool, core: Core, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "STRANGERS", 8)
-    monkeypatch.setattr(places, "STRANGER_GRACE", 0.0)
+    monkeypatch.setattr(places, "MOST_ANONYMOUS", 8)
+    monkeypatch.setattr(places, "ANONYMOUS_GRACE", 0.0)
     context = ssl.create_default_context(cadata=certificates.authority.decode())
 
     with LoopbackServer(HOST, core, certificates=certificates if encrypted else None) as server:
@@ -225,7 +225,7 @@ def test_silent_connections_of_strangers_keep_nobody_out(
 
 
 def test_an_idle_connection_ends_after_its_time(server: LoopbackServer, hurried: pytest.MonkeyPatch) -> None:
-    hurried.setattr(places, "IDLE_TIME", 0.2)
+    hurried.setattr(places, "IDLE_TIMEOUT", 0.2)
 
     assert rest_of(connect(server, GET)).endswith(b"hello")
 
