@@ -56,9 +56,9 @@ class Places(Generic[K]):
     def spare(self, now: float, *, urgent: bool = False) -> K | None:
         """Return the connection to close for a new one: the anonymous one silent for longest, else the longest idle.
 
-        Return None if each is answering a request, or anonymous and still in its grace period. If `urgent`, the
-        grace period does not count. An idle connection is not closed if there are too many anonymous ones,
-        because that would not make the new one, which is anonymous, fit.
+        Return None if each is answering a request, or is anonymous and still in its grace period, which does not
+        count if `urgent`. While there are as many anonymous connections as allowed, no idle one is closed, because
+        the new one, which is anonymous as well, would still be one too many.
         """
         anonymous = next(iter(self._anonymous), None)
         if anonymous is not None and (urgent or now >= self._anonymous[anonymous] + ANONYMOUS_GRACE):
