@@ -52,7 +52,7 @@ def config(name: str = "a", **parts: Any) -> Object:
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many functions `work` calls, those in C among them."""
+    """Return how many functions `work` calls, including those in C."""
     count = 0
 
     def note(frame: object, event: str, argument: object) -> None:
@@ -69,7 +69,7 @@ def calls(work: Callable[[], object]) -> int:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """The CPU that `work` takes of this thread, at its best of three."""
+    """Return the seconds of CPU time that `work` takes on this thread: the shortest of three runs."""
     taken = []
     for _ in range(3):
         started = time.thread_time()
@@ -79,7 +79,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 class Compared(str):
-    """A text that counts how often it is compared."""
+    """A string that counts how often it is compared."""
 
     times = 0
 
@@ -153,7 +153,7 @@ def test_more_values_than_a_server_looks_at_are_refused(
 
 
 def test_many_values_deep_in_an_object_are_refused(ask: Asking) -> None:
-    """The owner of each is noted by its path, so they cost as much as their paths are long, together."""
+    """The owner of each value is recorded by its path, so the cost grows with the sum of the paths' lengths."""
     define(ask)
     deep: Object = {f"{index}": 1 for index in range(20_000)}
     for _ in range(150):
@@ -163,7 +163,7 @@ def test_many_values_deep_in_an_object_are_refused(ask: Asking) -> None:
 
 
 def test_what_is_stored_can_be_sent_back(ask: Asking) -> None:
-    """Fields and their owners together are no more values than a body may hold."""
+    """The fields of a stored object and its managedFields have together at most as many values as a body may have."""
     half = MOST_VALUES // 2
 
     refused = ask("POST", CONFIGS, config("much", data={f"{index}": "" for index in range(half)}))
@@ -192,7 +192,7 @@ def test_copies_hold_no_more_values_than_a_body(ask: Asking) -> None:
 
 
 def test_an_answer_in_yaml_of_very_many_values_is_written_as_json(ask: Asking) -> None:
-    """It takes a hundredth of the time, and who reads YAML reads it."""
+    """JSON takes a hundredth of the time to write, and a client that reads YAML can read it."""
     made = ask.ok("POST", CONFIGS, config(data={f"k{index}": f"{index}" for index in range(MOST_VALUES // 4 + 100)}))
 
     answer = ask.response("GET", f"{CONFIGS}/a", headers={"accept": "application/yaml"})
@@ -317,7 +317,7 @@ def test_a_quantity_that_is_none_is_found_out_in_one_way_through_it() -> None:
 
 def test_long_names_are_not_remembered() -> None:
     class Name(str):
-        """A text that can be waited for."""
+        """A string that can be waited for."""
 
     name = Name("x" * 400)
     gone = weakref.ref(name)
@@ -328,7 +328,7 @@ def test_long_names_are_not_remembered() -> None:
 
 
 def test_a_path_of_long_names_is_told_only_with_a_fault() -> None:
-    """Else each field below a long name would cost as much as the name is long."""
+    """Otherwise each field below a long name would cost time in proportion to the length of the name."""
     schema = {"additionalProperties": {"additionalProperties": {"type": "integer"}}}
     value = {"x" * 1_000_000: {f"{index}": index for index in range(2_000)}}
     short = {"x": value["x" * 1_000_000]}
@@ -429,7 +429,7 @@ def test_what_each_object_would_pay_for_is_limited_in_a_definition(whole: Object
 
 
 def test_a_definition_leaves_room_for_its_status(ask: Asking) -> None:
-    """Else it could be stored and never be established."""
+    """Otherwise it could be stored, but its status could not say that it is established."""
     fields = {f"f{index}": {"type": "string"} for index in range(MOST_VALUES // 2 - 10)}
     status = ask("POST", DEFINITIONS, definition(version(schema=structure({"type": "object", "properties": fields}))))[
         0
@@ -494,7 +494,7 @@ def test_a_wrong_word_does_not_quote_all_words_of_a_long_enum() -> None:
 
 
 def test_of_very_many_unknown_fields_a_hundred_are_told(ask: Asking) -> None:
-    """So a real server does it."""
+    """As in a real server."""
     body = {**config(), **{f"x{index}": 1 for index in range(500)}}
 
     status, refused = ask("POST", CONFIGS, body, fieldValidation="Strict")
@@ -504,7 +504,7 @@ def test_of_very_many_unknown_fields_a_hundred_are_told(ask: Asking) -> None:
 
 
 def test_of_very_many_repeated_fields_a_hundred_are_told(ask: Asking) -> None:
-    """So a real server does it."""
+    """As in a real server."""
     body = b'{"metadata":{"name":"a"},"data":{' + b",".join(b'"a%d":"","a%d":""' % (n, n) for n in range(500)) + b"}}"
 
     status, refused = ask("POST", CONFIGS, body, fieldValidation="Strict")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests made to be expensive: what one of them costs the server's process.
+"""Requests that are made to be expensive, and the cost of one of them to the server's process.
 
-Each is asked of the synchronous core of a server of its own, in a process of its own, without a
-network: what is measured is the CPU of that process and how much it grew at its peak. A request that
-goes on for too long is ended. Linux only, for there a peak can be measured from a moment on.
+Each is answered by the synchronous core of a new server in a new process, without a network. The CPU time of that
+process and the peak growth of its memory are measured. A request that takes too long is ended. Linux only, because
+other systems cannot measure a peak from a given moment on.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RESET = Path("/proc/self/clear_refs")
 
 
 class Spent(NamedTuple):
-    """What one request cost."""
+    """The cost of one request."""
 
     status: int
     answered: int
@@ -83,7 +83,7 @@ def _answer(server: APIServer, request: HTTPRequest) -> tuple[int, int]:
 
 
 def _in_a_process(work: Callable[[], Spent]) -> Spent | None:
-    """What `work` answers in a process of its own; None if that had to be ended, or failed."""
+    """Return the result of `work` in a process of its own; None if that failed or had to be ended."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

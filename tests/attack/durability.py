@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on what a server keeps: its audit log, its files, and what it acknowledged."""
+"""Attacks on the audit log, the files and the acknowledged writes of a server."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def killed_under_writers(place: Path) -> str:
 
 
 def missing(target: Target, known: dict[str, str | None]) -> set[str]:
-    """Return the names of the objects that are not as they were acknowledged."""
+    """Return the names of objects that differ from their last acknowledged state."""
     status, body = target.exchange("GET", "/api/v1/namespaces/default/configmaps")
     check(status == 200, f"the list answered {status}")
     there = {item["metadata"]["name"]: item["data"]["text"] for item in json.loads(body)["items"]}

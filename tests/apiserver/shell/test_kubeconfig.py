@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kubeconfig that leads to the embedded server."""
+"""The kubeconfig of the embedded server."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which connections are kept and which have to go, decided about names and instants."""
+"""The decision which connections stay open and which are closed, without sockets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller_runtime.apiserver.shell.places import (
 
 
 def places_with(limit: int, *, strangers: int = 0, idle: int = 0, busy: int = 0) -> Places[str]:
-    """Places taken in this order, one connection each second from instant 0."""
+    """Return `Places` with connections that were opened one per second from time 0: busy, idle, then anonymous ones."""
     places: Places[str] = Places(limit)
     names = [f"{state}{n}" for state, count in (("busy", busy), ("idle", idle)) for n in range(count)]
     for now, name in enumerate(names):

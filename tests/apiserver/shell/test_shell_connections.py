@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the HTTP shell does about clients that hold connections, heads, bodies and answers."""
+"""The limits of the HTTP shell for clients that do not finish heads or bodies, or do not read answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG = 32 * 1024 * 1024
 
 
 class Core:
-    """Knows clients with an `authorization`; 401 for the others. `/long` is 32 MB, `/pages` 100 KB."""
+    """A handler that authenticates clients with an `authorization` header. `/long` is 32 MB, `/pages` 100 KB."""
 
     def __init__(self) -> None:
         self.asked: list[HTTPRequest] = []
@@ -66,7 +66,7 @@ def certificates() -> Certificates:
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Looks after connections all the time."""
+    """Let the listener look for timed-out connections all the time."""
     monkeypatch.setattr(listener, "_SWEEP", 0.01)
     return monkeypatch
 
@@ -84,7 +84,7 @@ def connect(server: LoopbackServer, data: bytes = b"") -> socket.socket:
 
 
 def rest_of(sock: socket.socket) -> bytes:
-    """What comes until the server ends the connection."""
+    """Return everything until the server ends the connection."""
     parts = []
     with sock, contextlib.suppress(ConnectionError):
         while part := sock.recv(1024 * 1024):
