@@ -72,6 +72,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    # Subjects import `Broken` from the module `attacks`: this very one, not a second copy of it.
+    # The subjects import `Broken` from `attacks`. Without this they would get a second copy, whose `Broken` is another.
     sys.modules["attacks"] = sys.modules["__main__"]
     sys.exit(main(sys.argv[1:]))

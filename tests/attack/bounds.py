@@ -26,18 +26,18 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.system import SystemHost
 
 MOST_SECONDS = 1.0
-"""Of CPU, for one request."""
+"""Seconds of CPU time that one request may take."""
 
 MOST_MEMORY = 64
-"""MiB, for one request."""
+"""MiB of memory that one request may take."""
 
 MOST_SAID = 512
-"""KiB of a refusal."""
+"""KiB that a refusal may have."""
 
-_TRIES = 3  # for a busy machine takes more CPU for the same
-_LONGEST = 40  # seconds of CPU of a process, with what prepares it
-_LARGEST = 6 << 30  # bytes of its memory
-_FAILED = -1  # in place of the status of a request on which the server failed
+_TRIES = 3  # the least CPU time counts, because the same request takes more on a busy machine
+_LONGEST = 40  # seconds of CPU time after which a process is ended, preparation included
+_LARGEST = 6 << 30  # bytes of memory that a process may have
+_FAILED = -1  # stands for the status if the server failed on a request
 _RESET = Path("/proc/self/clear_refs")
 
 
@@ -63,7 +63,7 @@ def _spent(bomb: Bomb) -> Spent:
         assert status < 300, f"what it needs is refused with {status}"
     request = bomb.request()
     gc.collect()
-    _RESET.write_text("5")  # the peak is from now on
+    _RESET.write_text("5")  # resets the peak of the process's memory
     before, started = _peak(), time.process_time()
     status, answered = _answer(server, request)
     assert status != _FAILED, "the server failed"

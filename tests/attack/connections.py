@@ -42,7 +42,7 @@ class Renewals:
         status, made = target.exchange("POST", LEASES, json.dumps(lease).encode())
         assert status == 201, status
         self._lease = json.loads(made)
-        self.renew()  # from now on the server knows this connection
+        self.renew()  # makes the connection an authenticated one
 
     def renew(self) -> float:
         """Renew once; return the seconds until the answer."""
@@ -107,7 +107,7 @@ def raw(target: Target) -> socket.socket:
 
 
 def is_ended(sock: socket.socket) -> bool:
-    """Return whether the server has ended the connection; what it sent before is dropped."""
+    """Return whether the server has ended the connection; drop the data that it sent before."""
     sock.settimeout(0.01)
     try:
         while sock.recv(65536):
@@ -230,7 +230,7 @@ def unread_watches(place: Path) -> str:
         while open_sockets(pid) > 20 and time.monotonic() < end:
             waits += beat.for_seconds(1.0)
         left = open_sockets(pid)
-    # Each may hold two of the events, one below TLS and one above it.
+    # The server may buffer two of the events for each connection, one below TLS and one above it.
     check(most < 300 * 4 * MIB, f"{most / MIB:.0f} MiB")
     check(left <= 20, f"{left} connections after {PATIENCE:.0f} s")
     return f"{most / MIB:+.0f} MiB at most, all ended, {told(waits)}"
@@ -304,7 +304,7 @@ def beside(name: str, prepare: Callable[[Target], object], request: Callable[[Ta
         waits = beat.for_seconds(MEASURED, until=lambda: bool(answers))
         cpu = cpu_seconds(pid) - cpu
         ended = f"answered {answers[0]}" if answers else "went on"
-    # What the machine makes a renewal wait without the request is no fault of the server's.
+    # The wait without the request is caused by the machine and not by the server, so it is allowed on top.
     check(max(waits) < LONGEST_WAIT + max(alone), f"{name}: {told(waits)}; alone {told(alone)}")
     return f"{ended}, {cpu:.1f} s of CPU, {told(waits)}; alone {told(alone)}"
 

@@ -112,9 +112,9 @@ class Writer:
     def __init__(self, target: Target, number: int, turn: int) -> None:
         self._target = target
         self._name = f"w{number}-{turn}"
-        # By name: the text that was acknowledged last, None for a deletion.
+        # The last acknowledged text of each object, by name; None after a deletion.
         self.acknowledged: dict[str, str | None] = {}
-        # The object whose write was sent and not answered, which may be there in either state.
+        # The object whose last write was not answered. It may exist in either state.
         self.unknown = ""
 
     def run(self) -> None:
@@ -148,13 +148,13 @@ def killed_under_writers(place: Path) -> str:
     chance, known, lost = random.Random(1), dict[str, str | None](), set[str]()
     data = place / "data"
     for turn in range(KILLS):
-        with serving("--data-dir", str(data)) as (target, pid):  # which fails if it reports damage
+        with serving("--data-dir", str(data)) as (target, pid):  # `serving` raises if the server reports damage
             lost |= missing(target, known)
             check(not lost, f"after {turn} kills {len(lost)} acknowledged writes are lost: {sorted(lost)[:3]}")
             writers = [Writer(target, number, turn) for number in range(WRITERS)]
             with ThreadPoolExecutor(WRITERS) as pool:
                 running = [pool.submit(writer.run) for writer in writers]
-                threading.Event().wait(chance.uniform(0.05, 1.5))  # the moment of the kill is the attack
+                threading.Event().wait(chance.uniform(0.05, 1.5))  # the server is killed at a random moment
                 kill(pid)
             for future in running:
                 future.result()

@@ -90,6 +90,6 @@ def start_and_fail(*arguments: str, umask: int | None = None) -> tuple[int, str]
     """Start a server that is expected to fail; return its exit status and standard error."""
     command = [sys.executable, "-m", "controller_runtime.apiserver", "--exit-with-parent", *arguments]
     change = -1 if umask is None else umask
-    # Standard input that has ended stops a server that does start, after it is ready.
+    # Standard input is at its end, so that a server that does start stops again after it is ready.
     done = subprocess.run(command, input=b"", capture_output=True, timeout=120, umask=change)
     return done.returncode, done.stderr.decode(errors="replace")

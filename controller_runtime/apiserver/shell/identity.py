@@ -42,7 +42,7 @@ def new_identity(now: datetime) -> Identity:
 def kept_identity(directory: Path, now: datetime) -> Identity:
     """Return the identity stored in a directory, or make and store (mode 0600) a new one.
 
-    A new one is made if there is none or its certificates expire soon.
+    A new one is made if none is stored or its certificates expire soon.
 
     Raises:
         UsageError: The directory cannot be used, or the stored file is damaged.
@@ -58,7 +58,7 @@ def kept_identity(directory: Path, now: datetime) -> Identity:
         identity = new_identity(now)
         write_private(path, msgspec.json.encode(identity))
     except _Damaged as error:
-        remedy = "remove it, and its clients need the new kubeconfig"
+        remedy = "remove it, and give the new kubeconfig to all clients"
         raise UsageError(f"{path} is damaged ({error}): {remedy}") from error
     except OSError as error:
         raise UsageError(f"data directory {directory}: cannot be used: {error}: {remedy_for(error)}") from error

@@ -63,7 +63,7 @@ def write_kubeconfig(path: Path, text: str) -> None:
         OSError: The folder is missing or not writable.
     """
     if path.exists() and not _may_be_replaced(path):
-        raise FileExistsError(f"{path} exists and is not one of ours")
+        raise FileExistsError(f"{path} exists and was not written by an embedded server")
     write_private(path, text.encode())
 
 

@@ -33,7 +33,7 @@ class _Job(Generic[T]):
         self.future = future
 
     def run(self) -> None:
-        """Call it and hand its result or exception to the event loop. Threads: a worker's."""
+        """Call the work and hand its result or exception to the event loop. Threads: a worker's."""
         try:
             result = self._work()
         except Exception as error:  # noqa: BLE001  # raised again in the task that waits for the result

@@ -29,7 +29,7 @@ from controller_runtime.apiserver.writes.entries import (
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
 from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
 
-# Up to this many fields are looked up in the encoded set one by one. For more, decoding the set is cheaper.
+# Up to this many fields are looked up one by one in an encoded set. For more, the set is decoded at once.
 _FEW = 64
 _UNKNOWN = "unknown"
 _METADATA = ("generateName", "labels", "annotations", "ownerReferences", "finalizers")

@@ -62,7 +62,7 @@ def readable(request: HTTPRequest, kind: Kind) -> HTTPRequest:
         kind: The kind that its path names. Objects of custom kinds cannot be sent as protobuf.
 
     Raises:
-        StatusError: 400, the body is malformed; 413, it holds too many values; 415, the kind is custom.
+        StatusError: 400, the body is malformed; 413, it holds too many values; 415, it is an object of a custom kind.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != MEDIA_TYPE or not request.body:
         return request

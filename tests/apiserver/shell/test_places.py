@@ -56,7 +56,7 @@ def test_a_stranger_that_asks_without_a_token_stays_one_and_counts_as_the_last()
 
 
 def test_strangers_that_have_just_come_are_not_sent_away_for_others_that_come() -> None:
-    places = places_with(10, strangers=5)  # from instant 0
+    places = places_with(10, strangers=5)  # opened from time 0 on
 
     assert places.spare(ANONYMOUS_GRACE - 0.1) is None
     assert places.spare(ANONYMOUS_GRACE - 0.1, urgent=True) == "stranger0"
@@ -88,7 +88,7 @@ def test_places_are_free_again_when_their_connections_are_gone() -> None:
 
 
 def test_a_stranger_has_less_time_than_an_idle_connection_and_a_busy_one_has_any() -> None:
-    places = places_with(10, strangers=1, idle=1, busy=1)  # from the instants 2, 1 and 0
+    places = places_with(10, strangers=1, idle=1, busy=1)  # opened at the times 2, 1 and 0
 
     assert list(places.overdue(ANONYMOUS_TIMEOUT + 1.9)) == []
     assert list(places.overdue(ANONYMOUS_TIMEOUT + 2)) == ["stranger0"]

@@ -24,7 +24,7 @@ from controller_runtime.testing.server_process import APIServerProcess
 HOST = SystemHost()
 KNOWN = b"host: x\r\nauthorization: yes\r\n"
 GET = b"GET /known HTTP/1.1\r\n" + KNOWN + b"\r\n"
-# More than the buffers of two sockets take.
+# More bytes than fit into the buffers of two sockets.
 LONG = 32 * 1024 * 1024
 
 
@@ -103,7 +103,7 @@ def is_served(sock: socket.socket) -> bool:
     return True
 
 
-# Before the token is known.
+# Connections before a request with the token
 
 
 def test_the_body_of_a_stranger_is_not_waited_for(server: LoopbackServer, core: Core) -> None:
@@ -221,7 +221,7 @@ def test_silent_connections_of_strangers_keep_nobody_out(
     assert gone == [b""] * 32
 
 
-# Once it is.
+# Connections after a request with the token
 
 
 def test_an_idle_connection_ends_after_its_time(server: LoopbackServer, hurried: pytest.MonkeyPatch) -> None:
@@ -275,7 +275,7 @@ def wait_until_logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
         assert HOST.monotonic() < deadline, "nothing was logged"
 
 
-# In a process of its own.
+# A server in a process of its own, with its limit of descriptors
 
 
 def test_a_server_process_takes_what_descriptors_it_may_have() -> None:

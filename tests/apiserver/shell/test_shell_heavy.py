@@ -130,7 +130,7 @@ def test_a_request_whose_client_has_gone_is_not_begun(core: Core) -> None:
         assert core.wait_begun(2)
         send(server, "/heavy/gone").close()
         last = send(server, "/heavy/last")
-        # Answers come in the order in which the shell got to know of what happened.
+        # The event loop handles events in the order of their arrival, so the answers come in that order.
         assert answer_of(send(server, "/seen")).endswith(b"/seen")
         answer_of(send(server, "/release"))
         for sock in (*taken, last):
@@ -196,7 +196,7 @@ def label(server: LoopbackServer, number: int) -> int:
             return ask(server, "PATCH", f"{NODES}/n?fieldManager={name}", applied, "application/apply-patch+yaml")
     patches = [{"op": "add", "path": f"/metadata/labels/{name}", "value": "x"}]
     while (status := ask(server, "PATCH", f"{NODES}/n", patches, "application/json-patch+json")) == 422:
-        pass  # as long as there are no labels to add one to
+        pass  # refused until the object has labels
     return status
 
 

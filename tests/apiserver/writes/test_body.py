@@ -222,7 +222,7 @@ def test_quantities_of_nothing_are_refused() -> None:
 
 def test_parts_of_the_old_object_are_taken_as_they_are() -> None:
     old = decoded(NODE, {"metadata": {"name": "n"}})
-    old["status"]["unheard-of"] = 1  # would be told and left out if it were looked at again
+    old["status"]["unheard-of"] = 1  # would give a warning and be dropped if it were checked again
 
     obj, warnings = admit(NODE, {**old, "metadata": {"name": "n", "labels": {"a": "b"}}}, old=old)
 

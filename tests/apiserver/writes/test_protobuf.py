@@ -28,7 +28,7 @@ from controller_runtime.apiserver.writes.protobuf import MEDIA_TYPE, readable
 STORED = [kind for kind in KINDS if kind.is_stored and kind is not NAMESPACE]
 SENT = (BINDING, EVICTION, SCALE)
 PROTOBUF = {"content-type": MEDIA_TYPE}
-# What kubectl 1.32 sends for `kubectl create namespace foo`.
+# The body that kubectl 1.32 sends for `kubectl create namespace foo`.
 RECORDED = bytes.fromhex(
     "6b3873000a0f0a02763112094e616d657370616365121b0a130a03666f6f12001a0022002a0032003800420012001a020a001a002200"
 )
