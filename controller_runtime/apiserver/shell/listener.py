@@ -94,7 +94,7 @@ class Connections:
         There is none if each is answering a request, or is too new to be closed. If `urgent`, new ones are closed,
         too: the process has no descriptor left, and no client could connect otherwise.
         """
-        closing = self._places.spare(self._loop.time(), urgent=urgent)
+        closing = self._places.to_close(self._loop.time(), urgent=urgent)
         self._warn()
         if closing is not None:
             self._abort(closing)

@@ -53,7 +53,7 @@ class Places(Generic[K]):
         """Add a new connection, which is anonymous."""
         self._anonymous[key] = now
 
-    def spare(self, now: float, *, urgent: bool = False) -> K | None:
+    def to_close(self, now: float, *, urgent: bool = False) -> K | None:
         """Return the connection to close for a new one: the anonymous one silent for longest, else the longest idle.
 
         Return None if each is answering a request, or is anonymous and still in its grace period, which does not

@@ -115,7 +115,11 @@ def test_a_taken_port_is_named_with_the_remedy() -> None:
     ("arguments", "told"),
     [
         pytest.param(["--kubeconfig-out", "{}/missing/file"], "{}/missing/file cannot be written", id="kubeconfig"),
-        pytest.param(["--kubeconfig-out", "{}/theirs"], "{}/theirs exists and was not written by an embedded server", id="not ours"),
+        pytest.param(
+            ["--kubeconfig-out", "{}/theirs"],
+            "{}/theirs exists and was not written by an embedded server",
+            id="not ours",
+        ),
         pytest.param(["--data-dir", "{}/theirs/data"], "{}/theirs/data", id="data directory"),
         pytest.param(["--data-dir", "{}/theirs"], "theirs", id="data directory that is a file"),
         pytest.param(["--port", "70000"], "70000", id="port out of range"),
