@@ -26,7 +26,7 @@ from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.hollow.control import command
 from controllers.hollow.selection import Selection
 from controllers.node_lifecycle.health import Graces
-from controllers.node_lifecycle.views import LeaseView, NodeView
+from controllers.node_lifecycle.views import MonitoredNodeView, NodeLeaseView
 
 NODE_COUNT, POD_COUNT = 5000, 50_000
 SECONDS = 30.0
@@ -52,7 +52,7 @@ def _measured(host: Host) -> Figures:
         cluster = f"--kubeconfig={server.kubeconfig}"
         stack.enter_context(_running("hollow-nodes", cluster, f"--count={NODE_COUNT}", f"--control={control}"))
         manager = Manager.from_kubeconfig(server.kubeconfig)
-        _until(host, 1.0, lambda: len(manager.client.list(LEASES, NAMESPACE, view=LeaseView)) == NODE_COUNT)
+        _until(host, 1.0, lambda: len(manager.client.list(LEASES, NAMESPACE, view=NodeLeaseView)) == NODE_COUNT)
         address = f"127.0.0.1:{_free_port()}"
         addresses = (f"--metrics-bind-address={address}", f"--health-probe-bind-address={address}")
         names = "--controllers=node-lifecycle,taint-eviction"
@@ -120,7 +120,7 @@ def _until(host: Host, pause: float, condition: Callable[[], bool]) -> None:
 
 def _death(host: Host, manager: Manager, control: Path) -> dict[str, float]:
     """Kill a tenth of the nodes; return how many of them and how many others are marked Unknown, and how late."""
-    leases, read = manager.lister(LEASES, LeaseView, namespace=NAMESPACE), decoder_for(NodeView, NODES)
+    leases, read = manager.lister(LEASES, NodeLeaseView, namespace=NAMESPACE), decoder_for(MonitoredNodeView, NODES)
     lags: dict[str, float] = {}
 
     def observe(delta: Delta) -> None:

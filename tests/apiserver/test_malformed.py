@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What malformed requests once brought about: each found at random, shrunk, and mended."""
+"""Malformed requests that once made the server fail: found at random, then reduced to their cause."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEEP = b'{"a":' * 50_000 + b"1" + b"}" * 50_000
 
 @pytest.fixture(autouse=True)
 def nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Any:
-    """A client's fault is no event of the server's."""
+    """A client's fault is not logged as a failure of the server."""
     yield
     assert [record for record in caplog.get_records("call") if record.levelno >= logging.WARNING] == []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorded exchanges, replayed: status, headers of note and body, exchange by exchange."""
+"""The recorded exchanges, replayed: status, selected headers and body must be equal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from kit.deviations import DEVIATIONS, Part
 from kit.recorded import Answer, Replay, exchanges, without
 
-# Members that are for people: a message, what a column of a table means.
+# Fields with texts for people: messages, and the descriptions of table columns. Deviations in wording are in these.
 WORDS = ("message", "description")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinated election through storms: it holds, also when who elects dies at any write, and wrong ones are found.
+"""Coordinated election under random faults, also if the elector dies at any write; planted bugs are found.
 
-More seeds are `tox -e simulation`.
+`tox -e simulation` runs more seeds.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.decision import Action, Held, Sighting, decide_coordinated
 from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, SystemFault
-from controllers.election import step
+from controllers.election import next_action
 from controllers.election.lease_candidate_election import LeaseCandidateElection
-from controllers.election.step import Lease
+from controllers.election.next_action import Lease
 
 WEATHERS = tuple(PROFILES)
 
@@ -58,7 +58,7 @@ STANDSTILLS = tuple(
     for name in coordinated_run.CANDIDATES
     for kind, late, seconds in [(FaultKind.STOP, 0.0, 0.5) if name == restarted else (FaultKind.PAUSE, 1.0, 7.0)]
 )
-"""One is started anew while the others stand still for less than their leadership lasts."""
+"""One candidate is restarted while the others are frozen for less than their leadership lasts."""
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -83,7 +83,7 @@ LATE = tuple(
     for name in names
     for call in range(2)
 )
-"""All watches are late, and stay so: by more than an answer takes."""
+"""All watches are late throughout, by more than an answer takes."""
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -96,7 +96,7 @@ def test_an_election_that_believes_its_cache_and_stamps_is_found(monkeypatch: py
         candidates = self.candidates.list(key.namespace)
         return self.leases.get(key), {view.metadata.name: view for view in candidates if view.lease == key}
 
-    monkeypatch.setattr(step, "HEARD", 0.0)
+    monkeypatch.setattr(next_action, "SEEN", 0.0)
     monkeypatch.setattr(LeaseCandidateElection, "_live", cached)
 
     assert run(0, script=LATE, seconds=260.0).invariant == "converges"
@@ -118,9 +118,9 @@ def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatc
     assert "converges" in found
 
 
-@pytest.mark.parametrize("heard", [pytest.param(step.HEARD, id="seen"), pytest.param(0.0, id="read")])
+@pytest.mark.parametrize("heard", [pytest.param(next_action.SEEN, id="seen"), pytest.param(0.0, id="read")])
 def test_candidates_that_answer_by_their_own_clocks_are_seen_to(heard: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of others do: an election that believed their stamps alone would be found."""
+    """Other implementations do that; an election that trusted only their timestamps would be found wrong."""
     write = LeaseCandidate._write
 
     def by_its_own(self: LeaseCandidate, renewed: datetime) -> None:
@@ -128,7 +128,7 @@ def test_candidates_that_answer_by_their_own_clocks_are_seen_to(heard: float, mo
         write(self, host.now())
 
     monkeypatch.setattr(LeaseCandidate, "_write", by_its_own)
-    monkeypatch.setattr(step, "HEARD", heard)
+    monkeypatch.setattr(next_action, "SEEN", heard)
     behind = tuple(SystemFault(FaultKind.JUMP, name, 5.0, -7200.0) for name in coordinated_run.CANDIDATES)
     found = [run(1, script=(*behind, *all_but(name)), seconds=130.0).invariant for name in coordinated_run.CANDIDATES]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle and taint eviction in storms: who lives is not evicted, the dead are in time, wrong ones are found.
+"""Node lifecycle and taint eviction under random faults: live nodes stay, dead ones go, planted bugs are found.
 
-A thousand seeds are `tox -e simulation`.
+`tox -e simulation` runs a thousand seeds.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def weathered(seed: int) -> str:
-    """What did not hold, and the script to see it again; empty if all did."""
+    """Return the violations, and the script to repeat them; empty if there are none."""
     outcome = run(seed)
     return f"{outcome.message}\nseed {seed}, {script_to_json(outcome.script)}" if outcome.invariant else ""
 
 
-# 311: the controllers freeze with an answer in hand that is a minute old when they wake.
+# 311: the controllers freeze while they hold an answer that is a minute old when they go on.
 @pytest.mark.parametrize("seed", [*range(SEEDS), 311])
 def test_who_renews_is_not_evicted_and_the_pods_of_the_dead_go_in_time(seed: int) -> None:
     assert weathered(seed) == ""
@@ -95,7 +95,7 @@ PLANTED = planted_lifecycle
         ),
         pytest.param([(monitor, "first_seen", PLANTED.no_fresh_grace)], ALIVE, 20, id="no fresh grace"),
         pytest.param(
-            [(NodeLifecycle, "_asked_the_server", PLANTED.believes_its_cache)], ALIVE, 2, id="believes its cache"
+            [(NodeLifecycle, "_health_at_server", PLANTED.believes_its_cache)], ALIVE, 2, id="believes its cache"
         ),
         pytest.param([(ZonePolicy, "are_all_silent", PLANTED.sees_no_outage)], OUTAGE, 1, id="sees no outage"),
         pytest.param([(node_lifecycle, "eviction", PLANTED.taints_are_for_ever)], BACK, 2, id="taints stay"),

@@ -7,11 +7,12 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.definition_schema import schemas_in
-from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, with_status_of
+from controller_runtime.apiserver.rules.rules import Object, Rules, with_status_of
 from controller_runtime.apiserver.rules.schema_faults import NEW, schema_causes
 from controller_runtime.apiserver.rules.structural import embedded_objects, structural_shape
 from controller_runtime.apiserver.rules.validation import invalid, required
@@ -54,7 +55,7 @@ class CustomRules(Rules):
         if subresource == "status":
             return with_status_of(new, old)
         made = with_status_of(old, new) if kind.has_status else new
-        if is_same(_content(made), _content(self.shown_form(old))):
+        if same_json(_content(made), _content(self.shown_form(old))):
             return made
         metadata = made["metadata"]
         return {**made, "metadata": {**metadata, "generation": metadata.get("generation", 0) + 1}}

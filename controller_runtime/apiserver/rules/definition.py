@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.custom import CLEANUP, is_true
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.definition_causes import approval_causes, spec_causes, stored_causes
 from controller_runtime.apiserver.rules.definition_schema import schemas_in
 from controller_runtime.apiserver.rules.formats import is_known
-from controller_runtime.apiserver.rules.rules import Object, Rules, is_same, part, with_status_of
+from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import Cause
 
@@ -41,7 +42,7 @@ class DefinitionRules(Rules):
         added = [name for name in _storage(made) if name not in stored]
         if added:
             status = {**status, "storedVersions": [*stored, *added]}
-        if not is_same(made["spec"], old["spec"]):
+        if not same_json(made["spec"], old["spec"]):
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
         return {**made, "metadata": metadata, "status": status}
 
@@ -79,7 +80,7 @@ class DefinitionRules(Rules):
         ]
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        if old is not None and is_same(part(obj, "spec"), part(old, "spec")):
+        if old is not None and same_json(part(obj, "spec"), part(old, "spec")):
             return []
         known = set() if old is None else set(_warnings(old))
         return [warning for warning in _warnings(obj) if warning not in known]

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.status import Cause
 
@@ -81,11 +79,6 @@ def with_status_of(old: Object, new: Object) -> Object:
     """`new` with `old`'s status, or without any if it has none."""
     rest = {name: value for name, value in new.items() if name != "status"}
     return {**rest, "status": old["status"]} if "status" in old else rest
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON: here, 1 equals True."""
-    return bool(one == other) and msgspec.json.encode(one, order="sorted") == msgspec.json.encode(other, order="sorted")
 
 
 def part(obj: Object, name: str) -> Mapping[str, Any]:

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.bounds import MOST_TOLD
 from controller_runtime.apiserver.kinds.definition import Raw
 from controller_runtime.apiserver.rules.formats import FORMATS, normalized
-from controller_runtime.apiserver.rules.rules import is_same
 from controller_runtime.apiserver.rules.validation import duplicate, required
 from controller_runtime.apiserver.rules.work import ROOT, Path, Work
 from controller_runtime.apiserver.status import Cause
@@ -55,7 +55,7 @@ def schema_causes(
     Raises:
         StatusError: 413, to find out takes too long.
     """
-    if old is not NEW and is_same(value, old):
+    if old is not NEW and same_json(value, old):
         return
     work = work or Work()
     work.spend(1)

@@ -17,6 +17,7 @@ from typing import Any
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, METADATA_ORDER
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -25,23 +26,6 @@ from controller_runtime.apiserver.rules.validation import metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")
 _STEM_LENGTH = 58  # of a generated name, so that it is a DNS label with its suffix
-_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-_CLIENTS_METADATA = frozenset(("generateName", "labels", "annotations", "ownerReferences", "finalizers"))
 _PARTS = ("metadata", "spec", "status")
 
 
@@ -164,8 +148,8 @@ def _check_version(kind: Kind, before: Object, new: Object) -> None:
 def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
     """The server's own fields from `owned`, the client's from `sent`, in the server's order."""
     metadata = {}
-    for name in _METADATA:
-        source = sent if name in _CLIENTS_METADATA else owned
+    for name in METADATA_ORDER:
+        source = sent if name in CLIENT_METADATA else owned
         if name in source:
             metadata[name] = source[name]
     return metadata

@@ -21,7 +21,7 @@ from controller_runtime.apiserver.rules.shape import Misshapen, Place, path_of
 from controller_runtime.apiserver.writes import documents, last_applied
 from controller_runtime.apiserver.writes.body import IGNORE, STRICT, configuration, empty
 from controller_runtime.apiserver.writes.entries import UPDATE, Entry, Object, entries_of, in_order
-from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, text_of, told_order
+from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, message_order, text_of
 from controller_runtime.apiserver.writes.fieldtree import (
     ambiguities,
     fields_of,
@@ -169,7 +169,7 @@ def _refuse_conflicts(others: Sequence[Entry], taken: set[Path]) -> None:
         fields = decode(entry["fieldsV1"]) & taken
         left = MOST_TOLD - sum(map(len, conflicts.values()))
         if fields and left:
-            conflicts[_title(entry)] = heapq.nsmallest(left, fields, key=told_order)
+            conflicts[_title(entry)] = heapq.nsmallest(left, fields, key=message_order)
         more += max(0, len(fields) - left)
     if conflicts:
         texts = {title: [abbreviated(text_of(path)) for path in paths] for title, paths in conflicts.items()}

@@ -149,8 +149,8 @@ def _quoted(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def told_order(path: Path) -> tuple[Any, ...]:
-    """The key by which messages sort paths: at every level, what ends there comes before what goes on."""
+def message_order(path: Path) -> tuple[Any, ...]:
+    """Return the sort key of a path in messages: at each level, paths that end there come before longer ones."""
     last = len(path) - 1
     return tuple((depth < last, _rank(step)) for depth, step in enumerate(path))
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
 from controller_runtime.apiserver.options import MANAGER_LENGTH
 from controller_runtime.apiserver.writes.body import empty
 from controller_runtime.apiserver.writes.entries import (
@@ -32,7 +33,6 @@ from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child
 # Up to this many fields are looked up one by one in an encoded set. For more, the set is decoded at once.
 _FEW = 64
 _UNKNOWN = "unknown"
-_METADATA = ("generateName", "labels", "annotations", "ownerReferences", "finalizers")
 
 Show = Callable[[Object], Object]
 
@@ -94,7 +94,7 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
     """Return whether `writer` can own the field: not if the server or another path of the object writes it."""
     part = path[0][2:]
     if part == "metadata":
-        return len(path) > 1 and path[1][2:] in _METADATA
+        return len(path) > 1 and path[1][2:] in CLIENT_METADATA
     return part not in _elsewhere(kind, writer)
 
 
@@ -116,7 +116,7 @@ def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
             path = (field_step(name),)
             compare(child_of(kind.schema, name), present(old, name), present(new, name), path, changes)
     before, after = old.get("metadata", {}), new.get("metadata", {})
-    for name in _METADATA:
+    for name in CLIENT_METADATA:
         if name in before or name in after:
             schema, place = declared["metadata"].properties[name], ("f:metadata", field_step(name))
             compare(schema, _of(before, name), _of(after, name), place, changes)

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
 from controller_runtime.apiserver.options import Query, WriteOptions, version_number
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.rules import Object, is_same
+from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
 from controller_runtime.apiserver.rules.strategy import (
@@ -247,7 +248,7 @@ class Objects:
     def _write(self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
         """Store `new` in place of `old` and return it in encoded form; None if another write came first."""
         kind = route.kind
-        if is_same(new, old):
+        if same_json(new, old):
             return current.raw
         draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
         if dry_run:

@@ -20,7 +20,7 @@ from controllers.hollow import node as hollow_node
 from controllers.hollow import pods as hollow_pods
 from controllers.node_lifecycle import views as node_lifecycle_views
 from controllers.shared.cache_trims import TRIMMED_FIELDS, trim_caches
-from controllers.taint_eviction import taint_eviction
+from controllers.taint_eviction import views as taint_eviction_views
 
 PATHS = [
     pytest.param(resource, path, id=f"{resource} {path}")
@@ -46,10 +46,10 @@ def test_what_is_left_out_is_a_field_of_its_kind(resource: Resource[Any], path: 
     [
         pytest.param(NODES, PartialObjectMetadata, id="node-ttl"),
         pytest.param(NODES, hollow_node.NodeConditions, id="hollow nodes"),
-        pytest.param(NODES, node_lifecycle_views.NodeView, id="node-lifecycle, nodes"),
-        pytest.param(PODS, node_lifecycle_views.PodView, id="node-lifecycle, pods"),
-        pytest.param(NODES, taint_eviction.NodeView, id="taint-eviction, nodes"),
-        pytest.param(PODS, taint_eviction.PodView, id="taint-eviction, pods"),
+        pytest.param(NODES, node_lifecycle_views.MonitoredNodeView, id="node-lifecycle, nodes"),
+        pytest.param(PODS, node_lifecycle_views.MonitoredPodView, id="node-lifecycle, pods"),
+        pytest.param(NODES, taint_eviction_views.TaintedNodeView, id="taint-eviction, nodes"),
+        pytest.param(PODS, taint_eviction_views.ToleratingPodView, id="taint-eviction, pods"),
         pytest.param(PODS, hollow_pods.HollowPod, id="hollow pods"),
     ],
 )

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kit.candidates import CANDIDATES, NOON, candidate, later
 
 from controller_runtime.api.objects import microtime
-from controllers.election.step import Act, Decision, Lease, Standing, decide, standing
+from controllers.election.next_action import Decision, Lease, Liveness, decide, liveness
+from controllers.election.next_action import ElectionAction as Action
 from controllers.election.strategy import OLDEST, STRATEGIES, Candidate
 
 FOREIGN = "example.com/x"
@@ -51,27 +52,27 @@ def elected(name: str) -> dict[str, Any]:
 TAKEN = {"acquireTime": None, "preferredHolder": None}
 
 ROWS = [
-    pytest.param(None, [], Act.NOTHING, {}, None, id="D-01 CE-01 nobody, no lease"),
-    pytest.param(expired("x"), [], Act.NOTHING, {}, None, id="D-02 CE-01 nobody, expired lease"),
+    pytest.param(None, [], Action.NOTHING, {}, None, id="D-01 CE-01 nobody, no lease"),
+    pytest.param(expired("x"), [], Action.NOTHING, {}, None, id="D-02 CE-01 nobody, expired lease"),
     pytest.param(
-        None, [fresh("a")], Act.ELECT, {**elected("a"), "strategy": OLDEST}, 5.0, id="CE-02 one fresh, no lease"
+        None, [fresh("a")], Action.ELECT, {**elected("a"), "strategy": OLDEST}, 5.0, id="CE-02 one fresh, no lease"
     ),
-    pytest.param(None, [unasked("a")], Act.PING, {"a"}, 5.0, id="D-04 CE-07 one stale, no lease"),
+    pytest.param(None, [unasked("a")], Action.PING, {"a"}, 5.0, id="D-04 CE-07 one stale, no lease"),
     pytest.param(
         None,
         [candidate("a", "1.20.0", renewed=later(-0.9), pinged=later(-1))],
-        Act.ELECT,
+        Action.ELECT,
         {**elected("a"), "strategy": OLDEST},
         5.0,
         id="D-05 it answered",
     ),
-    pytest.param(None, [silent("a")], Act.NOTHING, {}, 5.0, id="D-06 CE-06 it did not answer"),
-    pytest.param(None, [fresh("a"), unasked("b")], Act.PING, {"b"}, 5.0, id="D-07 a fresh and a stale one"),
-    pytest.param(None, [fresh("a"), waiting("b")], Act.WAIT, {}, 5.0, id="D-08 CE-08 a fresh and an asked one"),
+    pytest.param(None, [silent("a")], Action.NOTHING, {}, 5.0, id="D-06 CE-06 it did not answer"),
+    pytest.param(None, [fresh("a"), unasked("b")], Action.PING, {"b"}, 5.0, id="D-07 a fresh and a stale one"),
+    pytest.param(None, [fresh("a"), waiting("b")], Action.WAIT, {}, 5.0, id="D-08 CE-08 a fresh and an asked one"),
     pytest.param(
         None,
         [fresh("a"), silent("b", "1.19.0")],
-        Act.ELECT,
+        Action.ELECT,
         {**elected("a"), "strategy": OLDEST},
         5.0,
         id="D-09 CE-04 the better one is silent",
@@ -79,7 +80,7 @@ ROWS = [
     pytest.param(
         held("a"),
         [fresh("a"), fresh("b", "1.19.0")],
-        Act.PREFER,
+        Action.PREFER,
         {"preferredHolder": "b"},
         5.0,
         id="D-10 a better one",
@@ -87,37 +88,42 @@ ROWS = [
     pytest.param(
         held("", preferred="b"),
         [fresh("a"), fresh("b", "1.19.0")],
-        Act.ELECT,
+        Action.ELECT,
         {**elected("b"), **TAKEN},
         5.0,
         id="D-11 the holder gave way",
     ),
     pytest.param(
-        expired("x"), [fresh("a")], Act.ELECT, {**elected("a"), **TAKEN}, 5.0, id="D-12 CE-05 a stranger's expired"
+        expired("x"), [fresh("a")], Action.ELECT, {**elected("a"), **TAKEN}, 5.0, id="D-12 CE-05 a stranger's expired"
     ),
-    pytest.param(expired("a"), [fresh("a")], Act.NOTHING, {}, 5.0, id="D-13 its own expired"),
-    pytest.param(held("a"), [fresh("a"), fresh("b", "1.21.0")], Act.NOTHING, {}, 5.0, id="D-14 the best leads"),
+    pytest.param(expired("a"), [fresh("a")], Action.NOTHING, {}, 5.0, id="D-13 its own expired"),
+    pytest.param(held("a"), [fresh("a"), fresh("b", "1.21.0")], Action.NOTHING, {}, 5.0, id="D-14 the best leads"),
     pytest.param(
-        held("a"), [unasked("a"), unasked("b", "1.21.0", 901)], Act.PING, {"a", "b"}, 5.0, id="D-15 over a quarter hour"
+        held("a"),
+        [unasked("a"), unasked("b", "1.21.0", 901)],
+        Action.PING,
+        {"a", "b"},
+        5.0,
+        id="D-15 over a quarter hour",
     ),
-    pytest.param(held("a"), [unasked("a", age=900)], Act.NOTHING, {}, 5.0, id="a quarter of an hour exactly"),
-    pytest.param(None, [unasked("a", age=1801)], Act.NOTHING, {}, None, id="D-16 over half an hour"),
-    pytest.param(None, [unasked("a", age=1800)], Act.PING, {"a"}, 5.0, id="half an hour exactly"),
+    pytest.param(held("a"), [unasked("a", age=900)], Action.NOTHING, {}, 5.0, id="a quarter of an hour exactly"),
+    pytest.param(None, [unasked("a", age=1801)], Action.NOTHING, {}, None, id="D-16 over half an hour"),
+    pytest.param(None, [unasked("a", age=1800)], Action.PING, {"a"}, 5.0, id="half an hour exactly"),
     pytest.param(
         None,
         [fresh("a", strategy=FOREIGN)],
-        Act.ELECT,
+        Action.ELECT,
         {"strategy": FOREIGN, "leaseDurationSeconds": 5, "renewTime": microtime(NOON)},
         5.0,
         id="D-25 a foreign strategy",
     ),
     pytest.param(
-        held("", strategy=FOREIGN), [fresh("a", strategy=FOREIGN)], Act.NOTHING, {}, 5.0, id="D-26 no further write"
+        held("", strategy=FOREIGN), [fresh("a", strategy=FOREIGN)], Action.NOTHING, {}, 5.0, id="D-26 no further write"
     ),
     pytest.param(
         expired("x"),
         [fresh("a", strategy=FOREIGN)],
-        Act.RECORD,
+        Action.RECORD,
         {"strategy": FOREIGN},
         5.0,
         id="D-27 CE-09 expired, foreign",
@@ -125,7 +131,7 @@ ROWS = [
     pytest.param(
         Lease(),
         [fresh("a")],
-        Act.ELECT,
+        Action.ELECT,
         {**elected("a"), **TAKEN, "strategy": OLDEST},
         5.0,
         id="D-28 CE-14 a lease that says nothing",
@@ -133,34 +139,36 @@ ROWS = [
     pytest.param(
         held("", strategy=""),
         [fresh("a")],
-        Act.ELECT,
+        Action.ELECT,
         {**elected("a"), **TAKEN, "strategy": OLDEST},
         5.0,
         id="released by a holder that dropped the strategy",
     ),
     pytest.param(
-        held("a", preferred="b"), [fresh("a"), fresh("b", "1.19.0")], Act.NOTHING, {}, 5.0, id="preferred already"
+        held("a", preferred="b"), [fresh("a"), fresh("b", "1.19.0")], Action.NOTHING, {}, 5.0, id="preferred already"
     ),
     pytest.param(
-        held("a", preferred="b"), [fresh("a")], Act.NOTHING, {}, 5.0, id="a preference that lost its reason stays"
+        held("a", preferred="b"), [fresh("a")], Action.NOTHING, {}, 5.0, id="a preference that lost its reason stays"
     ),
-    pytest.param(held("a", strategy=""), [fresh("a")], Act.NOTHING, {}, 5.0, id="E6 strategy edited, nothing needed"),
     pytest.param(
-        expired("a", strategy=""), [fresh("a")], Act.RECORD, {"strategy": OLDEST}, 5.0, id="E6 repaired when expired"
+        held("a", strategy=""), [fresh("a")], Action.NOTHING, {}, 5.0, id="E6 strategy edited, nothing needed"
+    ),
+    pytest.param(
+        expired("a", strategy=""), [fresh("a")], Action.RECORD, {"strategy": OLDEST}, 5.0, id="E6 repaired when expired"
     ),
     pytest.param(
         held("a"),
         [fresh("a"), fresh("b", "1.20.0", strategy=FOREIGN)],
-        Act.NOTHING,
+        Action.NOTHING,
         {},
         5.0,
         id="disagreeing, a healthy leader",
     ),
     pytest.param(
-        None, [fresh("a"), fresh("b", "1.20.0", strategy=FOREIGN)], Act.NOTHING, {}, 5.0, id="disagreeing, no lease"
+        None, [fresh("a"), fresh("b", "1.20.0", strategy=FOREIGN)], Action.NOTHING, {}, 5.0, id="disagreeing, no lease"
     ),
-    pytest.param(None, [fresh("a", "nonsense")], Act.NOTHING, {}, 5.0, id="versions nobody can read"),
-    pytest.param(None, [fresh("a", strategy="Newest")], Act.NOTHING, {}, 5.0, id="a strategy nobody could write"),
+    pytest.param(None, [fresh("a", "nonsense")], Action.NOTHING, {}, 5.0, id="versions nobody can read"),
+    pytest.param(None, [fresh("a", strategy="Newest")], Action.NOTHING, {}, 5.0, id="a strategy nobody could write"),
 ]
 
 
@@ -169,13 +177,13 @@ ROWS = [
 @pytest.mark.scenario("D-12", "D-13", "D-14", "D-15", "D-16", "D-25", "D-26", "D-27", "D-28")
 @pytest.mark.parametrize(("lease", "candidates", "act", "what", "again"), ROWS)
 def test_one_step(
-    lease: Lease | None, candidates: list[Candidate], act: Act, what: dict[str, Any] | set[str], again: float | None
+    lease: Lease | None, candidates: list[Candidate], act: Action, what: dict[str, Any] | set[str], again: float | None
 ) -> None:
-    """What is done, to whom or with which fields, and when the next step is due; in any order of candidates."""
+    """The action, its candidates or fields, and the time of the next step do not depend on the order of candidates."""
     decision = decide(lease, candidates, NOON)
 
-    assert (decision.act, decision.again) == (act, again)
-    assert (set(decision.names) if act is Act.PING else decision.spec) == what
+    assert (decision.action, decision.again) == (act, again)
+    assert (set(decision.names) if act is Action.PING else decision.spec) == what
     assert decide(lease, list(reversed(candidates)), NOON) == decision
 
 
@@ -212,43 +220,43 @@ def test_a_strategy_of_ones_own_elects_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("renewed", "pinged", "expected"),
     [
-        pytest.param(-4.9, None, Standing.LIVES, id="just renewed"),
-        pytest.param(-5, None, Standing.UNKNOWN, id="5 s ago"),
-        pytest.param(-6, -5.5, Standing.SILENT, id="asked, no answer, too late"),
-        pytest.param(-6, -4.9, Standing.ASKED, id="asked, may still answer"),
-        pytest.param(-4.5, -4.9, Standing.LIVES, id="asked, has answered"),
-        pytest.param(-2, -1, Standing.ASKED, id="asked though fresh"),
-        pytest.param(-6, -6, Standing.UNKNOWN, id="answered once, long ago"),
-        pytest.param(60, None, Standing.UNKNOWN, id="a clock that is ahead"),
-        pytest.param(60, -1, Standing.ASKED, id="ahead, asked"),
-        pytest.param(60, -6, Standing.SILENT, id="ahead, no answer"),
-        pytest.param(60, -15, Standing.UNKNOWN, id="ahead, asked again"),
-        pytest.param(-20, 60, Standing.UNKNOWN, id="asked by a controller whose clock was ahead"),
-        pytest.param(10**10, None, Standing.UNKNOWN, id="centuries ahead"),
-        pytest.param(5, None, Standing.LIVES, id="5 s ahead"),
-        pytest.param(-20, 5, Standing.ASKED, id="asked by a clock 5 s ahead"),
-        pytest.param(-6, -5, Standing.SILENT, id="asked 5 s ago, no answer"),
-        pytest.param(-5, -5, Standing.SILENT, id="asked and renewed at once, 5 s ago"),
+        pytest.param(-4.9, None, Liveness.LIVES, id="just renewed"),
+        pytest.param(-5, None, Liveness.UNKNOWN, id="5 s ago"),
+        pytest.param(-6, -5.5, Liveness.SILENT, id="asked, no answer, too late"),
+        pytest.param(-6, -4.9, Liveness.ASKED, id="asked, may still answer"),
+        pytest.param(-4.5, -4.9, Liveness.LIVES, id="asked, has answered"),
+        pytest.param(-2, -1, Liveness.ASKED, id="asked though fresh"),
+        pytest.param(-6, -6, Liveness.UNKNOWN, id="answered once, long ago"),
+        pytest.param(60, None, Liveness.UNKNOWN, id="a clock that is ahead"),
+        pytest.param(60, -1, Liveness.ASKED, id="ahead, asked"),
+        pytest.param(60, -6, Liveness.SILENT, id="ahead, no answer"),
+        pytest.param(60, -15, Liveness.UNKNOWN, id="ahead, asked again"),
+        pytest.param(-20, 60, Liveness.UNKNOWN, id="asked by a controller whose clock was ahead"),
+        pytest.param(10**10, None, Liveness.UNKNOWN, id="centuries ahead"),
+        pytest.param(5, None, Liveness.LIVES, id="5 s ahead"),
+        pytest.param(-20, 5, Liveness.ASKED, id="asked by a clock 5 s ahead"),
+        pytest.param(-6, -5, Liveness.SILENT, id="asked 5 s ago, no answer"),
+        pytest.param(-5, -5, Liveness.SILENT, id="asked and renewed at once, 5 s ago"),
     ],
 )
-def test_what_is_known_of_a_candidate(renewed: float, pinged: float | None, expected: Standing) -> None:
+def test_what_is_known_of_a_candidate(renewed: float, pinged: float | None, expected: Liveness) -> None:
     asked = None if pinged is None else later(pinged)
 
-    assert standing(candidate("a", "1.20.0", renewed=later(renewed), pinged=asked), NOON) is expected
+    assert liveness(candidate("a", "1.20.0", renewed=later(renewed), pinged=asked), NOON) is expected
 
 
 @pytest.mark.parametrize("clock", [-1200, -60, 0, 60, 10**10])
 @pytest.mark.parametrize("pinged", [None, -1, -6, -60])
 def test_who_was_seen_to_renew_itself_lives_whatever_its_clock_says(clock: float, pinged: float | None) -> None:
     asked = None if pinged is None else later(pinged)
-    seen = candidate("a", "1.20.0", renewed=later(clock), pinged=asked, heard=9.9)
+    seen = candidate("a", "1.20.0", renewed=later(clock), pinged=asked, seen_ago=9.9)
 
-    assert standing(seen, NOON) is Standing.LIVES
-    assert standing(attrs.evolve(seen, heard=10.0, renewed=later(-20)), NOON) is not Standing.LIVES
+    assert liveness(seen, NOON) is Liveness.LIVES
+    assert liveness(attrs.evolve(seen, seen_ago=10.0, renewed=later(-20)), NOON) is not Liveness.LIVES
 
 
 def test_a_step_later_there_is_still_a_vote_on_who_answered_while_another_did_not() -> None:
-    late = candidate("a", "1.19.0", renewed=later(-20), pinged=later(-20), heard=5.1)
+    late = candidate("a", "1.19.0", renewed=later(-20), pinged=later(-20), seen_ago=5.1)
     silent = candidate("b", "1.20.0", renewed=later(-20), pinged=later(-5.1))
 
     assert decide(None, [late, silent], NOON).spec["holderIdentity"] == "a"
@@ -300,11 +308,11 @@ def test_a_step_repeated_changes_nothing(lease: Lease | None, found: list[Candid
 
     second = decide(*after(first, lease, found), NOON)
 
-    assert second.act in (Act.NOTHING, Act.WAIT)
+    assert second.action in (Action.NOTHING, Action.WAIT)
 
 
 def after(decision: Decision, lease: Lease | None, found: list[Candidate]) -> tuple[Lease | None, list[Candidate]]:
-    """How things stand once a decision has been carried out, in the same instant."""
+    """Return the lease and the candidates after a decision was carried out, in the same instant."""
     asked = [attrs.evolve(c, pinged=NOON) if c.name in decision.names else c for c in found]
     spec = decision.spec
     if not spec:
@@ -327,5 +335,5 @@ def test_nobody_is_elected_who_has_not_answered(found: list[Candidate], passed: 
 
     if holder := decision.spec.get("holderIdentity"):
         (chosen,) = (c for c in found if c.name == holder)
-        assert standing(chosen, NOON + passed) is Standing.LIVES
+        assert liveness(chosen, NOON + passed) is Liveness.LIVES
         assert chosen.is_valid

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes objects whose keepers ended without a word.
+"""Deletes objects that their owners have stopped renewing.
 
-An object counts for so long after it was last renewed. One that has expired is deleted when
-the cache says so, and the server says so too: a renewal that the cache has not seen saves it.
+An object is valid for some time after its last renewal. It is deleted only if both the cache and the server say that
+this time is over, so a renewal that the cache has not seen yet saves it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.objects import ObjectKey, ObjectMeta
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
@@ -25,38 +25,30 @@ from controller_runtime.core.log import get_logger
 log = get_logger(__name__)
 
 
-class Metadata(Protocol):
-    """By which one may say of an object: this one, as I saw it."""
+class HasObjectMeta(Protocol):
+    """A view of an object that includes its metadata."""
 
     @property
-    def uid(self) -> str:
-        """Of the object, for as long as it lives."""
-
-    @property
-    def resource_version(self) -> str:
-        """Of what was seen."""
+    def metadata(self) -> ObjectMeta:
+        """The object's metadata."""
 
 
-class Versioned(Protocol):
-    """An object with such metadata."""
-
-    @property
-    def metadata(self) -> Metadata:
-        """Its own."""
-
-
-T = TypeVar("T", bound=Versioned)
+T = TypeVar("T", bound=HasObjectMeta)
 
 
 @attrs.frozen
-class Expiry(Reconciler, Generic[T]):
-    """Deletes an object that has expired; else looks again when it would have.
+class ExpiredCollector(Reconciler, Generic[T]):
+    """Deletes an object that has expired; otherwise looks at it again when it would expire.
 
     Attributes:
-        resource: Whose objects.
-        view: What is read of them.
-        seconds_left: For how long one still counts: negative if it has expired.
-        longest_look: Seconds between two looks at an object that does not change, at most.
+        clock: Its wall clock is compared with the times in the objects.
+        client: Reads an expired object past the cache, and deletes it.
+        cache: The objects.
+        resource: Their resource.
+        view: Their view, for reading them from the server.
+        seconds_left: Returns for how many seconds an object is still valid at a given time; negative if it has expired.
+        longest_look: Maximum number of seconds between two looks at an object that does not change. Without it a time
+            far in the future, or a wall clock that jumps, would delay a deletion without limit.
     """
 
     clock: Clock
@@ -68,7 +60,7 @@ class Expiry(Reconciler, Generic[T]):
     longest_look: float
 
     def reconcile(self, request: Request) -> Result:
-        """Look at one object."""
+        """Delete one object if it has expired, by the cache and then by the server."""
         cached = self.cache.get(request)
         if cached is None:
             return Result()
@@ -80,9 +72,9 @@ class Expiry(Reconciler, Generic[T]):
                 if left < 0:
                     self._delete(request, live)
                     return Result()
-            except (NotFound, Conflict):  # deleted or renewed meanwhile, of which the cache will tell
+            except (NotFound, Conflict):  # deleted or renewed meanwhile; the watch will show it
                 return Result()
-        # Expired is what lies behind its time, so the instant itself is too early.
+        # An object is still valid at its very last instant, so the next look comes just after it.
         return Result(requeue_after=min(left + 0.001, self.longest_look))
 
     def _left(self, obj: T) -> float:
@@ -91,4 +83,4 @@ class Expiry(Reconciler, Generic[T]):
     def _delete(self, key: ObjectKey, obj: T) -> None:
         metadata = obj.metadata
         self.client.delete(self.resource, key, uid=metadata.uid, resource_version=metadata.resource_version)
-        log.info("deleted what has expired", kind=self.resource.kind, object=key)
+        log.info("expired object deleted", kind=self.resource.kind, object=key)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A caller inside the server's process: its writes go in by the front door, like everybody's."""
+"""A client in the server's process. Its writes are ordinary requests, so they pass all checks that others do."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ _NOT_FOUND, _CONFLICT = 404, 409
 _FIRST_ERROR, _FIRST_FAILURE = 400, 500
 
 
-class Inside:
-    """Writes of the server's own helpers.
+class InternalClient:
+    """Makes the writes of garbage collection and namespace cleanup.
 
-    Every method says whether the matter is settled: done, or refused for good. It is not if
-    somebody else wrote in between or the server itself failed: then decide again.
+    Each method returns True if the matter is settled: the write was done, the object is gone, or the write was
+    refused and would be refused again. It returns False if another client has changed the object meanwhile or the
+    server failed; then the caller has to decide again.
+
+    Args:
+        server: Answers the requests.
+        user_agent: The User-Agent of the requests, by which `managedFields` names the writer.
+        token: The bearer token that `server` requires; None if it requires none.
 
     Threads: any.
     """
@@ -33,21 +39,27 @@ class Inside:
             self._headers["authorization"] = f"Bearer {token}"
 
     def delete(self, item: Item, meta: Meta, policy: str) -> bool:
-        """Delete the very object that was decided on, in the state it was in."""
+        """Delete an object unless it has changed since `meta` was read.
+
+        Args:
+            item: The object.
+            meta: Its metadata, on which the decision was made.
+            policy: The `propagationPolicy`.
+        """
         preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         return self._ask("DELETE", path_of(item), {"propagationPolicy": policy, "preconditions": preconditions})
 
     def patch(self, item: Item, meta: Meta, metadata: dict[str, object]) -> bool:
-        """Merge into the metadata of the very object that was decided on, in the state it was in."""
+        """Merge `metadata` into an object's metadata unless the object has changed since `meta` was read."""
         asserted = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         return self._ask("PATCH", path_of(item), {"metadata": {**metadata, **asserted}}, media_type=_MERGE_PATCH)
 
     def empty(self, kind: Kind, namespace: str) -> bool:
-        """Delete the objects of one kind in one namespace."""
+        """Delete all objects of one kind in one namespace."""
         return self._ask("DELETE", path_of(Item(kind, f"{namespace}/")).rstrip("/"), {})
 
     def finalize(self, namespace: dict[str, object], name: str) -> bool:
-        """Replace the finalizers of a namespace's content by those given with it."""
+        """Replace the finalizers in a namespace's spec by those in `namespace`, a complete object."""
         return self._ask("PUT", path_of(Item(NAMESPACE, name)) + "/finalize", namespace)
 
     def _ask(self, method: str, path: str, body: object, media_type: str = "application/json") -> bool:
@@ -60,7 +72,7 @@ class Inside:
 
 
 def path_of(item: Item) -> str:
-    """The path under which an object is served."""
+    """Return the URL path of an object."""
     kind = item.kind
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.api_version}"
     namespace, _, name = item.key.rpartition("/")
