@@ -213,7 +213,7 @@ class Listener:
         return port
 
     def close(self) -> None:
-        """Accept no more. Idempotent."""
+        """Stop accepting. Idempotent."""
         if self._resuming is not None:
             self._resuming.cancel()
         if self._socket.fileno() >= 0:

@@ -109,10 +109,10 @@ class Deletion:
 
 
 def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Object:
-    """`old` as a deletion leaves it; equal to `old` if that changes nothing.
+    """Return `old` after a deletion marked it; equal to `old` if that changes nothing.
 
-    An object that is marked already keeps its deletionTimestamp: its grace can only
-    become shorter.
+    The grace period of an object that is marked already can only become shorter. Otherwise its deletionTimestamp
+    stays.
     """
     metadata = dict(old["metadata"])
     if kind is not DEFINITION:  # its objects are deleted first, whatever propagation policy is asked for
