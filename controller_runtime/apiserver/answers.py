@@ -67,7 +67,7 @@ def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
     Args:
         body: The document.
         media_type: Its media type.
-        known: The request's `If-None-Match` header, the tags of the documents that the client has.
+        known: The request's `If-None-Match` header, the entity tags of the documents that the client has.
     """
     tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
     headers = {"content-type": media_type, "etag": tag, "vary": "Accept", "cache-control": "public"}
