@@ -19,8 +19,8 @@ from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.registry import DEFINITION, KINDS
 from controller_runtime.apiserver.options import DeleteOptions, ListOptions
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.definition import with_condition
-from controller_runtime.apiserver.rules.definition_names import with_names
+from controller_runtime.apiserver.rules.definitions.accepted_names import with_names
+from controller_runtime.apiserver.rules.definitions.definition import with_condition
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.storage import Cursor, Storage

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals: their wording and their details."""
+"""Refusals: their messages and details."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests made to be expensive: what one of them costs the server's process.
+"""Requests that are made to be expensive, and the cost of one of them to the server's process.
 
-Each is asked of the synchronous core of a server of its own, in a process of its own, without a
-network: what is measured is the CPU of that process and how much it grew at its peak. A request that
-goes on for too long is ended. Linux only, for there a peak can be measured from a moment on.
+Each is answered by the synchronous core of a new server in a new process, without a network. The CPU time of that
+process and the peak growth of its memory are measured. A request that takes too long is ended. Linux only, because
+other systems cannot measure a peak from a given moment on.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.system import SystemHost
 
 MOST_SECONDS = 1.0
-"""Of CPU, for one request."""
+"""Seconds of CPU time that one request may take."""
 
 MOST_MEMORY = 64
-"""MiB, for one request."""
+"""MiB of memory that one request may take."""
 
 MOST_SAID = 512
-"""KiB of a refusal."""
+"""KiB that a refusal may have."""
 
-_TRIES = 3  # for a busy machine takes more CPU for the same
-_LONGEST = 40  # seconds of CPU of a process, with what prepares it
-_LARGEST = 6 << 30  # bytes of its memory
-_FAILED = -1  # in place of the status of a request on which the server failed
+_TRIES = 3  # the least CPU time counts, because the same request takes more on a busy machine
+_LONGEST = 40  # seconds of CPU time after which a process is ended, preparation included
+_LARGEST = 6 << 30  # bytes of memory that a process may have
+_FAILED = -1  # stands for the status if the server failed on a request
 _RESET = Path("/proc/self/clear_refs")
 
 
 class Spent(NamedTuple):
-    """What one request cost."""
+    """The cost of one request."""
 
     status: int
     answered: int
@@ -63,7 +63,7 @@ def _spent(bomb: Bomb) -> Spent:
         assert status < 300, f"what it needs is refused with {status}"
     request = bomb.request()
     gc.collect()
-    _RESET.write_text("5")  # the peak is from now on
+    _RESET.write_text("5")  # resets the peak of the process's memory
     before, started = _peak(), time.process_time()
     status, answered = _answer(server, request)
     assert status != _FAILED, "the server failed"
@@ -83,7 +83,7 @@ def _answer(server: APIServer, request: HTTPRequest) -> tuple[int, int]:
 
 
 def _in_a_process(work: Callable[[], Spent]) -> Spent | None:
-    """What `work` answers in a process of its own; None if that had to be ended, or failed."""
+    """Return the result of `work` in a process of its own; None if that failed or had to be ended."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of namespaces: active until deleted, and held by a finalizer of their own."""
+"""Rules of namespaces: the phase, the label with the name, and the finalizer that waits for the content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class NamespaceRules(Rules):
-    """A namespace carries its name as a label, and its content's finalizer in its spec."""
+    """A namespace has its name as a label, and a finalizer in its spec that stays until all its objects are gone."""
 
     adds = (("spec", "finalizers"),)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of nodes: what they can do by default, their taints, and addresses that are given once."""
+"""Rules of nodes: default capacity, taints, and pod address ranges, which never change once they are set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 
 
 class NodeRules(Rules):
-    """A new node takes no pods until somebody finds it ready."""
+    """A new node gets the taint `not-ready`, so that no pod is scheduled there until a controller finds it ready."""
 
     adds = (("spec", "taints"),)
 
@@ -47,12 +47,12 @@ class NodeRules(Rules):
             yield forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))
         if before.get("providerID", "") not in ("", after.get("providerID", "")):
             yield forbidden("spec.providerID", _ONCE.format("providerID"))
-        # Told twice, as a real server does: with the node and with its change.
+        # `causes` has found these already. A real server reports them twice, too: for the node and for its change.
         yield from _taint_causes(after.get("taints", ()))
 
 
 def _with_both_cidrs(obj: Object) -> Object:
-    """The single range is the first of the list; whoever writes one of the two writes both."""
+    """Return a node with both `podCIDR` and `podCIDRs`: the one is the first of the other, and clients set either."""
     spec = part(obj, "spec")
     one, many = spec.get("podCIDR"), spec.get("podCIDRs")
     if one and not many:
@@ -69,7 +69,7 @@ def _identity(taint: Object) -> tuple[object, object]:
 def _taint_causes(taints: Sequence[Object]) -> Iterator[Cause]:
     seen = set()
     for index, taint in enumerate(taints):
-        field = f"metadata.taints[{index}]"  # sic: a real server looks for taints in the metadata
+        field = f"metadata.taints[{index}]"  # a real server names the metadata, too, although taints are in the spec
         for text in qualified_name_problems(taint["key"]):
             yield invalid(f"{field}.key", taint["key"], text)
         if text := "; ".join(label_value_problems(taint.get("value", ""))):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules every object's metadata has to keep, and the words of their refusals."""
+"""The rules of `metadata` for all kinds, and the constructors of causes.
+
+Causes have the words and the fields of a real server, because clients show and match them.
+"""
 
 from __future__ import annotations
 
@@ -19,40 +22,44 @@ _NAME_RULES = {
     "key": names.config_key_problems,
     "dns1035": names.service_name_problems,
 }
-_MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together
+_MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together, as on a real server
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 
 
 def invalid(field: str, value: object, text: str) -> Cause:
-    """The value breaks a rule."""
+    """Return the cause of a value that breaks a rule."""
     return Cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(value).decode()}: {text}", field)
 
 
 def required(field: str, text: str = "") -> Cause:
-    """The value is missing."""
+    """Return the cause of a value that is missing."""
     return Cause("FieldValueRequired", f"Required value: {text}" if text else "Required value", field)
 
 
 def forbidden(field: str, text: str) -> Cause:
-    """The value may not be set, or not changed."""
+    """Return the cause of a value that must not be set, or must not change."""
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
 
 def duplicate(field: str, value: object, text: str = "") -> Cause:
-    """The value stands there already."""
+    """Return the cause of a value that occurs twice where values have to be unique."""
     shown = f"Duplicate value: {msgspec.json.encode(value).decode()}"
     return Cause("FieldValueDuplicate", f"{shown}: {text}" if text else shown, field)
 
 
 def not_supported(field: str, value: str, supported: Sequence[str]) -> Cause:
-    """The value is none of the words allowed."""
+    """Return the cause of a value that is none of the allowed words."""
     allowed = ", ".join(f'"{word}"' for word in supported)
     return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {allowed}', field)
 
 
 def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterator[Cause]:
-    """What is wrong with an object's metadata; what equals `old`'s was checked when it was written."""
+    """Return the faults of an object's metadata.
+
+    A field that is equal in `old` is not checked again: it was accepted once, perhaps under older rules, and an update
+    of something else must still succeed.
+    """
     before = old or {}
     if old is None:
         yield from name_causes(kind, metadata)
@@ -66,28 +73,30 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, A
         yield from _owner_causes(owners or ())
     if (finalizers := metadata.get("finalizers", ())) != before.get("finalizers", ()):
         yield from _finalizer_causes(finalizers)
-        if kind.definition is None and kind is not DEFINITION:  # those of other kinds are only warned of
-            for _ in range(1 if old is None else 2):  # an update is told of them twice, as a real server does
+        # Custom objects get a warning instead, see `CustomRules.warnings`; definitions get neither.
+        if kind.definition is None and kind is not DEFINITION:
+            for _ in range(1 if old is None else 2):  # an update reports them twice, as a real server does
                 yield from _unqualified_causes(finalizers)
         if "deletionTimestamp" in before:
-            # Told twice, as a real server does: by the rules of all objects and again by those of the kind.
+            # Reported twice, as by a real server: by the rules of all objects and again by those of the kind.
             yield from 2 * _new_finalizer_causes(finalizers, before.get("finalizers", ()))
 
 
 def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
-    """What is wrong with the name of a new object, and with what it was generated from."""
+    """Return the faults of the name of a new object, and of the `generateName` that it was made from."""
     if not metadata.get("name"):
         return [required("metadata.name", "name or generateName is required")]
     problems_of = _NAME_RULES[kind.name_rule]
     causes = []
     if generate := metadata.get("generateName"):
-        stem = f"{generate[:-1]}x" if generate.endswith("-") else generate  # something will follow the dash
+        # A suffix will follow, so a dash at the end is not a fault; any letter stands for the suffix.
+        stem = f"{generate[:-1]}x" if generate.endswith("-") else generate
         causes += [invalid("metadata.generateName", generate, text) for text in problems_of(stem)]
     return causes + [invalid("metadata.name", metadata["name"], text) for text in problems_of(metadata["name"])]
 
 
 def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
-    """What is wrong with labels, or with what has the form of labels."""
+    """Return the faults of labels, or of another map with the rules of labels; each names `field`."""
     for key, value in labels.items():
         for text in names.qualified_name_problems(key):
             yield invalid(field, key, text)
@@ -124,7 +133,7 @@ def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
 
 
 def _version_of(api_version: str) -> str:
-    """The version without its group; empty for what is none."""
+    """Return the version of an `apiVersion` without its group; empty if the text is malformed."""
     group, slash, version = api_version.rpartition("/")
     return "" if "/" in group or (slash and not group) else version
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the kinds that make pods, as data: defaults, generations, selectors that fit their templates."""
+"""Rules of workloads, the kinds that create pods: defaults, generations, and selectors that match the pod template."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from controller_runtime.apiserver.rules.validation import invalid, not_supported
 from controller_runtime.apiserver.status import Cause
 
 Defaults = Callable[[Object], dict[str, Any]]
+"""From a spec as sent to the spec with its defaults."""
 
 _REPLICAS = {"replicas": 1}
 _HISTORY = {"revisionHistoryLimit": 10}
@@ -21,11 +22,11 @@ _RETENTION = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
 class SpecRules(Rules):
-    """An object whose spec has generations and whose status begins empty.
+    """Rules of a kind that counts the generations of its spec.
 
     Args:
-        defaults: Completes a spec.
-        status: What the status begins with.
+        defaults: Returns a spec with its defaults.
+        status: The status of a new object; empty if None.
     """
 
     def __init__(self, defaults: Defaults = dict, status: Object | None = None) -> None:
@@ -45,12 +46,12 @@ class SpecRules(Rules):
         return {**made, "metadata": {**made["metadata"], "generation": generation + changed}, "spec": spec}
 
     def _is_other(self, before: Object, after: Object) -> bool:
-        """Whether a change of metadata counts as one of the spec."""
+        """Return whether a change of metadata counts as a new generation, as a change of the spec does."""
         return False
 
 
 class WorkloadRules(SpecRules):
-    """Keeps pods that its selector finds; the selector never changes."""
+    """A workload has a selector that matches the labels of its pod template and never changes."""
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
@@ -73,7 +74,7 @@ class WorkloadRules(SpecRules):
 
 
 class JobRules(SpecRules):
-    """Runs pods to their end; it makes its own selector, of its uid."""
+    """A job selects pods by its own uid, so that no two jobs have the same pods, unless `manualSelector` is set."""
 
     def __init__(self) -> None:
         super().__init__(job_defaults)
@@ -97,7 +98,7 @@ class JobRules(SpecRules):
 
 
 class CronJobRules(SpecRules):
-    """Makes jobs by the clock."""
+    """A cron job has a schedule, and a template for jobs."""
 
     def __init__(self) -> None:
         super().__init__(_cron_job_defaults)
@@ -110,7 +111,7 @@ class CronJobRules(SpecRules):
 
 
 class DeploymentRules(WorkloadRules):
-    """Its annotations count, too: they are passed on to what it makes."""
+    """A change of a deployment's annotations is a new generation, too: they are copied to its replica sets."""
 
     def __init__(self) -> None:
         super().__init__(deployment_defaults)
@@ -120,7 +121,7 @@ class DeploymentRules(WorkloadRules):
 
 
 class RevisionRules(Rules):
-    """One revision of a workload, as data that never change."""
+    """A controller revision has data that never change."""
 
     def causes(self, obj: Object) -> list[Cause]:
         causes = _not_negative(obj.get("revision", 0), "revision")
@@ -137,32 +138,32 @@ class RevisionRules(Rules):
 
 
 def deployment_defaults(spec: Object) -> dict[str, Any]:
-    """Of a deployment's spec."""
+    """Return a deployment's spec with its defaults."""
     rolling = {"maxUnavailable": "25%", "maxSurge": "25%"}
     strategy = _update_strategy(part(spec, "strategy"), rolling)
     return _templated({**_REPLICAS, **_HISTORY, "progressDeadlineSeconds": 600, **spec, "strategy": strategy})
 
 
 def replica_set_defaults(spec: Object) -> dict[str, Any]:
-    """Of a replica set's spec."""
+    """Return a replica set's spec with its defaults."""
     return _templated({**_REPLICAS, **spec})
 
 
 def controller_defaults(spec: Object) -> dict[str, Any]:
-    """Of a replication controller's spec, which selects by what its template carries."""
+    """Return a replication controller's spec with its defaults; its selector is the labels of its template."""
     made = _templated({**_REPLICAS, **spec})
     labels = part(part(made, "template"), "metadata").get("labels")
     return {"selector": labels, **made} if labels else made
 
 
 def daemon_set_defaults(spec: Object) -> dict[str, Any]:
-    """Of a daemon set's spec."""
+    """Return a daemon set's spec with its defaults."""
     strategy = _update_strategy(part(spec, "updateStrategy"), {"maxUnavailable": 1, "maxSurge": 0})
     return _templated({**_HISTORY, **spec, "updateStrategy": strategy})
 
 
 def stateful_set_defaults(spec: Object) -> dict[str, Any]:
-    """Of a stateful set's spec."""
+    """Return a stateful set's spec with its defaults."""
     strategy = _update_strategy(part(spec, "updateStrategy"), {"partition": 0})
     retention = {**_RETENTION, **part(spec, "persistentVolumeClaimRetentionPolicy")}
     made = {**_REPLICAS, **_HISTORY, "podManagementPolicy": "OrderedReady", **spec, "updateStrategy": strategy}
@@ -170,7 +171,7 @@ def stateful_set_defaults(spec: Object) -> dict[str, Any]:
 
 
 def job_defaults(spec: Object) -> dict[str, Any]:
-    """Of a job's spec."""
+    """Return a job's spec with its defaults."""
     defaults = {
         "backoffLimit": 6,
         "completionMode": "NonIndexed",
@@ -195,7 +196,7 @@ def _cron_job_defaults(spec: Object) -> dict[str, Any]:
 
 
 def _update_strategy(given: Object, rolling: Mapping[str, Any]) -> dict[str, Any]:
-    """A strategy of updates: rolling, unless another is named."""
+    """Return an update strategy with its defaults: rolling, unless it names another."""
     type_ = given.get("type") or "RollingUpdate"
     if type_ != "RollingUpdate":
         return dict(given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents as clients send them: JSON and YAML into plain dicts."""
+"""Decoding of JSON and YAML bodies into plain dicts."""
 
 from __future__ import annotations
 
@@ -23,25 +23,31 @@ from controller_runtime.apiserver.status import too_many_values
 from controller_runtime.apiserver.writes import yaml_reader
 from controller_runtime.core.errors import UNREADABLE
 
+# Bytes of a malformed document that its refusal quotes.
 _SHOWN = 30
 
 
 class Unreadable(Exception):
-    """Not a document with named fields; the text shows its beginning."""
+    """The body is not an object in JSON or YAML. The message quotes its beginning."""
 
 
 def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any], list[str]]:
-    """The object a JSON text holds, and, if asked for, the names that stand in it twice (the last one counts).
+    """Return the object in a JSON text and a warning for each repeated field name, of which the last value counts.
+
+    Args:
+        body: The JSON text.
+        tell_repeated: Whether repeated names are looked for.
 
     Raises:
-        Unreadable: No JSON, or no object.
+        Unreadable: It is not JSON, or not an object.
         StatusError: 413, it holds too many values.
     """
     check_values(body)
     try:
         document = msgspec.json.decode(body)
-        # Equal length once white space is gone means equal content; else an escape or a number is written
-        # in its own way, or a name stands there twice: only then is the slow road taken.
+        # A repeated name makes the text (without white space) longer than the document encoded again, and so does
+        # another spelling of an escape or a number. Only if the lengths differ is the text parsed again, in Python,
+        # which is slow.
         suspicious = tell_repeated and len(msgspec.json.encode(document)) != len(msgspec.json.format(body, indent=-1))
         repeated = _repeated(body) if suspicious else []
     except UNREADABLE as error:
@@ -52,10 +58,11 @@ def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any
 
 
 def from_yaml(body: bytes) -> tuple[dict[str, Any], list[str]]:
-    """The object a YAML text holds, with JSON's types; nothing stands in it twice, for that is refused.
+    """Return the object in a YAML text, with JSON's types, and no warnings: repeated names are refused.
 
     Raises:
-        Unreadable: No YAML, no object, a name that stands there twice, an alias, a tag, or what JSON cannot say.
+        Unreadable: It is not YAML or not an object, or it has a repeated name, an alias, a tag, or a value that
+            JSON does not have.
         StatusError: 413, it holds too many values.
     """
     try:
@@ -70,7 +77,7 @@ def from_yaml(body: bytes) -> tuple[dict[str, Any], list[str]]:
 
 
 def check_values(body: bytes) -> None:
-    """Refuse a JSON text that holds too many values.
+    """Refuse a JSON text with too many values, before it is decoded.
 
     Raises:
         StatusError: 413.
@@ -80,7 +87,11 @@ def check_values(body: bytes) -> None:
 
 
 def check_weight(document: Any, size: int) -> None:
-    """Refuse a document that holds too many values, or too many too deep; `size` is that of its JSON, at most.
+    """Refuse a document with too many values, or with too many that are deeply nested.
+
+    Args:
+        document: The decoded document.
+        size: An upper bound of the size of its JSON, in bytes. Values of a small document are not counted.
 
     Raises:
         StatusError: 413.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON patch: a list of operations, each on the result of the one before.
 
-It is RFC 6902 as a real server reads it, which is more lenient: an absent member is null
-to `replace`, `test` and `copy`, an absent value is null, and negative indices count from
-the end. Only the whole document is less than there: it can be tested and replaced, no more.
+It is RFC 6902 with the leniency of a real server: `replace`, `test` and `copy` read an absent member as null,
+an absent value is null, and negative indices count from the end. In one respect it is stricter than the RFC:
+the whole document (the empty path) can only be tested and replaced.
 
-Every container that a patch changes is copied once, before its first change, so the object
-patched is never modified and what stays is shared with it. Later operations change the copy in
-place: an operation costs as much as its path is long, however large the object is.
+Each container that a patch changes is copied once, before its first change. So the patched object is never
+modified, and the result shares the containers that do not change. Later operations change the copy in place:
+copying in each operation would let a patch of many operations on a large object take quadratic time.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_VALUES, values_in
 from controller_runtime.apiserver.writes.documents import check_weight
 
+# The limit of a real server.
 MAX_OPERATIONS = 10_000
-MAX_COPIED = 3 * 1024 * 1024  # bytes of JSON that `copy` may add in all: a few of them could double an object each
+# The most bytes of JSON that all `copy` operations of a patch may add. Each can double the object, so without a
+# limit a patch of thirty operations could fill the memory.
+MAX_COPIED = 3 * 1024 * 1024
 
+# At most nine digits: no array needs more, and int() raises ValueError for thousands of them.
 _INDEX = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class _Refused(Exception):
-    """The operation does not fit the object."""
+    """The operation cannot be applied to the object."""
 
 
 class _Operation(msgspec.Struct, gc=False):
@@ -39,11 +43,11 @@ class _Operation(msgspec.Struct, gc=False):
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
-    """`document` with the operations of `patch` applied.
+    """Return `document` with the operations of `patch` applied.
 
     Raises:
-        StatusError: 400 for what is no list of operations, 413 for too many of them, or of values, 422 for one that
-            does not fit the document, or leaves something that is no object.
+        StatusError: 400, the patch is not a list of operations; 413, it has too many operations or its result
+            too many values; 422, an operation cannot be applied, or the result is not an object.
     """
     try:
         operations = [one or _Operation() for one in msgspec.convert(patch, list[_Operation | None] | None) or ()]
@@ -57,7 +61,8 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
     try:
         for operation in operations:
             patched.apply(operation)
-        check_weight(patched.root, patched.copied)  # few bytes of a patch can copy many, deep into each other
+        # The size of the patch says little about the result: short `copy` operations can nest large values.
+        check_weight(patched.root, patched.copied)
         if type(patched.root) is not dict:
             raise _Refused("the patch leaves no object")
     except _Refused as error:
@@ -66,11 +71,11 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
 
 
 class _Patched:
-    """A document and the operations that change it, one after the other. Threads: one.
+    """A document to which operations are applied one after the other. Threads: one.
 
     Attributes:
-        root: The document with all operations so far.
-        copied: The bytes of JSON that were copied.
+        root: The document after the operations so far.
+        copied: The bytes of JSON that `copy` has added so far.
     """
 
     def __init__(self, document: Any) -> None:
@@ -82,7 +87,7 @@ class _Patched:
         self._values = 0  # that were copied
 
     def apply(self, operation: _Operation) -> None:
-        """Do one operation."""
+        """Apply one operation to the document."""
         path, value = operation.path, operation.value
         if path is None:
             raise _Refused("there is no path")
@@ -126,11 +131,11 @@ class _Patched:
         elif type(container) is list:
             container.insert(len(container) if step == "-" else _index(step, len(container) + 1), value)
         else:
-            raise _Refused(f"{step!r} cannot be added to what is no container")
+            raise _Refused(f"{step!r} cannot be added to a scalar")
 
     def _replace(self, pointer: str, value: Any) -> None:
         container, step = self._container(pointer)
-        _child(container, step)  # there is a place for it
+        _child(container, step)  # refuses a scalar, for which `_put` would fail with a TypeError
         _put(container, step, value)
 
     def _remove(self, pointer: str) -> None:
@@ -144,7 +149,7 @@ class _Patched:
         del container[_index(step, len(container))]
 
     def _container(self, pointer: str) -> tuple[Any, str]:
-        """Return the container that `pointer` leads into, as a copy that may be changed, and the last step."""
+        """Return the container that holds the target of `pointer`, as a copy that may be changed, and the last step."""
         *steps, last = _steps(pointer)
         container = self.root = self._owned(self.root)
         for step in steps:
@@ -174,7 +179,7 @@ def _source_of(operation: _Operation) -> str:
 
 
 def _steps(pointer: str) -> list[str]:
-    """The steps to a place; what stands before the first slash is ignored, as a real server does."""
+    """Return the steps of a JSON pointer. Text before the first slash is ignored, as in a real server."""
     if "/" not in pointer:
         raise _Refused(f"{pointer!r} is no JSON pointer to a place in the document")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
@@ -187,7 +192,11 @@ def _get(document: Any, pointer: str) -> Any:
 
 
 def _child(container: Any, step: str) -> Any:
-    """What stands at a step; None for a member that is absent."""
+    """Return the value at a step; None for an absent member of an object.
+
+    Raises:
+        _Refused: The container is a scalar, or has no element of this index.
+    """
     if type(container) is dict:
         return container.get(step)
     if type(container) is list:
@@ -196,7 +205,7 @@ def _child(container: Any, step: str) -> Any:
 
 
 def _index(step: str, length: int) -> int:
-    """The index of one of `length` places; a negative one counts from the end."""
+    """Return the index, from 0, of one of `length` elements. A negative one counts from the end."""
     if not _INDEX.fullmatch(step):
         raise _Refused(f"{step!r} is no index")
     index = int(step)
@@ -206,7 +215,7 @@ def _index(step: str, length: int) -> int:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal as JSON texts: 1 and 1.0 are apart, and so are 1 and true."""
+    """Return whether two values have equal JSON: 1 differs from 1.0 and from true, which are equal in Python."""
     if type(left) is dict and type(right) is dict:
         return left.keys() == right.keys() and all(same(item, right[name]) for name, item in left.items())
     if type(left) is list and type(right) is list:

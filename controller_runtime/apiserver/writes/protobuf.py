@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protobuf bodies, as clients written in Go send them by default, turned into JSON at the door.
+"""Conversion of protobuf bodies, which many clients written in Go send, to JSON before anything else reads them.
 
-Types come from the recorded schemas, field numbers from a table beside them. A field
-whose number is not in the table is skipped, as protobuf requires.
+Types come from the recorded schemas, field numbers from a table beside them. A field whose number is not in the
+table is skipped, as protobuf requires.
 """
 
 from __future__ import annotations
@@ -33,36 +33,36 @@ _OTHER_FORMS = ("application/json", "application/yaml")
 _NUMBERS = "data/protobuf-numbers.json.gz"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-# Kinds that are registered in every group and version: clients name the group of the objects that they delete.
+# Kinds that exist in each group and version: clients send them in the group of the objects that they delete.
 _OF_EVERY_GROUP = ("DeleteOptions",)
-# Messages that stand in JSON as one of their two fields, by number: `items` is a schema or a list of schemas.
+# Messages that JSON represents by one of their two fields, such as `items`: a schema or a list of schemas. The
+# numbers are those of the schema and of its alternative.
 _EITHER: Mapping[str, tuple[int, int]] = {
     f"{_EXTENSIONS}JSONSchemaPropsOrArray": (1, 2),
     f"{_EXTENSIONS}JSONSchemaPropsOrBool": (2, 1),
     f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": (1, 2),
 }
 _SCALARS = ("integer", "boolean")
-_EXACT = 2**53  # whole numbers below it have no neighbour that a double cannot tell from them
-_MOST_FIELDS = 2 * MOST_VALUES  # Go sends many that are empty
+_EXACT = 2**53  # a double represents each whole number below it exactly
+_MOST_FIELDS = 2 * MOST_VALUES  # twice the limit for values, because Go also sends empty fields
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Data = bytes | memoryview
 """A part of a message; a view, so that parts within parts are not copied."""
 
 Wire = int | Data
-"""A value as it stands on the wire: a number, or whatever has a length."""
+"""A value on the wire: a number, or a message or text, which have a length."""
 
 
 def readable(request: HTTPRequest, kind: Kind) -> HTTPRequest:
-    """Return the request with its body in JSON, if it came in protobuf.
+    """Return the request with its body in JSON; it is unchanged if its body is not protobuf.
 
     Args:
-        request: As the client sent it.
-        kind: Of the objects that its path names. Those of custom kinds have no form in protobuf.
+        request: The client's request.
+        kind: The kind that its path names. Objects of custom kinds cannot be sent as protobuf.
 
     Raises:
-        StatusError: 400, the body is no such message; 413, it holds too many values; 415, its kind is taken in
-            other forms alone.
+        StatusError: 400, the body is malformed; 413, it holds too many values; 415, it is an object of a custom kind.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != MEDIA_TYPE or not request.body:
         return request
@@ -78,9 +78,10 @@ def readable(request: HTTPRequest, kind: Kind) -> HTTPRequest:
 
 @functools.cache
 def numbers() -> Mapping[str, Mapping[str, str]]:
-    """Return, by message and number, a field's name in JSON, after `*` if its zero means something.
+    """Return each field's name in JSON, by message and field number.
 
-    After `=` it is the name of a message whose fields stand in JSON among their parent's.
+    A `*` before the name says that a zero value is to be kept. After a `=` comes the name of a message instead,
+    whose fields belong to the parent in JSON.
     """
     packed = resources.files("controller_runtime.api").joinpath(_NUMBERS).read_bytes()
     table: dict[str, dict[str, str]] = msgspec.json.decode(gzip.decompress(packed))
@@ -88,7 +89,7 @@ def numbers() -> Mapping[str, Mapping[str, str]]:
 
 
 class _Reader:
-    """Reads one message, and only so much of it as may be asked for. Threads: one."""
+    """Reads one message, up to the limit for the number of fields. Threads: one."""
 
     def __init__(self) -> None:
         self._left = _MOST_FIELDS
@@ -97,11 +98,11 @@ class _Reader:
         """Return the object in a request's body.
 
         Raises:
-            ValueError: It is no such message.
+            ValueError: The body is malformed.
             StatusError: 400, its kind is not known; 413, it holds too many values.
         """
         if not body.startswith(_MAGIC):
-            raise ValueError("it does not begin as a message of this API")
+            raise ValueError("the first bytes are not those of a Kubernetes message")
         envelope = self._last(memoryview(body)[len(_MAGIC) :])
         about = self._last(_bytes(envelope.get(1, b"")))
         api_version, kind = (_text(about.get(number, b"")) for number in (1, 2))
@@ -152,7 +153,7 @@ class _Reader:
         return self._message(schema, schema.name, _bytes(wire))
 
     def _either(self, schema: Schema, name: str, wire: Wire) -> Any:
-        """A schema within a schema, or what may stand in its place: a list of schemas, a list of texts, a boolean."""
+        """Return a nested schema or its alternative, depending on `name`: a list of schemas, of strings, a boolean."""
         own, other = _EITHER[name]
         inner, others = None, []
         for number, value in self._fields(_bytes(wire)):
@@ -174,7 +175,7 @@ class _Reader:
         return [self._value(schema, wire)]
 
     def _entry(self, parent: Schema, schema: Schema, data: Data) -> tuple[str, Any]:
-        """A map's entry: a message of key and value."""
+        """Return key and value of a map's entry, which is a message with two fields."""
         entry = self._last(data)
         key, wire = _text(entry.get(1, b"")), entry.get(2, b"" if schema.type not in _SCALARS else 0)
         if schema.name in _EITHER:
@@ -208,11 +209,11 @@ class _Reader:
         return msgspec.json.decode(text or b"null")
 
     def _last(self, data: Data) -> dict[int, Wire]:
-        """The fields of a message, of repeated ones the last."""
+        """Return the fields of a message by number. Of a repeated field the last value counts, as in protobuf."""
         return dict(self._fields(data))
 
     def _fields(self, data: Data) -> Iterator[tuple[int, Wire]]:
-        """Number and value of each field."""
+        """Yield number and value of each field."""
         at = 0
         while at < len(data):
             self._spend()
@@ -230,7 +231,7 @@ class _Reader:
                 case _:
                     raise ValueError(f"unknown wire type {tag & 7}")
             if at > len(data):
-                raise ValueError("it ends too early")
+                raise ValueError("the message is truncated")
             yield tag >> 3, wire
 
     def _varints(self, data: Data) -> Iterator[int]:
@@ -258,13 +259,13 @@ _SPECIAL: Mapping[str, Callable[[_Reader, Data], Any]] = {
 
 
 def _double(bits: int) -> int | float:
-    """A number by its 64 bits; one without a fraction is a whole number, as Go prints it."""
+    """Return the number with these 64 bits; a whole one as an int, because Go writes it without a fraction."""
     (number,) = struct.unpack("<d", struct.pack("<q", bits))
     return int(number) if number.is_integer() and abs(number) < _EXACT else number
 
 
 def _varint(data: Data, at: int) -> tuple[int, int]:
-    """A number in groups of seven bits, and where it ends."""
+    """Return the number that is encoded at `at` in groups of seven bits, and the offset of its end."""
     number = shift = 0
     while True:
         byte = data[at]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large an object may become."""
+"""The limits to the size of a stored object."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from controller_runtime.apiserver.bounds import MOST_STORED, MOST_VALUES, values
 from controller_runtime.apiserver.status import too_many_values, untyped
 from controller_runtime.apiserver.storage.stored import Draft
 
-_NOTED = 16 << 10  # bytes, and far more than values, of the status of a definition
+# Room for the status that the server later writes into a definition: in bytes, and as generous a bound for its values.
+_STATUS_ROOM = 16 << 10
 
 
 def storable(obj: Mapping[str, Any], *, is_definition: bool = False) -> Draft:
-    """Return what is to be stored, of an object that a client wrote.
+    """Return the encoded form of an object that a client wrote, if it is within the limits.
 
-    A definition leaves room for what the server will note in its status.
+    The limits are lower for a definition, so that the server can still write its status.
 
     Raises:
-        StatusError: 413 or 500, a client that reads the object could not send it back.
+        StatusError: 413 or 500, the object is so large that a client could read it but not send it back.
     """
-    draft, room = Draft.of(obj), _NOTED if is_definition else 0
+    draft, room = Draft.of(obj), _STATUS_ROOM if is_definition else 0
     size = len(draft.head) + len(draft.tail)
     if size > MOST_STORED - room:
-        raise untyped("etcdserver: request is too large")  # so a real server says it
+        raise untyped("etcdserver: request is too large")  # the text of a real server
     if size > MOST_VALUES - room and values_in(draft.unversioned()) > MOST_VALUES - room:
         raise too_many_values()
     return draft

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of fields and their form on the wire, by table and by law."""
+"""Sets of fields and their encoding, by tables of examples and by properties."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests made to be expensive, as large as a server takes them."""
+"""Requests that are made to be expensive, as large as the server accepts."""
 
 from bombs import bodies, definitions, forms, most, objects, owners, patches
 from bombs.making import BOMBS, Bomb

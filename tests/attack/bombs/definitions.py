@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds that are defined at run time: what a schema can ask for."""
+"""Custom kinds: schemas whose checks are expensive."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same in YAML and in protobuf."""
+"""Expensive bodies in YAML and in protobuf."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What requests made to be expensive are made of, and the list of all of them."""
+"""The parts of expensive requests, and the list of all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Before = Callable[[], Iterable[HTTPRequest]]
 
 
 class Bomb(NamedTuple):
-    """One request, and those that prepare a server for it."""
+    """An expensive request, and the requests that prepare a server for it."""
 
     name: str
     request: Callable[[], HTTPRequest]
@@ -36,7 +36,7 @@ BOMBS: list[Bomb] = []
 
 
 def bomb(name: str, before: Before = tuple) -> Callable[[Callable[[], HTTPRequest]], None]:
-    """Add what the function makes to the bombs."""
+    """Return a decorator that adds the function's request to the bombs."""
 
     def add(request: Callable[[], HTTPRequest]) -> None:
         BOMBS.append(Bomb(name, request, before))
@@ -45,14 +45,17 @@ def bomb(name: str, before: Before = tuple) -> Callable[[Callable[[], HTTPReques
 
 
 def ask(method: str, path: str, body: Any = b"", media_type: str = JSON, **query: str) -> HTTPRequest:
-    """A request; `body` is bytes, or becomes JSON."""
+    """Return a request. A body that is not bytes is encoded as JSON."""
     data = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
     headers = {"content-type": media_type, "user-agent": "bomb/1"}
     return HTTPRequest(method, path, tuple(query.items()), headers, data)
 
 
 def filled(head: str, item: str, tail: str, *, size: int = BODY_LIMIT - 64, most: int = 1 << 30) -> bytes:
-    """`head`, as many of `item` with commas between them as there is room for, and `tail`; `%d` is an item's number."""
+    """Return `head`, as many of `item` as fit into `size` bytes, separated by commas, and `tail`.
+
+    A `%d` in `item` becomes the item's number, from 0.
+    """
     items, left, number = [], size - len(head) - len(tail), 0
     numbered = "%d" in item
     while number < most:
@@ -66,12 +69,12 @@ def filled(head: str, item: str, tail: str, *, size: int = BODY_LIMIT - 64, most
 
 
 def config(name: str = "a", data: Mapping[str, str] | None = None, **metadata: Any) -> Object:
-    """A config map."""
+    """Return a config map."""
     return {"metadata": {"name": name, **metadata}, **({"data": data} if data else {})}
 
 
 def definition(spec: Object, **version: Any) -> Object:
-    """The definition of widgets whose spec has this schema."""
+    """Return a definition of widgets; `spec` is the schema of their spec."""
     schema = {"type": "object", "properties": {"spec": spec, "status": OPEN}}
     one = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
     names = {"plural": "widgets", "kind": "Widget"}
@@ -82,19 +85,19 @@ def definition(spec: Object, **version: Any) -> Object:
 
 
 def kind(spec: Object, **version: Any) -> Before:
-    """Before a bomb: widgets with such a spec are defined."""
+    """Return a preparation that defines widgets with such a spec."""
     return lambda: [ask("POST", DEFINITIONS, definition(spec, **version))]
 
 
 def widget(spec: str, metadata: str = '"name":"w"') -> tuple[str, str]:
-    """What stands before and after the content of a widget's spec; `spec` has a `%s`."""
+    """Return the JSON before and after the place in a widget that `%s` marks in `spec`."""
     before, after = spec.split("%s")
     about = '{"apiVersion":"demo.example.com/v1","kind":"Widget","metadata":{' + metadata + '},"spec":'
     return about + before, after + "}"
 
 
 def stored(*requests: HTTPRequest) -> Before:
-    """Before a bomb: these requests."""
+    """Return a preparation that sends these requests."""
     return lambda: requests
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much as a body may hold, and as an object that is stored."""
+"""Bodies and stored objects at the limits of size and number of values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of the kinds of the API, options of a delete, and lists."""
+"""Objects of built-in kinds, delete options, and lists."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields and their owners: managedFields as a client sends them, and server-side apply."""
+"""Field ownership: managedFields that a client sends, and server-side apply."""
 
 from __future__ import annotations
 

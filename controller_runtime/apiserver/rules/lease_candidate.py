@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of lease candidates: versions that can be compared, and a strategy that can use them."""
+"""Rules of lease candidates: valid versions, and a strategy that can choose by them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOT_A_VERSION = "must be a valid semantic version"
 
 
 class LeaseCandidateRules(Rules):
-    """A candidate names its lease once, and says which versions it is and which it emulates."""
+    """A candidate names its lease, which never changes, its own version, and the version that it emulates."""
 
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")
@@ -42,7 +42,7 @@ def _version_causes(spec: Object) -> list[Cause]:
         causes.append(invalid("spec.binaryVersion", binary, _NOT_A_VERSION))
     if emulated and parse(emulated) is None:
         causes.append(invalid("spec.emulationVersion", emulated, _NOT_A_VERSION))
-    # What is no version counts as the lowest, so a fault may be told twice, as a real server does.
+    # An invalid version counts as the lowest, as on a real server. So one fault may be reported twice.
     if binary and emulated and (parse(binary) or ZERO) < (parse(emulated) or ZERO):
         text = "must be greater than or equal to `emulationVersion`"
         causes.append(invalid("spec.binaryVersion", binary, text))

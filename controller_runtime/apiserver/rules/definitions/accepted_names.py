@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which names of definitions are accepted: those that nobody in their group has, and who has one keeps it."""
+"""Acceptance of the names that definitions ask for.
+
+A name is accepted if nothing else in the group has it. A definition that has a name keeps it, whichever definitions
+come later; a definition with a conflict gets its names as soon as they are free.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,10 @@ from datetime import datetime
 
 from controller_runtime.apiserver.kinds.custom import is_true
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.definition import with_condition
+from controller_runtime.apiserver.rules.definitions.definition import with_condition
 from controller_runtime.apiserver.rules.rules import Object
 
-# The names of a definition, each with what it may not share with others of its group.
+# Fields with names, each with its name space: two definitions of a group may not share a name in one name space.
 _FIELDS = {
     "plural": "resource",
     "singular": "resource",
@@ -21,16 +25,18 @@ _FIELDS = {
 }
 
 Claim = tuple[str, str]
-"""A name that somebody has, after what it is the name of."""
+"""A name space, `resource` or `kind`, and a name in it that is taken."""
 
 
 def with_names(definitions: Sequence[Object], others: Iterable[Kind], now: datetime) -> list[Object]:
-    """The definitions with what came of their names in their status; each is equal to itself if that is known.
+    """Return the definitions, in the same order, with accepted names and conditions in their status.
+
+    A definition whose names were accepted before is returned as it is.
 
     Args:
-        definitions: All of them, as stored.
-        others: The kinds that are served without a definition.
-        now: When.
+        definitions: All stored definitions.
+        others: The built-in kinds.
+        now: The transition time of conditions that change.
     """
     named, served = list(definitions), list(others)
     for index, definition in enumerate(named):
@@ -59,7 +65,7 @@ def _words(names: Object, field: str) -> Sequence[str]:
 
 
 def _judged(definition: Object, taken: set[Claim], now: datetime) -> Object:
-    """The definition with those of its names that are free, or were its own before."""
+    """Return a definition with those of its names accepted that are free or that it already has."""
     wanted, before = definition["spec"]["names"], definition["status"]["acceptedNames"]
     accepted = {"categories": wanted["categories"]} if "categories" in wanted else {}
     conflict: tuple[str, str] | None = None
@@ -78,12 +84,12 @@ def _judged(definition: Object, taken: set[Claim], now: datetime) -> Object:
 
 
 def _with_conditions(definition: Object, conflict: tuple[str, str] | None, now: datetime) -> Object:
-    """Once established, a kind stays so, whatever names it asks for."""
+    """Return a definition with its conditions. An established kind stays established, whatever names it asks for."""
     if conflict is None:
         accepted = ("True", "NoConflicts", "no conflicts found")
         established = ("True", "InitialNamesAccepted", "the initial names have been accepted")
     else:
         accepted = ("False", *conflict)
         established = ("False", "NotAccepted", "not all names are accepted")
-    told = with_condition(definition, "NamesAccepted", *accepted, now)
-    return told if is_true(definition, "Established") else with_condition(told, "Established", *established, now)
+    made = with_condition(definition, "NamesAccepted", *accepted, now)
+    return made if is_true(definition, "Established") else with_condition(made, "Established", *established, now)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of config maps and secrets: keys that can be file names, and what is immutable once it says so."""
+"""Rules of config maps and secrets: keys that can be file names, a limit of size, and immutable data."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import forbidden, invalid
 from controller_runtime.apiserver.status import Cause
 
-_LIMIT = 1024 * 1024  # bytes of all values together
+_LIMIT = 1024 * 1024  # bytes of all values together, a real server's limit; keys do not count
 _FROZEN = "field is immutable when `immutable` is set"
 
 
 class ConfigMapRules(Rules):
-    """A config map holds texts and bytes; a key stands in one of the two."""
+    """A config map holds strings in `data` and bytes in `binaryData`; a key occurs in one of them."""
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         texts, binaries = part(obj, "data"), part(obj, "binaryData")
@@ -35,7 +35,7 @@ class ConfigMapRules(Rules):
 
 
 class SecretRules(Rules):
-    """A secret holds bytes; its `stringData` is only a way to write them, and its type never changes."""
+    """A secret holds bytes in `data`, and its type never changes. `stringData` is a way to write, never stored."""
 
     def on_create(self, obj: Object) -> Object:
         return {"type": "Opaque", **_without_texts(obj)}
@@ -58,6 +58,7 @@ class SecretRules(Rules):
 
 
 def _without_texts(obj: Object) -> Object:
+    """Return a secret with its `stringData` encoded into `data`."""
     if not (texts := part(obj, "stringData")):
         return obj
     encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}

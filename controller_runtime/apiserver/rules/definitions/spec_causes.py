@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a definition of a kind, in the words of a real server and at the places it names.
+"""The faults of a custom resource definition, with the words and the fields of a real server.
 
-What all versions say alike it tells of under `spec`, not under each version, because it
-once stood there: `spec.validation` is the schema of all.
+A fault in a part that all versions share, such as the schema, is reported once, at a field of `spec` instead of a field
+of each version: in the older API `v1beta1`, that is where the part was, the schema in `spec.validation`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.api.names import service_name_problems, subdomain_problems
-from controller_runtime.apiserver.rules.definition_schema import root_causes
+from controller_runtime.apiserver.rules.definitions.schema_structure import root_causes
+from controller_runtime.apiserver.rules.definitions.work import Work
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import duplicate, invalid, not_supported, required
-from controller_runtime.apiserver.rules.work import Work
 from controller_runtime.apiserver.status import Cause
 
 _APPROVAL = "api-approved.kubernetes.io"
@@ -24,12 +24,12 @@ _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SELECTABLE = ("string", "boolean", "integer")
 _MOST_SELECTABLE = 8
-_MOST_NAMES = 32  # of each sort, of up to 63 bytes each, for the status repeats them
-_MOST_COLUMNS = 64  # for each is computed for each object of a table
+_MOST_NAMES = 32  # short names, or categories: the status repeats them all, up to 63 bytes each
+_MOST_COLUMNS = 64  # printer columns: a table computes each of them for each object
 
 
 def spec_causes(spec: Object) -> Iterator[Cause]:
-    """What is wrong with what a definition says."""
+    """Return the faults of a definition's `spec`."""
     group, versions = spec.get("group", ""), spec.get("versions", ())
     if not group:
         yield required("spec.group")
@@ -47,7 +47,7 @@ def spec_causes(spec: Object) -> Iterator[Cause]:
 
 
 def stored_causes(obj: Object) -> Iterator[Cause]:
-    """Which versions were stored once and are no longer there."""
+    """Return a cause for each version that objects may still be stored in and that is no longer in the spec."""
     names = {version["name"] for version in obj["spec"].get("versions", ())}
     for index, stored in enumerate(obj["status"].get("storedVersions", ())):
         if stored not in names:
@@ -60,7 +60,7 @@ def stored_causes(obj: Object) -> Iterator[Cause]:
 
 
 def approval_causes(obj: Object) -> Iterator[Cause]:
-    """Whether a group that belongs to Kubernetes is used with its consent."""
+    """Return a cause if the group belongs to Kubernetes and the definition lacks the annotation of its approval."""
     group = obj["spec"].get("group", "")
     protected = any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED)
     if protected and not obj["metadata"].get("annotations", {}).get(_APPROVAL):
@@ -98,6 +98,7 @@ def _names_causes(names: Mapping[str, Any]) -> Iterator[Cause]:
 
 
 def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
+    # One `Work` for all versions: the limit is for the definition, however many versions repeat a schema.
     names, work = [version["name"] for version in versions], Work()
     for index, version in enumerate(versions):
         place = f"spec.versions[{index}]"
@@ -112,16 +113,16 @@ def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
         yield invalid("spec.versions", names, "must contain unique version names")
     if sum(version["storage"] for version in versions) != 1:
         yield invalid("spec.versions", names, "must have exactly one version marked as storage version")
-    for place, version in _once(versions, "schema", "validation"):
+    for place, version in _shared_or_each(versions, "schema", "validation"):
         if schema := part(version, "schema").get("openAPIV3Schema"):
             yield from root_causes(schema, f"{place}.openAPIV3Schema", work)
-    for place, version in _once(versions, "subresources"):
+    for place, version in _shared_or_each(versions, "subresources"):
         yield from _scale_causes(f"{place}.scale", part(version, "subresources").get("scale"))
-    for place, version in _once(versions, "additionalPrinterColumns"):
+    for place, version in _shared_or_each(versions, "additionalPrinterColumns"):
         yield from _too_many_causes(place, version.get("additionalPrinterColumns", ()), _MOST_COLUMNS)
         for index, column in enumerate(version.get("additionalPrinterColumns", ())):
             yield from _column_causes(f"{place}[{index}]", column)
-    for place, version in _once(versions, "selectableFields"):
+    for place, version in _shared_or_each(versions, "selectableFields"):
         yield from _selectable_causes(place, version)
 
 
@@ -130,10 +131,16 @@ def _too_many_causes(place: str, items: Sequence[Any], most: int) -> Iterator[Ca
         yield Cause("FieldValueTooMany", f"Too many: {len(items)}: must have at most {most} items", place)
 
 
-def _once(versions: Sequence[Object], name: str, once: str = "") -> Iterator[tuple[str, Object]]:
-    """Where a part of the versions stands, and a version with it: once if all have the same."""
+def _shared_or_each(versions: Sequence[Object], name: str, shared: str = "") -> Iterator[tuple[str, Object]]:
+    """Return each path at which to report the faults of a part of the versions, with a version that has the part.
+
+    Args:
+        versions: All versions of the definition.
+        name: The name of the part in a version.
+        shared: The name of the part below `spec`, used if all versions have the same part; `name` if empty.
+    """
     if versions and all(version.get(name) == versions[0].get(name) for version in versions):
-        yield f"spec.{once or name}", versions[0]
+        yield f"spec.{shared or name}", versions[0]
     else:
         yield from ((f"spec.versions[{index}].{name}", version) for index, version in enumerate(versions))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of definitions of kinds: what the server adds, what never changes once a kind is established, what it warns of.
+"""Rules of custom resource definitions: defaults, generations, immutable fields, the finalizer and warnings.
 
-What this server does not do for a definition that it takes, it says with a warning: rules
-in CEL are not evaluated, and no webhook converts.
+This server evaluates no CEL rules and calls no conversion webhooks. It accepts definitions that ask for them, and says
+so in a warning.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from controller_runtime.api.equality import same_json
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.custom import CLEANUP, is_true
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.definition_causes import approval_causes, spec_causes, stored_causes
-from controller_runtime.apiserver.rules.definition_schema import schemas_in
-from controller_runtime.apiserver.rules.formats import is_known
+from controller_runtime.apiserver.rules.definitions.formats import is_known
+from controller_runtime.apiserver.rules.definitions.schema_structure import schemas_in
+from controller_runtime.apiserver.rules.definitions.spec_causes import approval_causes, spec_causes, stored_causes
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import Cause
@@ -26,7 +26,7 @@ _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletio
 
 
 class DefinitionRules(Rules):
-    """A definition names a kind; the server says, in the status, what came of it."""
+    """A definition names a kind. Its status, written by the server, has the accepted names and the stored versions."""
 
     def on_create(self, obj: Object) -> Object:
         made = _with_defaults(obj)
@@ -38,7 +38,7 @@ class DefinitionRules(Rules):
             return {**old, "metadata": new["metadata"], "status": part(new, "status")}
         made = with_status_of(old, _with_defaults(new))
         status, metadata = made["status"], made["metadata"]
-        stored = status.get("storedVersions", ())  # which anybody may clear
+        stored = status.get("storedVersions", ())  # a client may clear them, and a real server lets it
         added = [name for name in _storage(made) if name not in stored]
         if added:
             status = {**status, "storedVersions": [*stored, *added]}
@@ -47,7 +47,7 @@ class DefinitionRules(Rules):
         return {**made, "metadata": metadata, "status": status}
 
     def on_delete(self, obj: Object, now: datetime) -> Object:
-        """Held by a finalizer of its own until its objects are gone."""
+        """Return the definition with a finalizer, which the server removes once all objects of the kind are gone."""
         finalizers = obj["metadata"].get("finalizers", ())
         if CLEANUP in finalizers:
             return obj
@@ -87,7 +87,7 @@ class DefinitionRules(Rules):
 
 
 def with_condition(obj: Object, type_: str, status: str, reason: str, message: str, now: datetime) -> dict[str, Any]:
-    """A definition with a condition; its time stays unless its status changes."""
+    """Return a definition with a condition. The transition time changes only if the condition's status does."""
     conditions = list(part(obj, "status").get("conditions") or ())
     said = {"type": type_, "status": status, "lastTransitionTime": timestamp(now), "reason": reason, "message": message}
     for index, one in enumerate(conditions):
@@ -124,14 +124,14 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _warnings(obj: Object) -> list[str]:
-    """Each once, in the order of the versions."""
+    """Return the warnings about a definition, each once, in the order of the versions."""
     spec = part(obj, "spec")
     found: dict[str, None] = {}
     for version in spec.get("versions", ()):
         for schema in schemas_in(part(part(version, "schema"), "openAPIV3Schema")):
             if schema.get("x-kubernetes-validations"):
-                told = f"version {version.get('name')}: x-kubernetes-validations (CEL) are not evaluated by this server"
-                found[told] = None
+                text = f"version {version.get('name')}: x-kubernetes-validations (CEL) are not evaluated by this server"
+                found[text] = None
             if (format_ := schema.get("format")) and not is_known(schema.get("type", ""), format_):
                 found[f'unrecognized format "{format_}"'] = None
     if part(spec, "conversion").get("strategy") == "Webhook":

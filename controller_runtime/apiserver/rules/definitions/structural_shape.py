@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a custom kind's objects, by its structural schema: unknown fields go, defaults come, nulls are left out.
+"""Shapes of custom objects: by a structural schema, prune unknown fields, fill in defaults, leave out nulls.
 
-Types are not looked at: a value of a wrong one is kept as it is, and `schema_faults` tells of it.
+Types are not checked here: a value of a wrong type is left as it is, and `schema_causes` reports it.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any
 import msgspec
 
 from controller_runtime.apiserver.kinds.definition import Definition, Raw
+from controller_runtime.apiserver.rules.definitions.work import ROOT, Path
 from controller_runtime.apiserver.rules.shape import Compiler, Place, Shape
-from controller_runtime.apiserver.rules.work import ROOT, Path
 from controller_runtime.apiserver.status import too_large
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
-_DEFINITIONS = 512  # remembered, not all that ever come and go
-_MOST_FILLED = 1 << 20  # bytes of defaults in one object
+_DEFINITIONS = 512  # the most to cache, so that definitions that come and go do not fill the memory
+_MOST_FILLED = 1 << 20  # bytes of defaults in one object: a short list of empty objects can ask for any amount
 _ANYTHING: Raw = {_PRESERVES: True}
 _Defaults = list[tuple[str, Raw, int]]
-"""Name, schema and bytes of JSON of each field that has a default."""
+"""Name, schema, and bytes as JSON of each field that has a default."""
 
-_OBJECT = ("apiVersion", "kind", "metadata")  # what every object has, an embedded one too
+_OBJECT = ("apiVersion", "kind", "metadata")  # fields that each object has, an embedded one, too
 
 
 @functools.lru_cache(_DEFINITIONS)
 def structural_shape(definition: Definition, *, fill: bool = True) -> Shape:
-    """The shape of whole objects, without kind and apiVersion.
+    """Return the shape of whole objects, without kind and apiVersion.
 
     Args:
-        definition: Of their kind.
-        fill: Whether defaults are filled in and nulls left out, as an object is stored.
+        definition: The definition of their kind.
+        fill: Whether to fill in defaults, as for an object that is stored; false for an applied configuration.
     """
     fields = definition.structure.get("properties", {})
     rest_of = {**definition.structure, "properties": {name: fields[name] for name in fields if name not in _OBJECT}}
@@ -55,14 +55,14 @@ def structural_shape(definition: Definition, *, fill: bool = True) -> Shape:
 
 
 def unknown_fields(schema: Raw, value: Any) -> list[Place]:
-    """The fields of a value that its schema does not know."""
+    """Return the places of the fields of a value that its schema does not have."""
     unknown: list[Place] = []
     _Walk(fill=False, defaults={}).value(schema, value, None, None, unknown)
     return unknown
 
 
 def embedded_objects(schema: Raw, value: Any, path: Path = ROOT) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The objects within a value that are whole objects of their own, each with its path."""
+    """Return the embedded objects in a value, that is, whole objects with a kind of their own, each with its path."""
     if type(value) is dict:
         if schema.get(_EMBEDDED):
             yield path, value
@@ -75,17 +75,18 @@ def embedded_objects(schema: Raw, value: Any, path: Path = ROOT) -> Iterator[tup
 
 
 class _Walk:
-    """One way through one object and its schema; what needs no change is answered itself.
+    """One walk through an object along its schema. A part that needs no change is returned itself, not copied.
 
     Args:
-        fill: Whether defaults are filled in.
-        defaults: The defaults of the fields of schemas, by identity: a memory shared by all walks along one schema.
+        fill: Whether to fill in defaults.
+        defaults: A cache of the fields with defaults, by the id of the schema that holds them. All walks along one
+            schema share it, and keep the schema alive, so that its id is not used for another.
     """
 
     def __init__(self, fill: bool, defaults: dict[int, _Defaults]) -> None:
         self._fill = fill
         self._defaults = defaults
-        self._room = _MOST_FILLED
+        self._left = _MOST_FILLED
 
     def value(self, schema: Raw, value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old and value is not None:
@@ -101,7 +102,7 @@ class _Walk:
     def fields(
         self, schema: Raw, value: dict[str, Any], old: Mapping[str, Any], place: Place, unknown: list[Place]
     ) -> dict[str, Any]:
-        """The fields that the schema knows or lets be, and those that it fills in."""
+        """Return the fields that the schema has or preserves, and those that it fills in."""
         made: dict[str, Any] = {}
         for name, item in value.items():
             child, here = _child(schema, name), (place, f".{name}")
@@ -137,14 +138,14 @@ class _Walk:
 
     def _default_of(self, schema: Raw, size: int) -> Any:
         """Return a copy of a default, or refuse an object that becomes too large by its defaults."""
-        self._room -= size
-        if self._room < 0:
+        self._left -= size
+        if self._left < 0:
             raise too_large(f"limit is {_MOST_FILLED} bytes of defaults")
         return copy.deepcopy(schema["default"])
 
 
 def _child(schema: Raw, name: str) -> Raw | None:
-    """The schema of a field; None if there is no such field."""
+    """Return the schema of a field; `_ANYTHING` if unknown fields are preserved here, None if they are pruned."""
     child: Raw | None = schema.get("properties", {}).get(name)
     if child is not None:
         return child

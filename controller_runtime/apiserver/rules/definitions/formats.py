@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of texts that schemas of custom kinds name: those that are checked, and those that are only known."""
+"""Formats of strings in schemas of custom kinds: those that are checked, and those that are known but not checked."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 from controller_runtime.api import names
 from controller_runtime.apiserver.rules import values
 
-_LONGEST = 4096  # characters of a text that has one of the formats; what is longer has none
+_LONGEST = 4096  # characters that a pattern is tried on; a longer string counts as malformed
 Check = Callable[[str], bool]
-"""Whether a text has the format."""
+"""From a string to whether it has the format."""
 
 
 def normalized(name: str) -> str:
-    """The name of a format without its dashes, which do not count: `date-time` is `datetime`."""
+    """Return the name of a format without dashes, which a real server ignores: `date-time` is `datetime`."""
     return name.replace("-", "")
 
 
@@ -77,16 +77,16 @@ FORMATS: Mapping[str, Check] = {
     "uuid4": _uuid(f"4{_HEX}{{3}}", f"[89abAB]{_HEX}{{3}}"),
     "uuid5": _uuid(f"5{_HEX}{{3}}", f"[89abAB]{_HEX}{{3}}"),
 }
-"""The formats that are checked, by their normalized names."""
+"""The checks of formats, by normalized name."""
 
 UNCHECKED = ("bsonobjectid", "creditcard", "hexcolor", "isbn", "isbn10", "isbn13", "password", "rgbcolor", "ssn")
-"""Formats that a real server knows as well; here, any text has them."""
+"""Formats that a real server checks, too. Here, each string is accepted."""
 
 _NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def is_known(type_: str, format_: str) -> bool:
-    """Whether a real server knows a format for values of a type; of one it does not know it warns."""
+    """Return whether a real server knows a format for values of a type. It warns of a format that it does not know."""
     if type_ in ("", "string"):
         return normalized(format_) in (*FORMATS, *UNCHECKED)
     return format_ in _NUMBERS.get(type_, ())

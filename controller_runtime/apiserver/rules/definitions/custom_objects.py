@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the kinds that are defined at run time: one set of rules, told by the definition what to insist on."""
+"""Rules of custom objects: one class for all custom kinds, which follows the definition of the kind."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from controller_runtime.api.equality import same_json
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.definition_schema import schemas_in
+from controller_runtime.apiserver.rules.definitions.schema_causes import NEW, schema_causes
+from controller_runtime.apiserver.rules.definitions.schema_structure import schemas_in
+from controller_runtime.apiserver.rules.definitions.structural_shape import embedded_objects, structural_shape
+from controller_runtime.apiserver.rules.definitions.work import Path
 from controller_runtime.apiserver.rules.rules import Object, Rules, with_status_of
-from controller_runtime.apiserver.rules.schema_faults import NEW, schema_causes
-from controller_runtime.apiserver.rules.structural import embedded_objects, structural_shape
 from controller_runtime.apiserver.rules.validation import invalid, required
-from controller_runtime.apiserver.rules.work import Path
 from controller_runtime.apiserver.status import Cause
 
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
-_DEFINITIONS = 512  # remembered, not all that ever come and go
+_DEFINITIONS = 512  # the most to cache, so that definitions that come and go do not fill the memory
 _INT32_MAX = (1 << 31) - 1
 
 
@@ -29,8 +29,8 @@ class CustomRules(Rules):
     """The rules of one custom kind.
 
     Args:
-        kind: Of the objects.
-        definition: Of the kind.
+        kind: The kind of the objects.
+        definition: The definition of that kind, in the version that is served.
     """
 
     def __init__(self, kind: Kind, definition: Definition) -> None:
@@ -38,7 +38,10 @@ class CustomRules(Rules):
         self._definition = definition
 
     def shown_form(self, obj: Object) -> Object:
-        """A stored object in the words of this version: without the fields that only others know."""
+        """Return a stored object without the fields that the schema of this version does not have.
+
+        All versions of a kind share one stored object, and no webhook converts between them.
+        """
         if self._kind.stored_as is None:
             return obj
         shape = structural_shape(self._definition)
@@ -46,12 +49,16 @@ class CustomRules(Rules):
         return shown
 
     def on_create(self, obj: Object) -> Object:
-        """Of the first generation; a status with a path of its own is not the creator's to say."""
+        """Return the object with generation 1, and without its status if the status is a subresource."""
         made = with_status_of({}, obj) if self._kind.has_status else obj
         return {**made, "metadata": {**made["metadata"], "generation": 1}}
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        """By the path of the status nothing else changes, not even labels; what changes otherwise is a generation."""
+        """Return the updated object; its generation grows if anything but the metadata has changed.
+
+        A write to the status subresource changes the status alone. Labels do not change either, unlike those of
+        built-in kinds; a real server treats custom objects so, too.
+        """
         if subresource == "status":
             return with_status_of(new, old)
         made = with_status_of(old, new) if kind.has_status else new
@@ -75,7 +82,7 @@ class CustomRules(Rules):
         schema = structure.get("properties", {}).get("status")
         if schema is None or "status" not in new:
             return
-        # Told with paths that begin in the status, under fields that do not: so a real server does it.
+        # As on a real server, paths in the messages begin below the status, and paths in `field` begin above it.
         for cause in schema_causes(schema, new["status"], old.get("status", NEW)):
             yield cause._replace(field=f"status.{cause.field}".rstrip("."))
 
@@ -85,7 +92,7 @@ class CustomRules(Rules):
         return [text for name in added for text in _about_finalizer(name)]
 
     def _whole(self, obj: Object) -> dict[str, Any]:
-        """An object as its schema speaks of it."""
+        """Return an object with its kind and apiVersion, which are not stored but may be in the schema."""
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **obj}
 
     def _embedded_causes(self, obj: Object) -> Iterator[Cause]:
@@ -113,12 +120,12 @@ class CustomRules(Rules):
 
 @functools.lru_cache(_DEFINITIONS)
 def _embeds(definition: Definition) -> bool:
-    """Return whether objects of a kind may hold other objects."""
+    """Return whether objects of a kind may embed whole objects. The walk through each object is skipped if not."""
     return any(schema.get(_EMBEDDED) for schema in schemas_in(definition.structure))
 
 
 def _about_object(obj: Object, path: Path) -> Iterator[Cause]:
-    """What is wrong with how an object within another says what it is."""
+    """Return the faults of the kind and the apiVersion of an embedded object."""
     for word in ("apiVersion", "kind"):
         value = obj.get(word)
         if word not in obj:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a schema structural: which parts of a definition's schema a real server refuses, in its words."""
+"""The faults of an OpenAPI schema in a definition: it has to be structural, as on a real server.
+
+In a structural schema each value has a type outside `allOf`, `anyOf`, `oneOf` and `not`, which may only restrict
+values. So one walk is enough to prune unknown fields and to fill in defaults.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Raw
-from controller_runtime.apiserver.rules.patterns import NoPattern
-from controller_runtime.apiserver.rules.schema_faults import schema_causes
-from controller_runtime.apiserver.rules.structural import unknown_fields
+from controller_runtime.apiserver.rules.definitions.patterns import NoPattern
+from controller_runtime.apiserver.rules.definitions.schema_causes import schema_causes
+from controller_runtime.apiserver.rules.definitions.structural_shape import unknown_fields
+from controller_runtime.apiserver.rules.definitions.work import Path, Work
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
-from controller_runtime.apiserver.rules.work import Path, Work
 from controller_runtime.apiserver.status import Cause
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -26,7 +30,7 @@ _MAP_TYPE = "x-kubernetes-map-type"
 _RULES = "x-kubernetes-validations"
 _OF_METADATA, _NAMES = ("type", "properties", "description"), ("name", "generateName")
 _COMBINATIONS = ("allOf", "anyOf", "oneOf")
-# What may not stand in schemas that only add to another: each with why.
+# Keywords that a schema inside `allOf`, `anyOf`, `oneOf` or `not` must not have, each with the refusal.
 _ELSEWHERE = {
     "type": "must be empty to be structural",
     "additionalProperties": "must be undefined to be structural",
@@ -46,20 +50,20 @@ _INT_OR_STRING_TYPES = [{"type": "integer"}, {"type": "string"}]
 
 
 _OF_FIELDS = "must not be empty for specified object fields"
-_MOST_KEYS = 16  # of a list, for each element is told apart by all of them
-_DEEPEST = 200  # levels of JSON, which all that goes down into a schema can bear
+_MOST_KEYS = 16  # of a list: each element is compared by all of them
+_DEEPEST = 200  # levels of JSON: functions that walk a schema recurse, and Python limits the depth of recursion
 
 
 def root_causes(schema: Raw, place: str, work: Work) -> Iterator[Cause]:
-    """What is wrong with the schema of whole objects.
+    """Return the faults of the schema of whole objects.
 
     Args:
-        schema: As it stands in a definition.
-        place: Where.
-        work: What this is a part of.
+        schema: The schema, as in a definition.
+        place: The path of the schema in the definition.
+        work: The computation so far, which is limited.
 
     Raises:
-        StatusError: 413, to find out takes too long.
+        StatusError: 413, the checks take too much computation.
     """
     path = Path(None, place)
     if _is_too_deep(schema):
@@ -84,6 +88,7 @@ def root_causes(schema: Raw, place: str, work: Work) -> Iterator[Cause]:
 
 
 def _is_too_deep(schema: Raw) -> bool:
+    """Return whether a schema has too many levels. The walk is not recursive, so that it can answer."""
     level: list[Any] = [schema]
     for _ in range(_DEEPEST):
         inner = (one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else () for one in level)
@@ -92,7 +97,7 @@ def _is_too_deep(schema: Raw) -> bool:
 
 
 def _causes(schema: Raw, path: Path, untyped: str, work: Work) -> Iterator[Cause]:
-    """What is wrong with one schema and those below it; `untyped` is said of one without a type."""
+    """Return the faults of a schema and of those below it. `untyped` is the refusal of a schema without a type."""
     yield from _type_causes(schema, path, untyped)
     yield from _unsupported_causes(schema, path)
     yield from _list_causes(schema, path)
@@ -218,12 +223,12 @@ def _combined_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
 
 
 def _is_int_or_string(schemas: Sequence[Raw]) -> bool:
-    """Whether these say again that a value is a number or a text; members without content say nothing."""
+    """Return whether schemas only repeat that a value is an integer or a string; empty keywords are ignored."""
     return [{name: value for name, value in one.items() if value} for one in schemas] == _INT_OR_STRING_TYPES
 
 
 def _nested_causes(schema: Raw, path: Path, work: Work, *, skips_types: bool = False) -> Iterator[Cause]:
-    """What is wrong with a schema that only adds rules to another."""
+    """Return the faults of a schema inside `allOf`, `anyOf`, `oneOf` or `not`, which may only restrict values."""
     for name, text in _ELSEWHERE.items():
         if schema.get(name):
             yield forbidden(f"{path}.{name}", text)
@@ -245,7 +250,7 @@ def _nested_causes(schema: Raw, path: Path, work: Work, *, skips_types: bool = F
 
 
 def schemas_in(schema: Raw) -> Iterator[Raw]:
-    """A schema and all that stand in it."""
+    """Return a schema and all schemas below it."""
     yield schema
     children: list[Any] = [
         *schema.get("properties", {}).values(),

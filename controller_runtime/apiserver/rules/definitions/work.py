@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work of checking one object by a schema: paths that are spelled only for a fault, and a bound on all checks.
+"""A limit on the computation that one request may cause with a schema, and paths that are cheap to build.
 
-A schema and an object of 3 MB each can ask for billions of comparisons. A real server carries them out.
+A schema and an object of 3 MB each can ask for billions of comparisons. A real server carries them out; this one shares
+its process with the tests of a user, and refuses the request with 413.
 """
 
 from __future__ import annotations
@@ -12,20 +13,28 @@ from typing import Any, NamedTuple
 import msgspec
 
 from controller_runtime.apiserver.bounds import listed
-from controller_runtime.apiserver.rules.patterns import Pattern, compiled
+from controller_runtime.apiserver.rules.definitions.patterns import Pattern, compiled
 from controller_runtime.apiserver.status import too_large
 
 MOST_CHECKS = 250_000
-"""Checks of a value by a schema, and of names that have to be there, for one object or one definition."""
+"""The most checks for one object or one definition.
 
-_FEW = 16  # words that are compared one by one
-_SORTED = 10  # words that are put into a set in the time of a check
-_COMPILED = 5  # instructions of a pattern that are made in the time of a check
-_MATCHED = 1_000  # characters, times instructions, that are matched in the time of a check
+A check is the comparison of one value with one schema, or anything else that takes about that time.
+"""
+
+_FEW = 16  # words of an enum that are compared one by one; more are put into a set
+_SORTED = 10  # words that are put into a set in about the time of a check
+_COMPILED = 5  # instructions of a pattern that are compiled in about the time of a check
+_MATCHED = 1_000  # characters times instructions that are matched in about the time of a check
 
 
 class Path(NamedTuple):
-    """The place of a value. Its text is made on demand, because names can be long and values below them many."""
+    """The path of a value. Its text is made only for a fault: names can be long, and values below them many.
+
+    Attributes:
+        parent: The path of the object or list that holds the value; None at the root.
+        step: `.name` or `[0]`; at the root, the text that all paths begin with.
+    """
 
     parent: Path | None
     step: str
@@ -38,7 +47,7 @@ class Path(NamedTuple):
         return place.step + "".join(reversed(steps)) if place.step else "".join(reversed(steps)).removeprefix(".")
 
     def below(self, step: str) -> Path:
-        """Return the path that goes on by `.name` or `[0]`."""
+        """Return the path of a value inside this one; `step` is `.name` or `[0]`."""
         return Path(self, step)
 
 
@@ -46,42 +55,46 @@ ROOT = Path(None, "")
 
 
 class Work:
-    """The checks of one object by the schema of its kind, or of one definition. Threads: one."""
+    """The computation for one object or one definition, counted in checks and limited to `MOST_CHECKS`.
+
+    Threads: one.
+    """
 
     def __init__(self) -> None:
         self._left = MOST_CHECKS
         self._patterns: dict[str, Pattern] = {}
-        # What is known of the words of enums, by their identity; the schema keeps them alive.
+        # For each enum, its words in a set, and those that cannot be in a set. The key is the id of the list of words,
+        # which the schema keeps alive.
         self._words: dict[int, tuple[frozenset[Any], list[Any]]] = {}
-        self._told: dict[int, str] = {}
+        self._lists: dict[int, str] = {}
 
     def spend(self, checks: int) -> None:
         """Count checks that are about to be done.
 
         Raises:
-            StatusError: 413, all together are too many.
+            StatusError: 413, the request causes too many checks.
         """
         self._left -= checks
         if self._left < 0:
             raise too_large(f"limit is {MOST_CHECKS} checks by the schemas of a kind")
 
     def matches(self, pattern: str, text: str) -> bool:
-        """Return whether a text has somewhere what a pattern describes.
+        """Return whether a pattern matches anywhere in a text.
 
         Raises:
-            NoPattern: It describes nothing.
-            StatusError: 413, it would take too long.
+            NoPattern: The pattern is not a regular expression.
+            StatusError: 413, the request causes too many checks.
         """
         made = self.compiled(pattern)
         self.spend(len(text) * made.size // _MATCHED)
         return made.matches(text)
 
     def compiled(self, pattern: str) -> Pattern:
-        """Return a pattern, compiled once for all its uses.
+        """Return a pattern, compiled once for all its uses in this request.
 
         Raises:
-            NoPattern: It is none.
-            StatusError: 413, there are too many, or too large ones.
+            NoPattern: The pattern is not a regular expression.
+            StatusError: 413, the patterns are too many or too large.
         """
         made = self._patterns.get(pattern)
         if made is None:
@@ -104,10 +117,10 @@ class Work:
         self.spend(len(others))
         return value in others
 
-    def told(self, words: Sequence[Any]) -> str:
-        """Return the words of an enum as a refusal lists them."""
-        if (text := self._told.get(id(words))) is None:
-            text = self._told[id(words)] = listed(map(_quoted, words), len(words))
+    def list_of(self, words: Sequence[Any]) -> str:
+        """Return the words of an enum as a list in text, for the message of a refusal."""
+        if (text := self._lists.get(id(words))) is None:
+            text = self._lists[id(words)] = listed(map(_quoted, words), len(words))
         return text
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of schemas, which are written for another engine."""
+"""Patterns of schemas have the syntax of Go's regular expressions, and match in linear time."""
 
 from __future__ import annotations
 
 import pytest
 
-from controller_runtime.apiserver.rules.patterns import NoPattern, compiled
+from controller_runtime.apiserver.rules.definitions.patterns import NoPattern, compiled
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a custom object, by the schema of its kind, in the words of a real server.
+"""The faults of a value by an OpenAPI schema, in the words of a real server.
 
-What an update leaves as it was is not looked at again: a schema may have become stricter.
+A part that an update does not change is not checked again (ratcheting): the schema may have become stricter since the
+object was stored, and an update of another field must still succeed.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import msgspec
 from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.bounds import MOST_TOLD
 from controller_runtime.apiserver.kinds.definition import Raw
-from controller_runtime.apiserver.rules.formats import FORMATS, normalized
+from controller_runtime.apiserver.rules.definitions.formats import FORMATS, normalized
+from controller_runtime.apiserver.rules.definitions.work import ROOT, Path, Work
 from controller_runtime.apiserver.rules.validation import duplicate, required
-from controller_runtime.apiserver.rules.work import ROOT, Path, Work
 from controller_runtime.apiserver.status import Cause
 
 NEW: Any = object()
-"""Stands for the old value of what was not there before."""
+"""The old value of a field that did not exist before. Not None, because null is a value."""
 
 _TYPES: Mapping[type, str] = {
     type(None): "null",
@@ -34,26 +35,26 @@ _TYPES: Mapping[type, str] = {
     dict: "object",
 }
 _INT32 = 1 << 31
-_NEAR = 1e-9
+_NEAR = 1e-9  # the part of a factor by which a multiple may be off: floats are not exact
 _COMBINED = frozenset(("anyOf", "oneOf", "allOf", "not"))
-_NAMES = 4  # that are looked for in the time of a check
-_NOWHERE = "<nil>"  # how a real server tells the place of what concerns several schemas
+_NAMES = 4  # required names that are looked up in about the time of a check
+_NOWHERE = "<nil>"  # the field that a real server names for faults of combined schemas and of number formats
 
 
 def schema_causes(
     schema: Raw, value: Any, old: Any = NEW, path: Path = ROOT, work: Work | None = None
 ) -> Iterator[Cause]:
-    """What is wrong with a value.
+    """Return the faults of a value.
 
     Args:
-        schema: Of the value; as it stands in a definition.
-        value: As it is to be stored.
-        old: What stood there before, if anything did.
-        path: Where it stands.
-        work: What this is a part of; None if it is all.
+        schema: The schema of the value, as in a definition.
+        value: The value as it is to be stored.
+        old: The value before the update; `NEW` if there was none.
+        path: The path of the value, for messages.
+        work: The computation so far, which is limited; None to begin with.
 
     Raises:
-        StatusError: 413, to find out takes too long.
+        StatusError: 413, the checks take too much computation.
     """
     if old is not NEW and same_json(value, old):
         return
@@ -89,13 +90,13 @@ def _types_of(schema: Raw) -> tuple[str, ...]:
 
 
 def _is_also(value: Any, types: Sequence[str]) -> bool:
-    """An integer is a number, and 2.0 an integer."""
+    """Return whether a value of another type is accepted: an integer as a number, and 2.0 as an integer."""
     if type(value) is int:
         return "number" in types
     return type(value) is float and value.is_integer() and "integer" in types
 
 
-def _said(path: Path, value: Any, text: str) -> Cause:
+def _in_body(path: Path, value: Any, text: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {_json(value)}: {path} in body {text}", str(path))
 
 
@@ -110,12 +111,15 @@ def _number(bound: float) -> str:
 def _enum_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iterator[Cause]:
     allowed = schema.get("enum")
     if allowed and not work.is_among(value, allowed):
-        text = f"Unsupported value: {_json(value)}: supported values: {work.told(allowed)}"
+        text = f"Unsupported value: {_json(value)}: supported values: {work.list_of(allowed)}"
         yield Cause("FieldValueNotSupported", text, str(path))
 
 
 def _is_multiple(value: float, factor: float) -> bool:
-    """Exactly, unless it is a multiple of a fraction: 0.3 is one of 0.1."""
+    """Return whether a value is a multiple of a factor: exactly for a whole factor, nearly for a fraction.
+
+    With floats, 0.3 % 0.1 is not 0, and yet 0.3 counts as a multiple of 0.1.
+    """
     return not value % factor if float(factor).is_integer() else abs(math.remainder(value, factor)) <= factor * _NEAR
 
 
@@ -125,13 +129,13 @@ def _number_causes(schema: Raw, value: float, path: Path) -> Iterator[Cause]:
         yield Cause("FieldValueInvalid", f'Invalid value: "": {text}', _NOWHERE)
     factor, low, high = (schema.get(name) for name in ("multipleOf", "minimum", "maximum"))
     if factor is not None and not _is_multiple(value, factor):
-        yield _said(path, value, f"should be a multiple of {_number(factor)}")
+        yield _in_body(path, value, f"should be a multiple of {_number(factor)}")
     if low is not None and (value <= low if schema.get("exclusiveMinimum") else value < low):
         words = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
-        yield _said(path, value, f"should be {words} {_number(low)}")
+        yield _in_body(path, value, f"should be {words} {_number(low)}")
     if high is not None and (value >= high if schema.get("exclusiveMaximum") else value > high):
         words = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
-        yield _said(path, value, f"should be {words} {_number(high)}")
+        yield _in_body(path, value, f"should be {words} {_number(high)}")
 
 
 def _text_causes(schema: Raw, value: str, path: Path, work: Work) -> Iterator[Cause]:
@@ -139,9 +143,9 @@ def _text_causes(schema: Raw, value: str, path: Path, work: Work) -> Iterator[Ca
     if longest is not None and len(value) > longest:
         yield Cause("FieldValueTooLong", f"Too long: may not be more than {longest} bytes", str(path))
     elif shortest is not None and len(value) < shortest:
-        yield _said(path, value, f"should be at least {shortest} chars long")
+        yield _in_body(path, value, f"should be at least {shortest} chars long")
     elif pattern and not work.matches(pattern, value):
-        yield _said(path, value, f"should match '{pattern}'")
+        yield _in_body(path, value, f"should match '{pattern}'")
     format_ = schema.get("format", "")
     check = FORMATS.get(normalized(format_)) if schema.get("type", "string") == "string" else None
     if check is not None and not check(value):
@@ -155,22 +159,22 @@ def _list_causes(schema: Raw, value: list[Any], path: Path, work: Work) -> Itera
         for index, item in enumerate(value):
             yield from schema_causes(items, item, NEW, path.below(f"[{index}]"), work)
     if fewest is not None and len(value) < fewest:
-        yield _said(path, len(value), f"should have at least {fewest} items")
+        yield _in_body(path, len(value), f"should have at least {fewest} items")
     if most is not None and len(value) > most:
         yield Cause("FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items", str(path))
     yield from _repetitions(schema, value, path)
 
 
 def _repetitions(schema: Raw, value: list[Any], path: Path) -> Iterator[Cause]:
-    """Elements of a set, or of a list with keys, that stand there twice."""
+    """Return a cause for each element of a set, or of a list with keys, that repeats an earlier one."""
     keys, seen = schema.get("x-kubernetes-list-map-keys", ()), set()
     if schema.get("x-kubernetes-list-type") not in ("set", "map"):
         return
     for index, item in enumerate(value):
-        told = {key: item[key] for key in keys if key in item} if keys and isinstance(item, dict) else item
-        mark = msgspec.json.encode(told, order="sorted")
+        identity = {key: item[key] for key in keys if key in item} if keys and isinstance(item, dict) else item
+        mark = msgspec.json.encode(identity, order="sorted")
         if mark in seen:
-            yield duplicate(f"{path}[{index}]", told)
+            yield duplicate(f"{path}[{index}]", identity)
         seen.add(mark)
 
 
@@ -179,7 +183,7 @@ def _object_causes(schema: Raw, value: dict[str, Any], old: Any, path: Path, wor
     properties, values = schema.get("properties", {}), schema.get("additionalProperties")
     most, fewest = schema.get("maxProperties"), schema.get("minProperties")
     if fewest is not None and len(value) < fewest:
-        yield _said(path, len(value), f"should have at least {fewest} properties")
+        yield _in_body(path, len(value), f"should have at least {fewest} properties")
     if most is not None and len(value) > most:
         yield Cause("FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items", str(path))
     for name, item in value.items():
@@ -194,7 +198,7 @@ def _object_causes(schema: Raw, value: dict[str, Any], old: Any, path: Path, wor
 
 
 def _combination_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iterator[Cause]:
-    """What other schemas say that have to hold together: at least one, exactly one, all, not."""
+    """Return the faults of a value by the schemas in `anyOf`, `oneOf`, `allOf` and `not`."""
     any_of, one_of, all_of = (schema.get(name) or () for name in ("anyOf", "oneOf", "allOf"))
     right, nearest = _tried(any_of, value, path, work, enough=1)
     if any_of and not right:
@@ -205,18 +209,18 @@ def _combination_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iter
         found = f"Found {right} valid alternatives" if right else "Found none valid"
         yield _against(path, f"must validate one and only one schema (oneOf). {found}")
         yield from nearest
-    wrong, told = 0, set()
+    wrong, reported = 0, set()
     for other in all_of:
         first = None
         for first in schema_causes(other, value, NEW, path, work):
-            if first not in told:  # each is told once
+            if first not in reported:  # a fault that two schemas find is reported once
                 yield first
-            told.add(first)
+            reported.add(first)
         wrong += first is not None
     if wrong:
         none = ". None validated" if wrong == len(all_of) else ""
         whole = _against(path, f"must validate all the schemas (allOf){none}")
-        yield from () if whole in told else (whole,)
+        yield from () if whole in reported else (whole,)
     if schema.get("not") and next(schema_causes(schema["not"], value, NEW, path, work), None) is None:
         yield _against(path, "must not validate the schema (not)")
 
@@ -228,9 +232,9 @@ def _tried(
 
     Args:
         schemas: The schemas to try.
-        value: As it is to be stored.
-        path: The place of the value.
-        work: The work that this is a part of.
+        value: The value as it is to be stored.
+        path: The path of the value.
+        work: The computation so far, which is limited.
         enough: Stop once so many schemas accept the value.
     """
     right, nearest = 0, None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of claims for volumes: what they have to ask for, and what may change once they exist."""
+"""Rules of persistent volume claims: the fields they need, and the fields that may change later."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from decimal import Decimal
 from controller_runtime.api.names import subdomain_problems
 from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.policy import StatusRules
 from controller_runtime.apiserver.rules.rules import Object, part
+from controller_runtime.apiserver.rules.small_kinds import StatusRules
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
 
@@ -18,15 +18,16 @@ _ALONE = "ReadWriteOncePod"
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", _ALONE)
 _VOLUME_MODES = ("Block", "Filesystem")
 _DEFAULTS: Mapping[str, str] = {"volumeMode": "Filesystem"}
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"  # an annotation, from before there was a field
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"  # the annotation that preceded `storageClassName`
 _IMMUTABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 _SIZE = "spec.resources[storage]"
 
 
 class ClaimRules(StatusRules):
-    """A claim asks for a volume. It gets its volume and its class once; how much it asks for may change once bound.
+    """Volume and storage class of a claim may be set once. A bound claim may ask for another amount of storage.
 
-    Storage classes are not looked at: each lets its volumes grow.
+    A real server lets the amount grow only if the storage class allows that. Storage classes are not looked at here, so
+    that each allows it.
     """
 
     def __init__(self) -> None:
@@ -63,8 +64,9 @@ class ClaimRules(StatusRules):
         if _fixed(before, old, is_bound) != _fixed(after, old, is_bound):
             causes.append(forbidden("spec", _IMMUTABLE))
         asked, had = _size(after), _size(before)
-        kept = part(part(old, "status"), "capacity").get("storage", "0")
-        if asked < had and asked <= parse_quantity(kept):
+        capacity = part(part(old, "status"), "capacity").get("storage", "0")
+        # A claim that asked for too much may ask for less, as long as that is more than it already has.
+        if asked < had and asked <= parse_quantity(capacity):
             causes.append(forbidden("spec.resources.requests.storage", "field can not be less than status.capacity"))
         if before.get("volumeMode") != (mode := after.get("volumeMode")):
             causes.append(invalid("volumeMode", mode, "field is immutable"))
@@ -95,7 +97,10 @@ def _size(spec: Object) -> Decimal:
 
 
 def _fixed(spec: Object, old: Object, is_bound: bool) -> Object:
-    """What of a spec may not change in the claim that is `old`, made comparable: amounts are told by their value."""
+    """Return the fields of `spec` that may not change in the claim `old`, in a form that can be compared.
+
+    Quantities are compared as numbers, so that `1Gi` may become `1024Mi`.
+    """
     fixed, before = {name: value for name, value in spec.items() if name != "resources"}, part(old, "spec")
     if not before.get("volumeName"):
         fixed.pop("volumeName", None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the small kinds: services, disruption budgets, and who may do what."""
+"""Rules of kinds with few rules: services, ingresses, disruption budgets, roles and role bindings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
 class StatusRules(Rules):
-    """An object whose status begins as it does for everybody.
+    """Rules of a kind whose new objects all have the same status, whatever the client sent.
 
     Args:
-        status: What it begins with.
+        status: The status of a new object.
     """
 
     def __init__(self, status: Object) -> None:
@@ -31,7 +31,7 @@ class StatusRules(Rules):
 
 
 class ServiceRules(Rules):
-    """A service has ports. No address is given to it: nothing here would answer there."""
+    """A service has ports. It gets no cluster address, unlike on a real server: nothing would answer there."""
 
     def on_create(self, obj: Object) -> Object:
         return {**obj, "spec": _service_defaults(part(obj, "spec")), "status": {"loadBalancer": {}}}
@@ -47,7 +47,7 @@ class ServiceRules(Rules):
 
 
 class IngressRules(SpecRules):
-    """An ingress leads somewhere. Nothing is led here."""
+    """An ingress has a default backend or rules. No traffic is routed by it."""
 
     def __init__(self) -> None:
         super().__init__(dict, {"loadBalancer": {}})
@@ -59,7 +59,7 @@ class IngressRules(SpecRules):
 
 
 class BudgetRules(SpecRules):
-    """A budget limits disruption from one side only."""
+    """A budget sets `minAvailable` or `maxUnavailable`, not both."""
 
     def __init__(self) -> None:
         super().__init__(dict, _COUNTS)
@@ -72,7 +72,7 @@ class BudgetRules(SpecRules):
 
 
 class RoleRules(Rules):
-    """Rules say for what they are; nobody is checked against them here."""
+    """Each rule of a role names at least one verb. Requests are not checked against roles."""
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         for index, rule in enumerate(obj.get("rules") or ()):
@@ -81,7 +81,7 @@ class RoleRules(Rules):
 
 
 class BindingRules(Rules):
-    """A binding names a role, once and for all."""
+    """A binding names a role, which never changes."""
 
     def on_create(self, obj: Object) -> Object:
         return _with_groups(obj)
