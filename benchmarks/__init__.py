@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the project claims about speed, measured beside its peers in one run."""
+"""Benchmarks of the project, beside other libraries for the same work."""

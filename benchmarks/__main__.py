@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmarks [NAME…] [--nodes N] [--runs N] [--json FILE] [--plot DIR]`: a table, JSON, plots."""
+"""`python -m benchmarks [NAME…] [--nodes N] [--runs N] [--json FILE] [--plot DIR]`: writes a table, JSON and plots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controller_runtime.core.system import SystemHost
 
 
 def table(rows: list[Row]) -> Table:
-    """The rows as people read them."""
+    """Return the table to print."""
     shown = Table(title=f"{platform.machine()}, Python {platform.python_version()}", title_justify="left")
     shown.add_column("work")
     shown.add_column("who")
@@ -34,12 +34,14 @@ def table(rows: list[Row]) -> Table:
 @click.argument("names", nargs=-1, type=click.Choice(list(SUITES)))
 @click.option("--nodes", type=click.IntRange(min=2001), default=10000, show_default=True, help="Nodes of 7 KB each.")
 @click.option(
-    "--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each; the median counts."
+    "--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each; medians are shown."
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file as well.")
-@click.option("--plot", "plot_directory", type=click.Path(path_type=Path), help="Draw cost against size in this one.")
 @click.option(
-    "--from", "source", type=click.Path(exists=True, path_type=Path), help="Measure nothing: show what --json wrote."
+    "--plot", "plot_directory", type=click.Path(path_type=Path), help="Write plots of cost against size to it."
+)
+@click.option(
+    "--from", "source", type=click.Path(exists=True, path_type=Path), help="Show a file that --json wrote; run nothing."
 )
 def main(
     names: tuple[str, ...],
@@ -49,7 +51,7 @@ def main(
     plot_directory: Path | None,
     source: Path | None,
 ) -> None:
-    """Measure what the project claims, beside its peers (lightkube where it is installed)."""
+    """Run the named benchmarks, or all; peers that are not installed are left out."""
     host, rows = SystemHost(), list[Row]()
     if source is not None:
         rows = [Row(**row) for row in json.loads(source.read_text())]

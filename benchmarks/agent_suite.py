@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one node's agent costs at rest: the command itself, as a process, against a server beside it."""
+"""The cost of an idle node agent: the command as a process, on a server in another process."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.testing.server_process import APIServerProcess
 
 SETTLING = 15.0
-"""Seconds until its node is registered and reported, and its lease made."""
+"""Seconds in which the agent registers its node, reports its status and creates its lease."""
 SECONDS = 180.0
+"""Seconds that are measured: 18 renewals of the lease."""
 NOTE = "budget 0.1 % of a core, 60 MiB"
 
 
 def agent(host: Host) -> Row:
-    """The agent at rest, over TLS: CPU, and memory of its process, over some minutes."""
+    """Measure the CPU and the memory of an idle agent's process, over TLS, for three minutes."""
     try:
         figures = _measured(host)
     except PeerFailed as error:
@@ -55,7 +56,7 @@ def _of(pid: int, figure: Callable[[Path], float]) -> float:
 
 
 def _cpu_seconds(process: Path) -> float:
-    """User and system CPU seconds of all its threads; finer than the ticks of `stat`."""
+    """Return the user and system CPU seconds of all its threads; `stat` would have them in ticks of 10 ms only."""
     return sum(int((task / "schedstat").read_text().split()[0]) for task in (process / "task").iterdir()) / 1e9
 
 

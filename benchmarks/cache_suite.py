@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cache costs, by itself and beside its peers, as the collection grows."""
+"""The cost of a cache, alone and beside its peers, as the collection grows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from controller_runtime.testing.server_process import APIServerProcess
 
 COUNTS = (1_000, 3_000, 10_000, 30_000, 100_000)
 SMALL = 1_500
-"""Bytes of a node in the comparison by count."""
+"""Bytes of a node where peers are compared by the number of nodes."""
 LIMIT = 150
-"""Seconds of CPU that one run of a peer may take; one that did not come to an end is not asked about more objects."""
-ENOUGH = 90
-"""The same for kopf, whose index takes longer with each further object; how many it had by then is told."""
+"""Seconds of CPU for one run of a peer; a peer that needs more is not measured with more objects."""
+KOPF_LIMIT = 90
+"""The same for kopf, whose index takes longer with each further object; the row gives the objects it had by then."""
 TIMEOUT = 900.0
-"""Seconds of any clock, for a machine that is busy with other things."""
+"""Seconds of wall time for one run, much more than `LIMIT`, because the machine may be busy with other work."""
 
 Run = Callable[[str, int], Figures]
 
@@ -32,13 +32,13 @@ def _peer(name: str, runs: int, *more: str) -> Run:
 
 
 def sizes(host: Host, runs: int) -> list[Row]:
-    """Initial sync of more and more nodes, by everybody."""
+    """Measure the initial sync of more and more nodes, by all peers."""
     peers: dict[str, Run] = {
         "controller-runtime": _peer("ours", runs, "streamed"),
         "lightkube (list only)": _peer("lightkube", 1),
         "official informer": _peer("official", 1),
         "kr8s (list only)": _peer("kr8s", 1),
-        "kopf (index)": _peer("kopf", 1, str(ENOUGH)),
+        "kopf (index)": _peer("kopf", 1, str(KOPF_LIMIT)),
     }
     rows, given_up = list[Row](), dict[str, str]()
     for count in COUNTS:
@@ -56,7 +56,7 @@ def _measured(work: str, who: str, run: Run, server: APIServerProcess, count: in
     try:
         figures = run(str(server.kubeconfig), count)
     except PeerFailed as error:
-        # A peer that finds no kubeconfig may blame anything.
+        # Without its kubeconfig a peer fails with errors that do not say so.
         return Row(work, who, {}, f"failed: {error if server.kubeconfig.exists() else 'the server has ended'}")
     reached = int(figures.get("objects", count))
     note = "" if reached == count else f"{reached} of them with {figures['cpu_s']:.0f} s of CPU"
@@ -64,11 +64,11 @@ def _measured(work: str, who: str, run: Run, server: APIServerProcess, count: in
 
 
 STORES = (("Pod", 700, 100_000, 2.2), ("Node", 1_500, 100_000, 1.8), ("Node", 7_000, 10_000, 1.2))
-"""Kind, bytes of an object, how many of them, and times its JSON that one may weigh."""
+"""Kind, bytes of an object, number of objects, and the budget of memory as a multiple of the object's JSON."""
 
 
 def cache(runs: int) -> list[Row]:
-    """Memory of an object, the cost of an event from its line to the handler, and of a full collection of garbage."""
+    """Measure the memory of an object, the CPU of an event from line to handler, and of a full garbage collection."""
     return [_stored(runs, *store) for store in STORES]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What watch events cost, beside the peers."""
+"""The cost of watch events, beside the peers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PEERS: Mapping[str, str] = {
     "kopf (handler)": "kopf",
 }
 LIMIT = 180.0
-"""Seconds that a peer may take."""
+"""Seconds of wall time for one peer."""
 
 
 def measures(host: Host, server: APIServerProcess) -> dict[str, Callable[[], Figures]]:
-    """How each peer is measured on a server that is to have the nodes: CPU of an event over TLS, to its handler."""
+    """Fill the server with nodes, and return a function for each peer that measures its CPU of one event over TLS."""
     client = Manager.from_kubeconfig(server.kubeconfig).client
     fill(host, client, COUNT, SIZE)
 

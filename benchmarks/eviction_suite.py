@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the taint eviction costs: many nodes and pods, and the death of a zone."""
+"""The cost of taint eviction when a zone of a large cluster fails."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from controller_runtime.testing.server_process import APIServerProcess
 
 NODES, PODS = 5000, 50_000
 START = 240.0
-"""Seconds in which the server must be full."""
+"""Seconds in which the server creates its nodes and pods."""
 BUDGETS = {"sync_peak_mib": "<= 300", "death_peak_mib": "<= 300"}
 
 
 def eviction(host: Host) -> list[Row]:
-    """The process's CPU, time and memory until it has seen all pods, and then until those of a zone are deleted."""
+    """Measure a process until it has seen all pods, and then until the pods of a zone are deleted."""
     filled = ("benchmarks.peers.filled_server", str(NODES), str(PODS))
     with APIServerProcess(host, program=filled, start_timeout=START) as server:
 

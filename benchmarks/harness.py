@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs peers as whole processes and lays their figures side by side."""
+"""Runs each peer as a process of its own, and collects the figures that it prints."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Figures = Mapping[str, float]
 
 @attrs.frozen
 class Row:
-    """One thing measured.
+    """The figures of one peer at one piece of work.
 
     Attributes:
-        work: What was done, such as `sync of 10000 nodes`.
-        who: Who did it.
-        figures: Name to number; the name carries the unit.
-        note: How it stands to the budget, or why there is no figure.
+        work: The work, such as `sync of 10000 nodes`.
+        who: The peer.
+        figures: Numbers by name; the name ends with the unit.
+        note: The budgets and whether they were met, or why there is no figure.
     """
 
     work: str
@@ -40,7 +40,7 @@ class Row:
 
 
 class PeerFailed(ControllerRuntimeError):
-    """A peer ended with an error or printed no figures; the message has its last words."""
+    """A peer ended with an error or printed no figures; the message has the last line of its standard error."""
 
 
 def run_peer(
@@ -53,11 +53,11 @@ def run_peer(
     """Run `python -m module arguments` and return what it printed as JSON on its last line.
 
     Args:
-        module: What is run.
-        arguments: For it.
-        timeout: Seconds it may take once it is ready.
-        cpu_limit: Seconds of CPU that it may take (Linux).
-        once_ready: Called when the peer has printed its first line.
+        module: The peer's module.
+        arguments: Its arguments.
+        timeout: Seconds for which it may run after it is ready.
+        cpu_limit: Seconds of CPU that it may use (Linux).
+        once_ready: Called when the peer has printed its first line, by which it says that it is ready.
 
     Raises:
         PeerFailed: It is not installed, failed, or took too long.
@@ -79,24 +79,31 @@ def run_peer(
         raise PeerFailed(f"{module} needed more than {cpu_limit} s of CPU")
     lines = out.strip().splitlines()
     if process.returncode != 0 or not lines:
-        words = (errors.strip().splitlines() or ["it said nothing"])[-1]
+        words = (errors.strip().splitlines() or ["it wrote no error"])[-1]
         raise PeerFailed(f"{module} failed: {words}")
     figures: dict[str, float] = json.loads(lines[-1])
     return figures
 
 
 def median_of(runs: Sequence[Figures]) -> dict[str, float]:
-    """The median of each figure over several runs."""
+    """Return the median of each figure over several runs."""
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
 def repeated(count: int, run: Callable[[], Figures]) -> dict[str, float]:
-    """The medians of `count` runs."""
+    """Return the medians of `count` runs."""
     return median_of([run() for _ in range(count)])
 
 
 def budgeted(work: str, who: str, measure: Callable[[], Figures], budgets: Mapping[str, str]) -> Row:
-    """A row with how it stands to its budgets, such as `<= 4`, by figure."""
+    """Return a row whose note says for each budget whether it was met.
+
+    Args:
+        work: The work.
+        who: The peer.
+        measure: Returns the figures.
+        budgets: Limits such as `<= 4`, by the figure's name.
+    """
     try:
         figures = measure()
     except PeerFailed as error:
@@ -112,7 +119,7 @@ def _verdict(figures: Figures, name: str, budget: str) -> str:
 
 @contextmanager
 def metered(figures: dict[str, float]) -> Iterator[None]:
-    """Add the wall and CPU seconds of what runs inside to `figures`, and the process's peak memory so far, in MiB."""
+    """Add the wall and CPU seconds of the block to `figures`, and the process's peak memory so far, in MiB."""
     wall, cpu = time.perf_counter(), time.process_time()
     yield
     figures["wall_s"] = time.perf_counter() - wall
@@ -121,20 +128,20 @@ def metered(figures: dict[str, float]) -> Iterator[None]:
 
 
 def _peak_mib() -> float:
-    """Of this program (Linux); `getrusage` counts what its process was before, the one that started it."""
+    """Return this program's peak memory (Linux). `getrusage` would include that of the parent, before the exec."""
     (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) / 1024
 
 
 def cpu_seconds_of(pid: int) -> float:
-    """User and system CPU seconds that a running process has used so far (Linux)."""
+    """Return the user and system CPU seconds that a running process has used so far (Linux)."""
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_mib_of(pid: int) -> float:
-    """MiB that a running process has had in memory at most (Linux)."""
+    """Return the peak memory of a running process so far, in MiB (Linux)."""
     with open(f"/proc/{pid}/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
 
@@ -145,7 +152,7 @@ def report(figures: Figures) -> None:
 
 
 def ratio(rows: Sequence[Row], figure: str, who: str, against: str) -> float | None:
-    """How `who` stands to `against` in one figure, if both were measured."""
+    """Return a figure of `who` divided by that of `against`; None unless both were measured."""
     found = {row.who: row.figures.get(figure) for row in rows}
     a, b = found.get(who), found.get(against)
     return a / b if a is not None and b else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control path beside its budgets: reconciles, latency, an idle manager, failover."""
+"""The cost of the control path: reconciles, latency, an idle manager, failover."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OURS = "controller-runtime"
 
 
 def manager(host: Host, runs: int) -> list[Row]:
-    """All of it, each row with how it stands to its budget."""
+    """Measure the control path, with the budget of each figure."""
     return [
         _row("no-op reconciles, 1 worker", runs, {"per_s": ">= 100000"}, "manager_reconciles", str(REQUESTS), "1"),
         _row("no-op reconciles, 4 workers", runs, {"per_s": ">= 60000"}, "manager_reconciles", str(REQUESTS), "4"),
@@ -36,14 +36,17 @@ def _running(peer: str, *arguments: str) -> Callable[[], Figures]:
 
 
 def _idle(host: Host) -> Row:
-    """Over TLS, as it would be; its own watches are all that keeps it awake."""
+    """Measure a manager over TLS whose watches bring no events."""
     with APIServerProcess(host) as server:
         peer = _running("manager_idle", str(server.kubeconfig), "10", "30")
         return budgeted("idle manager, 10 controllers", _OURS, peer, {"cores": "<= 0.002"})
 
 
 def _failover(host: Host, runs: int, how: str, budgets: dict[str, str]) -> Row:
-    """The lease's usual 15, 10 and 2 seconds; by chance the others have just looked, or are about to."""
+    """Measure a takeover with the default durations (15, 10 and 2 s).
+
+    The result varies between runs with the time of the other replica's last look at the lease.
+    """
 
     def measure() -> Figures:
         with APIServerProcess(host) as server:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes and pods of the size that clusters have, and an embedded server full of them."""
+"""Nodes and pods of the sizes that real clusters have, and an embedded server that is full of them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from controllers.hollow.node import hollow_node, node_name
 from controllers.hollow.pods import hollow_pod
 
 FILLERS = 8
+"""Threads that create nodes at the same time."""
 
 
 def big_node(index: int, size: int = 7000) -> dict[str, Any]:
-    """A hollow node whose JSON is about `size` bytes, mostly container images, as kubelets report them."""
+    """Return a hollow node whose JSON has about `size` bytes, mostly container images, as kubelets report them."""
     node = copy.deepcopy(hollow_node(index, "2026-01-01T00:00:00Z"))
     images = node["status"].setdefault("images", [])
     while len(json.dumps(node)) < size:
@@ -35,7 +36,7 @@ def big_node(index: int, size: int = 7000) -> dict[str, Any]:
 
 
 def big_pod(index: int, nodes: int, size: int = 2000) -> dict[str, Any]:
-    """A pod on one of `nodes` hollow nodes whose JSON is about `size` bytes, mostly environment."""
+    """Return a pod on one of `nodes` hollow nodes whose JSON has about `size` bytes, mostly environment variables."""
     pod = hollow_pod(index, nodes)
     (container,) = pod["spec"]["containers"]
     container["env"] = []
@@ -51,7 +52,7 @@ def fill(host: Host, client: Client, count: int, size: int = 7000) -> None:
 
 
 def change(host: Host, client: Client, count: int, rounds: int) -> None:
-    """Change each of the first `count` nodes so often."""
+    """Change each of the first `count` nodes `rounds` times."""
 
     def one(index: int) -> None:
         patch = {"metadata": {"annotations": {"example.com/change": str(index)}}}
@@ -76,7 +77,7 @@ def _fill(host: Host, count: int, create: Callable[[int], object]) -> None:
 
 @contextmanager
 def filled_server(host: Host, count: int, size: int = 7000) -> Iterator[APIServerProcess]:
-    """An embedded API server in a process of its own, with `count` nodes of about `size` bytes."""
+    """Run an embedded API server in a process of its own, with `count` nodes of about `size` bytes."""
     with APIServerProcess(host) as server:
         fill(host, Manager.from_kubeconfig(server.kubeconfig).client, count, size)
         yield server

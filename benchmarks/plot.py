@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of cost against size, as plain SVG without a library, from rows such as `sync of 1000 nodes …`: a file each."""
+"""Plots of cost against size, from rows such as `sync of 1000 nodes …`; SVG, written without a library."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ FIGURES: Mapping[str, str] = {"cpu_s": "CPU seconds", "wall_s": "seconds", "peak
 _WORK = re.compile(r"(?P<what>\w+ of) (?P<count>\d+) (?P<things>.*)")
 
 Points = dict[str, list[tuple[float, float]]]
-"""Count and figure, by who."""
+"""Pairs of a count and a figure, by peer."""
 
 
 def plot(rows: Iterable[Row], directory: Path) -> list[Path]:
-    """Write `WHAT-OF-THINGS-FIGURE.svg` for each figure measured at several sizes; both axes are logarithmic."""
+    """Write a file for each figure that was measured at several sizes, and return the files.
+
+    They are named `WHAT-of-THINGS-FIGURE.svg`; both axes are logarithmic.
+    """
     found: dict[tuple[str, str], Points] = {}
     for row in rows:
         work = _WORK.fullmatch(row.work)
@@ -42,7 +45,7 @@ def plot(rows: Iterable[Row], directory: Path) -> list[Path]:
 
 
 def drawn(title: str, by_who: Points) -> str:
-    """The SVG."""
+    """Return the SVG of one plot."""
     x = _Axis([count for points in by_who.values() for count, _ in points], LEFT, WIDTH - RIGHT)
     y = _Axis([value for points in by_who.values() for _, value in points], HEIGHT - BOTTOM, TOP)
     parts = [f'<text x="{LEFT}" y="24" font-size="16">{escape(title)}</text>', *_grid(x, y)]
@@ -55,7 +58,7 @@ def drawn(title: str, by_who: Points) -> str:
 
 
 class _Axis:
-    """Whole decades around some values, laid between two places."""
+    """A logarithmic axis: the whole decades around some values, between two coordinates."""
 
     def __init__(self, values: list[float], start: float, end: float) -> None:
         self._low = math.floor(math.log10(min(values)))
@@ -63,12 +66,12 @@ class _Axis:
         self._start, self._end = start, end
 
     def at(self, value: float) -> float:
-        """Where a value is."""
+        """Return the coordinate of a value."""
         part = (math.log10(value) - self._low) / (self._high - self._low)
         return round(self._start + part * (self._end - self._start), 1)
 
     def ticks(self) -> list[float]:
-        """The powers of ten."""
+        """Return the powers of ten on the axis."""
         return [10.0**power for power in range(self._low, self._high + 1)]
 
 

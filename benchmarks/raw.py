@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cheapest client there can be, so that what is measured is the server."""
+"""A client that costs next to nothing, so that a measurement is that of the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import yaml
 
 @attrs.frozen
 class Address:
-    """Where a server is, and what opens it; without an authority it is asked in plain HTTP."""
+    """The port and the credentials of a server on loopback; without a certificate authority, plain HTTP is used."""
 
     port: int
     token: str = ""
@@ -28,7 +28,7 @@ class Address:
 
     @classmethod
     def of(cls, kubeconfig: str) -> Address:
-        """The one a kubeconfig names, or `plain:PORT`."""
+        """Return the address in a kubeconfig file, or that of `plain:PORT`."""
         if kubeconfig.startswith("plain:"):
             return cls(int(kubeconfig.removeprefix("plain:")))
         content = yaml.safe_load(Path(kubeconfig).read_text())
@@ -38,7 +38,7 @@ class Address:
 
 
 class Connection:
-    """One keep-alive connection with at most one request on its way. Threads: one."""
+    """A keep-alive connection with at most one request in flight. Threads: one."""
 
     def __init__(self, address: Address) -> None:
         self._sock = socket.create_connection(("127.0.0.1", address.port))
@@ -56,7 +56,7 @@ class Connection:
         self._sock.sendall(head.encode() + body)
 
     def answer(self) -> bytes:
-        """The body of the answer."""
+        """Wait for the answer, and return its body."""
         self.read_until(b"\r\n\r\n")
         head, _, self._read = self._read.partition(b"\r\n\r\n")
         assert head[9:12] in (b"200", b"201"), head
@@ -70,20 +70,20 @@ class Connection:
         return b"".join(parts)
 
     def ask(self, method: str, path: str, content: Any = None) -> dict[str, Any]:
-        """Send a request and decode the answer."""
+        """Send a request, and return the decoded answer."""
         self.send(method, path, content)
         decoded: dict[str, Any] = json.loads(self.answer())
         return decoded
 
     def read_until(self, end: bytes) -> None:
-        """Read until `end` has come."""
+        """Read until the data contain `end`."""
         while end not in self._read:
             data = self._sock.recv(262144)
             assert data, "the server has closed the connection"
             self._read += data
 
     def drop(self) -> None:
-        """Forget what has been read."""
+        """Discard the data that have been read."""
         self._read = b""
 
     def close(self) -> None:
@@ -93,18 +93,18 @@ class Connection:
 
 @contextmanager
 def connections(address: Address, count: int) -> Iterator[Sequence[Connection]]:
-    """So many connections."""
+    """Open `count` connections, and close them after the block."""
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(contextlib.closing(Connection(address))) for _ in range(count)]
 
 
 def memory_of(pid: int) -> float:
-    """MiB that a running process has in memory (Linux)."""
+    """Return the resident memory of a running process, in MiB (Linux)."""
     status = Path(f"/proc/{pid}/status").read_text()
     fields: Mapping[str, str] = dict(line.split(":", 1) for line in status.splitlines())
     return int(fields["VmRSS"].split()[0]) / 1024
 
 
 def own_memory() -> int:
-    """Bytes that this process has in memory (Linux)."""
+    """Return the resident memory of this process, in bytes (Linux)."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded server beside its budgets: start, writes, watches, lists, memory."""
+"""The cost of the embedded server: start, writes, watches, lists, memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OURS = "embedded server"
 
 
 def server(host: Host, nodes: int, runs: int) -> list[Row]:
-    """All of it, each row with how it stands to its budget."""
+    """Measure the server, with the budget of each figure."""
     with APIServerProcess(host) as started:
         reached = (str(started.kubeconfig), str(started.pid))
         rows = [

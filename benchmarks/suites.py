@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be measured, by name: each suite returns its rows."""
+"""The benchmarks by name; each returns its rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from controller_runtime.testing.server_process import APIServerProcess
 
 @attrs.frozen
 class Sizes:
-    """How much of everything.
+    """The sizes of a benchmark.
 
     Attributes:
-        nodes: Nodes of about 7 KB.
-        runs: Runs of each peer; the median counts.
+        nodes: The number of nodes, of about 7 KB each.
+        runs: The number of runs of each peer, of which the median is reported.
     """
 
     nodes: int = 10000
@@ -47,7 +47,7 @@ def _rows(work: str, peers: Mapping[str, Callable[[], Mapping[str, float]]]) -> 
 
 
 def _noted(rows: list[Row], figure: str, ours: str, budgets: Mapping[str, float]) -> list[Row]:
-    """The rows, with the ratio to each peer beside the budget for it on our own row."""
+    """Return the rows; the note of our own compares it with each peer, beside the budget for that ratio."""
     notes = []
     for peer, budget in budgets.items():
         found = ratio(rows, figure, ours, peer)
@@ -57,7 +57,7 @@ def _noted(rows: list[Row], figure: str, ours: str, budgets: Mapping[str, float]
 
 
 def sync(host: Host, sizes: Sizes) -> list[Row]:
-    """Initial sync of the nodes into a cache, from the embedded server over TLS."""
+    """Measure the initial sync of the nodes into a cache, from the embedded server over TLS."""
     with filled_server(host, sizes.nodes) as server:
         arguments = (str(server.kubeconfig), str(sizes.nodes))
 
@@ -75,7 +75,7 @@ def sync(host: Host, sizes: Sizes) -> list[Row]:
 
 
 def ttl(host: Host, sizes: Sizes) -> list[Row]:
-    """The TTL annotation of every node, from the controller's start to the last patch seen."""
+    """Measure node-ttl from its start until every node is seen with its annotation."""
     with filled_server(host, sizes.nodes) as server:
 
         def measure() -> Mapping[str, float]:
@@ -87,7 +87,7 @@ def ttl(host: Host, sizes: Sizes) -> list[Row]:
 
 
 def queue(host: Host, sizes: Sizes) -> list[Row]:
-    """Cycles of the work queue, alone and with many keys waiting."""
+    """Measure cycles of the work queue, empty and with many keys waiting."""
 
     def row(depth: int) -> Row:
         work, arguments = f"queue cycle, {depth} keys waiting", ("20000", str(depth))
@@ -98,12 +98,12 @@ def queue(host: Host, sizes: Sizes) -> list[Row]:
 
 
 def manager(host: Host, sizes: Sizes) -> list[Row]:
-    """What the control path costs, beside its budgets."""
+    """Measure the control path."""
     return manager_suite.manager(host, sizes.runs)
 
 
 def lease(host: Host, sizes: Sizes) -> list[Row]:
-    """The renewal of one lease over TLS: CPU of the client."""
+    """Measure the client's CPU for the renewal of one lease over TLS."""
     with APIServerProcess(host) as server:
 
         def peer(name: str) -> Callable[[], Mapping[str, float]]:
@@ -124,12 +124,12 @@ def lease(host: Host, sizes: Sizes) -> list[Row]:
 
 
 def eviction(host: Host, sizes: Sizes) -> list[Row]:
-    """What the taint eviction costs when a zone dies, beside its budgets."""
+    """Measure taint-eviction when a zone fails."""
     return eviction_suite.eviction(host)
 
 
 def lifecycle(host: Host, sizes: Sizes) -> list[Row]:
-    """What the node lifecycle controller costs in a large cluster, beside its budgets."""
+    """Measure node-lifecycle in a large cluster."""
     return lifecycle_suite.lifecycle(host)
 
 
@@ -138,7 +138,7 @@ HOLLOW_SECONDS = 40
 
 
 def hollow(host: Host, sizes: Sizes) -> list[Row]:
-    """Hollow nodes that renew their leases every 10 s, over TLS: their process's CPU and memory, the server's CPU."""
+    """Measure hollow nodes that renew their leases every 10 s over TLS: their process, and the server's CPU."""
     with APIServerProcess(host) as server:
 
         def measure() -> Mapping[str, float]:
@@ -152,28 +152,28 @@ def hollow(host: Host, sizes: Sizes) -> list[Row]:
 
 
 def server(host: Host, sizes: Sizes) -> list[Row]:
-    """What the embedded server costs, beside its budgets."""
+    """Measure the embedded server."""
     return server_suite.server(host, sizes.nodes, sizes.runs)
 
 
 def agent(host: Host, sizes: Sizes) -> list[Row]:
-    """One node's agent at rest, for three minutes."""
+    """Measure an idle node agent, for three minutes."""
     return [agent_suite.agent(host)]
 
 
 def cache(host: Host, sizes: Sizes) -> list[Row]:
-    """What a cached object weighs, and what an event and a collection of garbage cost."""
+    """Measure the memory of a cached object, and the CPU of an event and of a garbage collection."""
     return cache_suite.cache(sizes.runs)
 
 
 def events(host: Host, sizes: Sizes) -> list[Row]:
-    """Watch events of large nodes over TLS, by everybody."""
+    """Measure watch events of large nodes over TLS, by all peers."""
     with APIServerProcess(host) as server:
         return _rows(event_suite.WORK, event_suite.measures(host, server))
 
 
 def growth(host: Host, sizes: Sizes) -> list[Row]:
-    """Initial sync of 1,000 to 100,000 small nodes, by everybody; for `--plot`."""
+    """Measure the initial sync of 1,000 to 100,000 small nodes, by all peers; for `--plot`."""
     return cache_suite.sizes(host, sizes.runs)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runtime for Kubernetes controllers in Python.
 
-Everything public is here and is imported when first used, so that a program pays only
-for what it needs. What is not in `__all__` may change without notice, but for the
-packages `testing` and `apiserver`, which document their own.
+All public names are here. Each is imported when it is first used, so that a process loads only the modules that it
+needs. Names that are not in `__all__` may change without notice, except in the packages `testing` and `apiserver`,
+which document their own public names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from controller_runtime.api.collection import Collection
     from controller_runtime.api.conditions import condition_of, conditions_of, with_condition
-    from controller_runtime.api.objects import Cached, ObjectKey, annotations_of, labels_of, meta, microtime
+    from controller_runtime.api.objects import (
+        Cached,
+        ObjectKey,
+        ObjectMeta,
+        OwnerReference,
+        annotations_of,
+        labels_of,
+        meta,
+        microtime,
+        timestamp,
+    )
     from controller_runtime.api.references import controller_of, set_controller, set_owner
     from controller_runtime.api.resources import (
         EVENTS,
@@ -25,10 +35,12 @@ if TYPE_CHECKING:
         PODS,
         Resource,
     )
+    from controller_runtime.cache.informer import Informer
     from controller_runtime.cache.lister import Lister
     from controller_runtime.cache.own_writes import OwnWrites
     from controller_runtime.cache.patience import Patience
     from controller_runtime.cache.store import Delta
+    from controller_runtime.cache.subscription import Subscription
     from controller_runtime.cache.transforms import edited, without
     from controller_runtime.client.client import Client
     from controller_runtime.client.create_or_patch import Change, create_or_patch
@@ -39,8 +51,8 @@ if TYPE_CHECKING:
     from controller_runtime.controller.channel import Channel
     from controller_runtime.controller.controller import Controller
     from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
-    from controller_runtime.controller.handlers import enqueue_mapped, enqueue_object, enqueue_owner
-    from controller_runtime.controller.predicates import all_of, any_of, changed, matches, not_
+    from controller_runtime.controller.handlers import Callback, Handler, enqueue_mapped, enqueue_object, enqueue_owner
+    from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, not_
     from controller_runtime.controller.reconciler import Reconciler, Request, Result
     from controller_runtime.core.backoff import Backoff
     from controller_runtime.core.deadline import reconcile_deadline
@@ -77,8 +89,17 @@ if TYPE_CHECKING:
     from controller_runtime.core.version import __version__
     from controller_runtime.election.config import Candidacy, LeaderElectionConfig
     from controller_runtime.events.recorder import EventAPI, EventRecorder
+    from controller_runtime.manager.endpoints import Endpoints
+    from controller_runtime.manager.lifecycle import Runnable
     from controller_runtime.manager.manager import Manager
-    from controller_runtime.queue.rate_limiters import Bucket, ItemExponential, ItemFastSlow, MaxOf, MaxWait
+    from controller_runtime.queue.rate_limiters import (
+        Bucket,
+        ItemExponential,
+        ItemFastSlow,
+        MaxOf,
+        MaxWait,
+        RateLimiter,
+    )
     from controller_runtime.queue.workqueue import WorkQueue
 
 __all__ = [
@@ -96,6 +117,7 @@ __all__ = [
     "Bucket",
     "CacheSyncTimeout",
     "Cached",
+    "Callback",
     "Cancelled",
     "Candidacy",
     "Change",
@@ -110,13 +132,16 @@ __all__ = [
     "ControllerRuntimeError",
     "DecodeError",
     "Delta",
+    "Endpoints",
     "EventAPI",
     "EventRecorder",
     "Expired",
     "FieldValidation",
     "Finalizers",
     "Forbidden",
+    "Handler",
     "Host",
+    "Informer",
     "Invalid",
     "ItemExponential",
     "ItemFastSlow",
@@ -129,19 +154,25 @@ __all__ = [
     "MaxWait",
     "NotFound",
     "ObjectKey",
+    "ObjectMeta",
     "OwnWrites",
+    "OwnerReference",
     "PatchType",
     "Patience",
+    "Predicate",
+    "RateLimiter",
     "ReconcileTimeout",
     "Reconciler",
     "Request",
     "Resource",
     "Result",
+    "Runnable",
     "ServerError",
     "ShutDown",
     "StaleCache",
     "Stop",
     "StreamIdle",
+    "Subscription",
     "SystemHost",
     "TerminalError",
     "TooManyRequests",
@@ -173,23 +204,39 @@ __all__ = [
     "set_controller",
     "set_owner",
     "stop_on_signals",
+    "timestamp",
     "with_condition",
     "without",
 ]
 
-# Where each public name lives; those of `core.errors` are the rest.
+# The module of each public name; names that are not listed are in `core.errors`.
 _HOMES = {
     "Collection": "api.collection",
     **dict.fromkeys(("condition_of", "conditions_of", "with_condition"), "api.conditions"),
-    **dict.fromkeys(("Cached", "ObjectKey", "annotations_of", "labels_of", "meta", "microtime"), "api.objects"),
+    **dict.fromkeys(
+        (
+            "Cached",
+            "ObjectKey",
+            "ObjectMeta",
+            "OwnerReference",
+            "annotations_of",
+            "labels_of",
+            "meta",
+            "microtime",
+            "timestamp",
+        ),
+        "api.objects",
+    ),
     **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),
     **dict.fromkeys(
         ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"
     ),
+    "Informer": "cache.informer",
     "Lister": "cache.lister",
     "OwnWrites": "cache.own_writes",
     "Patience": "cache.patience",
     "Delta": "cache.store",
+    "Subscription": "cache.subscription",
     **dict.fromkeys(("edited", "without"), "cache.transforms"),
     "Client": "client.client",
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
@@ -200,8 +247,10 @@ _HOMES = {
     "Channel": "controller.channel",
     "Controller": "controller.controller",
     **dict.fromkeys(("Finalizers", "add_finalizers", "remove_finalizers"), "controller.finalizers"),
-    **dict.fromkeys(("enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"),
-    **dict.fromkeys(("all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
+    **dict.fromkeys(
+        ("Callback", "Handler", "enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"
+    ),
+    **dict.fromkeys(("Predicate", "all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
     **dict.fromkeys(("Reconciler", "Request", "Result"), "controller.reconciler"),
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
@@ -212,14 +261,18 @@ _HOMES = {
     "__version__": "core.version",
     **dict.fromkeys(("Candidacy", "LeaderElectionConfig"), "election.config"),
     **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
+    "Endpoints": "manager.endpoints",
+    "Runnable": "manager.lifecycle",
     "Manager": "manager.manager",
-    **dict.fromkeys(("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait"), "queue.rate_limiters"),
+    **dict.fromkeys(
+        ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"), "queue.rate_limiters"
+    ),
     "WorkQueue": "queue.workqueue",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for."""
+    """Import a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'core.errors')}"), name)
@@ -228,5 +281,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names, whether imported yet or not."""
+    """Return the public names, whether they are imported yet or not."""
     return sorted(__all__)

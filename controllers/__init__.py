@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers, thin reconcilers on `controller_runtime`, and their command line."""
+"""Controllers: thin reconcilers on `controller_runtime`, and the command line that runs them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m controllers`."""
+"""`python -m controllers`: the command line; see `command.cli`."""
 
 from controllers.command.cli import main
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells each kubelet how long it may cache secrets and config maps, by the size of the cluster.
+"""Tells each kubelet for how many seconds it may cache secrets and config maps, by the size of the cluster.
 
-The larger the cluster, the longer the advice in `node.alpha.kubernetes.io/ttl`, so
-that kubelets do not overload the API server. The decision is a step that follows the
-number of nodes with hysteresis; everything else is one patch of one annotation.
+The annotation `node.alpha.kubernetes.io/ttl` holds this number, the TTL. It grows with the number of
+nodes, so that the kubelets of a large cluster do not overload the API server. The TTL follows the
+number of nodes in steps with hysteresis; the rest is one patch of one annotation.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 import attrs
-import msgspec
 
+from controller_runtime.api.objects import PartialObjectMetadata
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
@@ -31,20 +31,20 @@ log = get_logger(__name__)
 NAME = "node-ttl"
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 WORKERS = 5
-"""As many as kube-controller-manager runs for this controller."""
+"""Number of workers; kube-controller-manager runs as many for this controller."""
 
 
 @attrs.frozen
 class Step:
-    """A range of cluster sizes, both ends included, and its advice in seconds."""
+    """A range of numbers of nodes, both ends included, and its TTL in seconds."""
 
     at_least: int
     at_most: int
     ttl: int
 
 
-# Kubernetes' own table (pkg/controller/ttl). Neighbours overlap: within an overlap the
-# step last left stays, so that a cluster at a boundary does not flap.
+# The table of Kubernetes (pkg/controller/ttl). Neighbours overlap, and within an overlap the step does
+# not change, so that a cluster whose size moves around a boundary is not patched again and again.
 STEPS: Sequence[Step] = (
     Step(0, 100, 0),
     Step(90, 500, 15),
@@ -55,7 +55,7 @@ STEPS: Sequence[Step] = (
 
 
 def advance(step: int, nodes: int) -> int:
-    """The index of the step for a cluster of `nodes` that was in `step`."""
+    """Return the index of the step for a cluster that has `nodes` nodes now and was in `step` before."""
     while nodes > STEPS[step].at_most:
         step += 1
     while nodes < STEPS[step].at_least:
@@ -64,27 +64,33 @@ def advance(step: int, nodes: int) -> int:
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_MOST_DIGITS = 19  # of a 64-bit integer; longer texts are not converted, which could take long
 
 
 def parse_ttl(text: str | None) -> int | None:
-    """The advice in an annotation, or None where it is missing or not a 64-bit integer in plain digits."""
-    if text is None or not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > 19:
+    """Return the TTL in an annotation; None if it is missing or not a 64-bit integer in plain digits."""
+    if text is None or not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > _MOST_DIGITS:
         return None
     value = int(text)
     return value if -(2**63) <= value < 2**63 else None
 
 
 class ClusterSize:
-    """Follows the number of nodes, one add and one delete at a time, in their order.
+    """Counts the nodes, one creation and one deletion at a time and in their order, and knows the TTL.
 
-    Order matters: 95, 105, 95 nodes is another step than 95 throughout. A restart
-    counts from zero, so inside an overlap it may lower the step, as upstream's does.
+    The order matters: after 95, 105 and 95 nodes the step is a higher one than after 95 nodes alone. A
+    restart counts from zero, so the step may be a lower one after it, as in kube-controller-manager.
+
+    Args:
+        host: Makes the lock.
+        all_nodes: Returns the keys of all nodes.
+        lazy: A change of step does not concern other nodes than the one that caused it; see `node_ttl`.
 
     Threads: `observe` from one at a time; `ttl` from any.
     """
 
-    def __init__(self, host: Host, everybody: Callable[[], Iterable[Request]], *, lazy: bool = False) -> None:
-        self._everybody = everybody
+    def __init__(self, host: Host, all_nodes: Callable[[], Iterable[Request]], *, lazy: bool = False) -> None:
+        self._all_nodes = all_nodes
         self._lazy = lazy
         # Guards the two fields below.
         self._lock = host.lock("cluster size")
@@ -93,16 +99,16 @@ class ClusterSize:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are, as far as they have been counted."""
+        """Number of nodes counted so far."""
         return self._nodes
 
     def ttl(self) -> int:
-        """The advice in force, in seconds."""
+        """Return the TTL for the present number of nodes, in seconds."""
         with self._lock:
             return STEPS[self._step].ttl
 
     def observe(self, delta: Delta) -> Iterable[Request]:
-        """Count one change; returns whom to look at: its node, and everybody when the step changes."""
+        """Count one change and return the nodes to reconcile: the one that changed, and all when the step changes."""
         change = (delta.new is not None) - (delta.old is not None)
         with self._lock:
             before = self._step
@@ -113,30 +119,20 @@ class ClusterSize:
         if step == before:
             return concerned
         log.info("cluster crossed a size boundary", nodes=nodes, ttl=STEPS[step].ttl, was=STEPS[before].ttl)
-        # In the initial list everybody is on the way anyhow; in upstream's mode nodes wait for their next change.
-        return concerned if delta.initial or self._lazy else [*self._everybody(), *concerned]
-
-
-class _Metadata(msgspec.Struct, gc=False):
-    annotations: dict[str, str] | None = None
-
-
-class NodeView(msgspec.Struct, gc=False):
-    """The part of a node that this controller reads."""
-
-    metadata: _Metadata
+        # The initial list delivers every node anyway. The keys of all nodes are read outside the lock.
+        return concerned if delta.initial or self._lazy else [*self._all_nodes(), *concerned]
 
 
 @attrs.frozen
 class NodeTTL(Reconciler):
-    """Patches a node whose annotation is missing, unreadable or not the advice in force."""
+    """Patches a node whose annotation is missing, unreadable or different from the present TTL."""
 
-    nodes: Lister[NodeView]
+    nodes: Lister[PartialObjectMetadata]
     client: Client
     size: ClusterSize
 
     def reconcile(self, request: Request) -> Result:
-        """Bring one node's annotation to the advice in force."""
+        """Patch the annotation of one node unless it holds the present TTL."""
         node = self.nodes.get(request)
         if node is None:
             return Result()
@@ -148,16 +144,18 @@ class NodeTTL(Reconciler):
 
 
 def node_ttl(manager: Manager, *, workers: int = WORKERS, lazy: bool = False) -> Controller:
-    """The controller, ready to add to `manager`.
+    """Return the controller, ready to be added to `manager`.
 
     Args:
-        manager: Whose nodes to advise.
-        workers: Nodes patched at the same time.
-        lazy: Upstream's mode: after a change of step a node keeps its old advice until
-            its own next change. Otherwise every node is brought up to date at once.
+        manager: Its client and its cache of nodes are used.
+        workers: Number of nodes that are patched at the same time.
+        lazy: After a change of step a node keeps its old TTL until the node itself changes, as in
+            kube-controller-manager. By default all nodes are patched at once.
     """
-    size = ClusterSize(manager.host, manager.lister(NODES, NodeView).keys, lazy=lazy)
-    reconciler = NodeTTL(manager.lister(NODES, NodeView), manager.client, size)
-    # Upstream's limits for retries: each node 5 ms to 1000 s, all of them 10 a second after a burst of 100.
+    nodes = manager.lister(NODES, PartialObjectMetadata)
+    size = ClusterSize(manager.host, nodes.keys, lazy=lazy)
+    reconciler = NodeTTL(nodes, manager.client, size)
+    # The retries of kube-controller-manager: 5 ms to 1000 s for each node, and for all nodes together
+    # 10 a second after a burst of 100.
     limiter = MaxOf(ItemExponential(), Bucket())
     return Controller(NAME, reconciler, workers=workers, limiter=limiter).follow(NODES, size.observe)

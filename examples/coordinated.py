@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three versions elect a leader and are upgraded one by one: `python examples/coordinated.py`.
+"""Three replicas of different versions elect a leader and are upgraded one by one: `python examples/coordinated.py`.
 
-Each is a process; the API server holds the elections. The oldest version leads, so a
-cluster is upgraded from behind. At the end stands who led when: never two.
+Each replica is a process; the API server decides the elections. The replica of the oldest version
+leads, so it is upgraded first. At the end the example prints which replica led when, and
+that no two led at the same time.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from controller_runtime.testing import APIServerProcess
 
 LEASE = ObjectKey("controllers", "kube-system")
 SERVER = ("controllers", "apiserver")
-PATIENCE = 300.0
-"""Ends a hang; what it waits for takes seconds."""
+TIMEOUT = 300.0
+"""Seconds after which a wait is given up; each takes a few seconds."""
 LED = re.compile(r"^(\S+) \S+ +(became leader|resigned)", re.MULTILINE)
+"""The lines of a replica's log at which its leadership begins and ends."""
 
 
 class Replica:
-    """One process after another in the same place; each says in its log when it leads."""
+    """Runs one process after another; each logs when it begins and stops to lead."""
 
     def __init__(self, name: str, folder: Path, kubeconfig: Path) -> None:
         self.name = name
@@ -42,7 +44,7 @@ class Replica:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, version: str) -> None:
-        """Run this version."""
+        """Start a process of this version."""
         self.version = version
         command = [sys.executable, "-m", "controllers", "run", "--kubeconfig", str(self._kubeconfig)]
         command += ["--controllers=node-ttl", "--leader-elect", "--coordinated", "--binary-version", version]
@@ -50,20 +52,20 @@ class Replica:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
 
     def stop(self) -> None:
-        """Ask it to stop, and wait for it."""
+        """Stop the process, and wait until it has ended."""
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
             self._process.wait()
 
     def restart_if_it_ended(self) -> None:
-        """As a cluster does: who has given way comes back as a candidate."""
+        """Start the process again if it has ended, as a cluster does; if it yielded, it is a candidate again."""
         if self._process is not None and self._process.poll() is not None:
             self.start(self.version)
 
 
 @attrs.define
 class Timeline:
-    """Prints what happens and when, and who holds the lease."""
+    """Prints what happens and when, and which replica holds the lease."""
 
     host: Host
     client: Client
@@ -71,35 +73,36 @@ class Timeline:
     began: float
     holder: str = ""
 
-    def tell(self, what: str) -> None:
-        """One line."""
+    def print(self, what: str) -> None:
+        """Print one line, with the seconds since the beginning."""
         print(f"{self.host.monotonic() - self.began:6.1f} s  {what}", flush=True)
 
     def wait_for(self, version: str) -> None:
         """Watch the lease until a replica of `version` holds it."""
-        asleep, deadline = Stop(self.host), self.host.monotonic() + PATIENCE
-        while not self._look().startswith(version):
+        asleep, deadline = Stop(self.host), self.host.monotonic() + TIMEOUT
+        while not self._leading_version().startswith(version):
             if self.host.monotonic() > deadline:
-                raise SystemExit(f"nobody of version {version} leads after {PATIENCE:.0f} s")
+                raise SystemExit(f"no replica of version {version} leads after {TIMEOUT:.0f} s")
             for replica in self.replicas:
                 replica.restart_if_it_ended()
             asleep.wait(0.2)
 
-    def _look(self) -> str:
-        """The version that leads; told when it is another one."""
-        holder, leads = _holder(self.client)
-        if holder != self.holder and (leads or not holder):
+    def _leading_version(self) -> str:
+        """Return the version that leads, empty for none, and print it if it has changed."""
+        holder, version = _holder(self.client)
+        if holder != self.holder and (version or not holder):
             self.holder = holder
-            self.tell(f"{leads} leads" if leads else "the lease is free")
-        return leads
+            self.print(f"{version} leads" if version else "the lease is free")
+        return version
 
 
 def _holder(client: Client) -> tuple[str, str]:
-    """Who holds the lease and has begun to lead, and in which version."""
+    """Return the holder of the lease and the version in which it leads; no version if it has not begun to lead."""
     try:
         spec = client.get(LEASES, LEASE, dict[str, Any])["spec"]
         holder = spec.get("holderIdentity") or ""
-        if not holder or spec["leaseDurationSeconds"] == 5:  # elected, and not begun
+        # The coordinator writes a lease of 5 s for the replica that it elects, which that replaces when it begins.
+        if not holder or spec["leaseDurationSeconds"] == 5:
             return holder, ""
         candidate = client.get(LEASE_CANDIDATES, ObjectKey(holder, LEASE.namespace), dict[str, Any])
     except NotFound:
@@ -108,7 +111,7 @@ def _holder(client: Client) -> tuple[str, str]:
 
 
 def terms(folder: Path) -> list[tuple[datetime, datetime, str]]:
-    """Who led from when to when, as the replicas' own logs say."""
+    """Return when each leadership began and ended and which replica's it was, from the replicas' own logs."""
     found = []
     for log in sorted(folder.iterdir()):
         began: datetime | None = None
@@ -122,7 +125,7 @@ def terms(folder: Path) -> list[tuple[datetime, datetime, str]]:
 
 
 def play(versions: list[str], upgraded: str) -> list[str]:
-    """Run a replica of each version, then upgrade them, oldest first; who led, in order."""
+    """Run a replica of each version, then upgrade them, oldest first; return those that led, in order."""
     host = SystemHost()
     with APIServerProcess(host, program=SERVER) as server, tempfile.TemporaryDirectory() as folder:
         transport = HTTPTransport(host, from_kubeconfig(server.kubeconfig))
@@ -130,11 +133,11 @@ def play(versions: list[str], upgraded: str) -> list[str]:
         timeline = Timeline(host, Client(host, transport), replicas, host.monotonic())
         try:
             for replica, version in zip(replicas, versions, strict=True):
-                timeline.tell(f"{replica.name} starts in version {version}")
+                timeline.print(f"{replica.name} starts in version {version}")
                 replica.start(version)
             for version, replica in sorted(zip(versions, replicas, strict=True), key=lambda pair: pair[0]):
                 timeline.wait_for(version)
-                timeline.tell(f"{replica.name} is upgraded from {version} to {upgraded}")
+                timeline.print(f"{replica.name} is upgraded from {version} to {upgraded}")
                 replica.stop()
                 replica.start(upgraded)
             timeline.wait_for(upgraded)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kind of one's own and its controller: `python examples/custom_resource.py`.
+"""A custom kind and its controller: `python examples/custom_resource.py`.
 
-Nodes say by a label in which rack they stand. Closing a rack keeps new pods from its nodes,
-and its status tells how many nodes it has. The definition is what one would give to
-`kubectl apply`, and the embedded server takes it as a cluster does: it refuses a rack
-without a room, fills in what is not said, and keeps spec and status apart.
+A label of each node names the rack that it stands in. Closing a rack keeps new pods from its nodes,
+and its status has the number of its nodes. The definition could be given to `kubectl apply` as
+it is, and the embedded server treats it as a cluster does: it refuses a rack
+without a room, fills in defaults, and keeps spec and status apart.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Status(msgspec.Struct):
 
 
 class Rack(msgspec.Struct):
-    """What the controller reads of a rack; a plain dict would do as well."""
+    """The fields of a rack that the controller reads; a plain dict would do as well."""
 
     spec: Spec
     status: Status | None = None
@@ -115,7 +115,7 @@ class Racks(Reconciler):
 
 
 def racks_of(delta: Delta) -> list[Request]:
-    """The racks in which a node stands, and stood before."""
+    """Return the racks in which a node stands now and stood before the change."""
     names = [labels_of(node).get(RACK) for node in (delta.old, delta.new) if node is not None]
     return [ObjectKey(name) for name in names if name]
 

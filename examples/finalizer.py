@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives every node an address, and takes it back before the node may go: `python examples/finalizer.py`.
+"""Assigns an address to every node, and releases it before the node is gone: `python examples/finalizer.py`.
 
-The addresses belong to somebody who knows nothing of nodes; here that is a dict. A
-finalizer keeps the two in step: the node has it before an address is taken, and loses it
-after the address was given back, so none leaks, whatever crashes in between.
+The addresses come from a system outside of the cluster; here that is a dict. A finalizer
+keeps the two in step: it is put on the node before an address is taken, and removed
+after the address was released, so no address leaks, whichever process crashes in between.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ADDRESS = "example.com/address"
 
 @attrs.frozen
 class Pool:
-    """Who owns the addresses. Both calls may be repeated."""
+    """Owns the addresses. Both calls may be repeated, because a reconcile may."""
 
     taken: dict[str, str] = attrs.field(factory=dict)
 
@@ -79,7 +79,7 @@ def addresses(manager: Manager, pool: Pool) -> Controller:
 
 
 def show(cluster: EmbeddedCluster, pool: Pool) -> None:
-    """Make two nodes, delete each once it has its address, and print every change until both are gone."""
+    """Create two nodes, delete each once it has its address, and print every change until both are gone."""
     gone = Stop(cluster.host)
     left = {"node-a", "node-b"}
 

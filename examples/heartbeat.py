@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component that keeps just its own lease: `python examples/heartbeat.py`.
+"""A component that renews its own lease and does nothing else: `python examples/heartbeat.py`.
 
-`LeaseHeartbeat.run(stop)` is all it takes: no manager, no cache. Somebody deletes the lease
-in between, and it comes back. It ends by itself after a few seconds, and takes its lease along.
+It needs `LeaseHeartbeat.run(stop)`, and neither a manager nor a cache. When another client deletes
+the lease, it is created again. The example ends after a few seconds, and deletes its lease.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from controllers.heartbeat import LeaseHeartbeat
 LEASE = ObjectKey("worker-7", "default")
 
 
-def tell(client: Client, when: str) -> None:
-    """Print what the lease says."""
+def show(client: Client, when: str) -> None:
+    """Print the holder and the last renewal of the lease."""
     try:
         lease: dict[str, Any] = client.get(LEASES, LEASE, dict)
         spec = lease["spec"]
@@ -29,7 +29,7 @@ def tell(client: Client, when: str) -> None:
 
 
 def play(host: Host) -> None:
-    """Keep a lease for a few seconds."""
+    """Renew a lease for a few seconds, and print it in between."""
     client = Client(host, InProcessTransport(host, APIServer(host)))
     heartbeat = LeaseHeartbeat(
         host,
@@ -44,16 +44,16 @@ def play(host: Host) -> None:
     stop, asleep = Stop(host), Stop(host, "asleep")
     component = spawn(host, stop, "component", lambda: heartbeat.run(stop))
     asleep.wait(0.5)
-    tell(client, "made at once")
+    show(client, "created at once")
     asleep.wait(1.1)
-    tell(client, "renewed")
+    show(client, "renewed")
     client.delete(LEASES, LEASE)
-    tell(client, "deleted by somebody")
+    show(client, "deleted by a client")
     asleep.wait(1.1)
-    tell(client, "made again")
+    show(client, "created again")
     stop.set()
     component.join_until(None)
-    tell(client, "after the end")
+    show(client, "after the end")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an example's controller where one can see it: `python examples/zone_labels.py`.
+"""Runs the controller of an example, and prints what it does: `python examples/zone_labels.py`.
 
-Alone it starts the embedded API server in this process, makes three nodes, annotates
-them and shows what the controller makes of it. With a kubeconfig,
+Without an argument it starts the embedded API server in this process, creates three nodes with
+annotations, and prints what the controller does to them. With a kubeconfig,
 `python examples/zone_labels.py FILE`, it runs on that cluster until Ctrl-C.
 """
 
@@ -28,7 +28,7 @@ ZONE = "example.com/zone"
 
 
 def run(make: Callable[[Manager], Controller]) -> None:
-    """Run the controller that `make` makes."""
+    """Run the controller that `make` returns, on the cluster that the command line names or on the embedded server."""
     if len(sys.argv) > 1:
         manager = Manager.from_kubeconfig(sys.argv[1])
         manager.add(make(manager))
@@ -42,7 +42,7 @@ def run(make: Callable[[Manager], Controller]) -> None:
 
 
 def show(cluster: EmbeddedCluster) -> None:
-    """Make three annotated nodes, and print every change until each has its label."""
+    """Create three annotated nodes, and print every change until each has its label."""
     done, labelled = Stop(cluster.host), set[str]()
 
     def seen(delta: Delta) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two replicas of one program, of which one leads, and what happens when it stops: `python examples/two_replicas.py`.
+"""Two replicas of a program, of which one leads, and the takeover when it stops: `python examples/two_replicas.py`.
 
-Both fill their caches; only the leader reconciles. It gives its lease back when it stops,
-so the other takes over at its next look. It ends by itself after a few seconds.
+Both fill their caches; only the leader reconciles. It releases its lease when it stops, so the
+other replica leads as soon as it reads the lease again. The example ends after a few seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from controller_runtime.testing import EmbeddedCluster
 ELECTION = LeaderElectionConfig(
     name="two-replicas", namespace="default", lease_duration=3.0, renew_deadline=2.0, retry_period=0.5
 )
-PATIENCE = 5.0
+TIMEOUT = 5.0
 
 
 @attrs.frozen
@@ -35,26 +35,26 @@ class Timeline:
     host: Host
     began: float
 
-    def tell(self, who: str, what: str) -> None:
+    def print(self, who: str, what: str) -> None:
         print(f"{self.host.monotonic() - self.began:6.2f} s  {who:<10} {what}")
 
 
 @attrs.frozen
 class Greet(Reconciler):
-    """Says which node it sees."""
+    """Prints the name of each node that it reconciles."""
 
     name: str
     timeline: Timeline
     greeted: dict[str, Stop]
 
     def reconcile(self, request: Request) -> Result:
-        self.timeline.tell(self.name, f"reconciles {request}")
+        self.timeline.print(self.name, f"reconciles {request}")
         self.greeted[request.name].set()
         return Result()
 
 
 def play(first: Host, second: Host) -> None:
-    """Let the first lead, stop it, and see the second take over."""
+    """Let the first replica lead, stop it, and wait until the second has taken over."""
     timeline, asleep = Timeline(first, first.monotonic()), Stop(first, "asleep")
     greeted = {name: Stop(first, name) for name in ("node-1", "node-2", "node-3")}
     a = EmbeddedCluster(first, leader_election=ELECTION)
@@ -65,19 +65,19 @@ def play(first: Host, second: Host) -> None:
             cluster.manager.add(Controller("greet", greet).watch(NODES))
         a.start()
         a.user.create(NODES, {"metadata": {"name": "node-1"}})
-        greeted["node-1"].wait(PATIENCE)
+        greeted["node-1"].wait(TIMEOUT)
 
         b.start()
         asleep.wait(2.0)
-        timeline.tell(second.name, f"waits: {b.manager.elector.leader if b.manager.elector else ''} leads")
+        timeline.print(second.name, f"waits: {b.manager.elector.leader if b.manager.elector else ''} leads")
         a.user.create(NODES, {"metadata": {"name": "node-2"}})
-        greeted["node-2"].wait(PATIENCE)
+        greeted["node-2"].wait(TIMEOUT)
 
-        timeline.tell(first.name, "is asked to stop")
+        timeline.print(first.name, "is asked to stop")
         a.stop()
         a.user.create(NODES, {"metadata": {"name": "node-3"}})
-        greeted["node-3"].wait(PATIENCE)
-    timeline.tell(second.name, "has stopped too")
+        greeted["node-3"].wait(TIMEOUT)
+    timeline.print(second.name, "has stopped too")
 
 
 if __name__ == "__main__":

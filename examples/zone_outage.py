@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node dies, then a rack, then a zone, then all, and they return: `python examples/zone_outage.py`.
+"""A node fails, then a rack, then a zone, then all nodes, and all return: `python examples/zone_outage.py`.
 
 120 nodes without machines in three zones carry 240 pods. The times are a tenth of Kubernetes' own, so
-that it takes about a minute: 5 s of silence make a node Unknown, and a zone evicts one node a second.
+that it takes about a minute: a node is Unknown after 5 s of silence, and a zone evicts one node per second.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import attrs
 
 from controller_runtime import NODES, Host, Stop, SystemHost
 from controller_runtime.testing import EmbeddedCluster
-from controllers.command.lookout import Lookout, Snapshot
-from controllers.command.view import disturbed
+from controllers.command.snapshot import Snapshot, SnapshotSource
+from controllers.command.view import disrupted_zones
 from controllers.hollow.node import RACK_SIZE, ZONES, node_name, rack_of
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods, PodMaker
@@ -35,15 +35,15 @@ CONFIG = LifecycleConfig.of(
 RENEW_INTERVAL = 1.0
 TOLERATION_SECONDS = 2
 PODS_PER_NODE = 2
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
-def seen(snapshot: Snapshot) -> str:
-    """One line of what a look shows."""
+def summary(snapshot: Snapshot) -> str:
+    """Return one line about a snapshot."""
     nodes, pods = snapshot.nodes, snapshot.pods
     if nodes is None:
         return ""
-    states = ", ".join(f"{zone} {state.value}" for zone, state in disturbed(nodes).items())
+    states = ", ".join(f"{zone} {state.value}" for zone, state in disrupted_zones(nodes).items())
     return (
         f"ready {nodes.ready.get('True', 0)}/{nodes.nodes}, unknown {nodes.ready.get('Unknown', 0)}, "
         f"evicting {nodes.evicting}; pods ready {pods.ready}, going {pods.going}" + (f"; {states}" if states else "")
@@ -52,28 +52,28 @@ def seen(snapshot: Snapshot) -> str:
 
 @attrs.frozen
 class Watcher:
-    """Prints what is seen whenever it differs, at most twice a second."""
+    """Prints a summary whenever it has changed, at most twice per second."""
 
     host: Host
-    look: Callable[[], Snapshot]
+    take: Callable[[], Snapshot]
     asleep: Stop
     began: float
 
-    def tell(self, what: str) -> None:
+    def print(self, what: str) -> None:
         print(f"{self.host.monotonic() - self.began:6.1f} s  {what}")
 
-    def until(self, is_so: Callable[[Snapshot], bool], what: str) -> None:
-        """Look until it is so; say it if it never is."""
-        deadline, said = self.host.monotonic() + PATIENCE, ""
+    def until(self, condition: Callable[[Snapshot], bool], what: str) -> None:
+        """Print summaries until `condition` holds; after `TIMEOUT` seconds print that it still does not."""
+        deadline, printed = self.host.monotonic() + TIMEOUT, ""
         while self.host.monotonic() < deadline:
-            snapshot = self.look()
-            if (text := seen(snapshot)) != said:
-                self.tell(f"  {text}")
-                said = text
-            if is_so(snapshot):
+            snapshot = self.take()
+            if (text := summary(snapshot)) != printed:
+                self.print(f"  {text}")
+                printed = text
+            if condition(snapshot):
                 return
             self.asleep.wait(0.5)
-        self.tell(f"  after {PATIENCE:g} s still not: {what}")
+        self.print(f"  after {TIMEOUT:g} s still not: {what}")
 
 
 def ready(count: int) -> Callable[[Snapshot], bool]:
@@ -85,13 +85,13 @@ def evicting(count: int) -> Callable[[Snapshot], bool]:
 
 
 def play(host: Host, nodes: int = 120) -> None:
-    """Let them die and return, and print what is seen of it."""
+    """Let the nodes fail and return, and print the state of the cluster meanwhile."""
     with EmbeddedCluster(host) as cluster:
         manager = cluster.manager
         lifecycle, eviction = node_lifecycle(manager, config=CONFIG), taint_eviction(manager)
         manager.add(lifecycle)
         manager.add(eviction)
-        lookout = Lookout(manager, [lifecycle, eviction], cluster=True)
+        source = SnapshotSource(manager, [lifecycle, eviction], cluster=True)
         informer = manager.informer(NODES)
         hollow = HollowNodes(host, manager.client, nodes, spread=1.0, renew_interval=RENEW_INTERVAL, nodes=informer)
         manager.add(hollow)
@@ -99,33 +99,33 @@ def play(host: Host, nodes: int = 120) -> None:
         pods = nodes * PODS_PER_NODE
         manager.add(PodMaker(host, manager.client, pods, nodes, toleration_seconds=TOLERATION_SECONDS))
         cluster.start()
-        watcher = Watcher(host, lookout.look, Stop(host, "asleep"), host.monotonic())
+        watcher = Watcher(host, source.take, Stop(host, "asleep"), host.monotonic())
 
-        watcher.tell(f"{nodes} nodes join")
+        watcher.print(f"{nodes} nodes join")
         watcher.until(lambda seen: ready(nodes)(seen) and seen.pods.ready == pods, "all are ready")
 
-        watcher.tell("one node dies")
+        watcher.print("one node fails")
         hollow.kill(Selection((node_name(0),)))
         watcher.until(lambda seen: seen.pods.going == PODS_PER_NODE, "its pods go")
 
-        watcher.tell(f"a rack of zone-b dies, with its {RACK_SIZE} nodes")
+        watcher.print(f"a rack of zone-b fails, with its {RACK_SIZE} nodes")
         hollow.kill(Selection(rack=rack_of(1)))
         watcher.until(lambda seen: seen.pods.going == PODS_PER_NODE * (1 + RACK_SIZE), "its pods go, node by node")
 
-        watcher.tell("zone-c dies, all of it")
+        watcher.print("all of zone-c fails")
         hollow.kill(Selection(zone="zone-c"))
         watcher.until(evicting(1 + RACK_SIZE + 3), "the first of its nodes are evicted")
 
-        watcher.tell("all others die: nobody is evicted any more")
+        watcher.print("all others fail: no node is evicted any more")
         for zone in ("zone-a", "zone-b"):
             hollow.kill(Selection(zone=zone))
-        watcher.until(lambda seen: ready(0)(seen) and evicting(0)(seen), "all evictions are taken back")
+        watcher.until(lambda seen: ready(0)(seen) and evicting(0)(seen), "all evictions are cancelled")
 
-        watcher.tell("they return")
+        watcher.print("all nodes return")
         for zone in ZONES:
             hollow.revive(Selection(zone=zone))
         watcher.until(lambda seen: ready(nodes)(seen) and seen.pods.going == 0, "all are ready again")
-        watcher.tell("done")
+        watcher.print("done")
 
 
 if __name__ == "__main__":

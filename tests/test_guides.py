@@ -37,7 +37,8 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
-from controllers.command import cli, run, signals
+from controllers.command import cli, run
+from controllers.shared import signals
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
@@ -220,14 +221,14 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
     "said",
     [
         f"more than {health.STUCK_AFTER:.0f} s",
-        f"heard nothing of the server for {Patience().overdue:.0f} s",
+        f"heard nothing from the server for {Patience().overdue:.0f} s",
         f"{serving.MOST_SILENT} connections at a time",
-        f"had {serving.GRACE:g} s",
-        f"{serving.MOST_ANSWERS} places",
-        f"must come within {serving.HEAD_PATIENCE:.0f} s",
+        f"in its first {serving.GRACE:g} s",
+        f"{serving.MOST_ANSWERS} slots",
+        f"must arrive within {serving.HEAD_PATIENCE:.0f} s",
         f"within {serving.PATIENCE:.0f} s",
-        f"finished ({run.GRACE:g} s)",
-        f"cancelled ({CANCEL_GRACE:.0f} s)",
+        f"has {run.GRACE:g} s to finish",
+        f"cancelled and has {CANCEL_GRACE:.0f} s to end",
     ],
 )
 def test_the_bounds_that_the_guide_names_are_those_of_the_code(said: str) -> None:
@@ -243,10 +244,10 @@ def test_an_example_is_stopped_by_signals_as_the_guide_says() -> None:
 
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
     options = {name for parameter in (*cli.run_command.params, *apiserver.command.params) for name in parameter.opts}
-    handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.ASKING)}
+    handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.REPORTING)}
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
     assert set(re.findall(r"\bSIG[A-Z0-9]+\b", OPERATIONS)) == handled
-    assert {row[0] for row in rows_of(OPERATIONS, "What it is doing now")} >= {"SIGINT, SIGTERM, SIGHUP", "SIGUSR1"}
+    assert {row[0] for row in rows_of(OPERATIONS, "The present state")} >= {"SIGINT, SIGTERM, SIGHUP", "SIGUSR1"}
     assert f"| {cli.FAILED} | failed" in OPERATIONS
     assert f"| {cli.BAD_USAGE} | called or configured wrongly" in OPERATIONS

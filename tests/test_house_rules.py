@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the house that only the source itself can tell, read from its syntax trees.
+"""Rules for the source code itself, checked on its syntax trees.
 
-The packages are inspected where they are imported from, so that the rules hold for the
-installed wheel; examples, benchmarks and tests beside this file, where they are.
+The packages are read from where they are imported, so that the rules hold for an installed wheel as well; examples,
+benchmarks and tests are read beside this file, if they are there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Tree = tuple[str, ast.Module]
 
 
 def sources(*roots: str) -> Iterator[tuple[str, str]]:
-    """Name (package, room, file) and text of every Python file below `roots` that exists."""
+    """Yield the name (such as `tests/queue/test_workqueue.py`) and the text of every Python file below `roots`."""
     for root in roots:
         for path in sorted(ROOTS[root].rglob("*.py")):
             yield f"{root}/{path.relative_to(ROOTS[root]).as_posix()}", path.read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def trees(*roots: str, but: tuple[str, ...] = ()) -> Iterator[Tree]:
 
 
 def dotted(node: ast.AST) -> str:
-    """`a.b.c` for an attribute or a name, else the empty string."""
+    """Return `a.b.c` for an attribute or a name, else the empty string."""
     match node:
         case ast.Name(id=name):
             return name
@@ -72,7 +72,7 @@ def dotted(node: ast.AST) -> str:
 
 
 def imported(node: ast.AST) -> list[str]:
-    """Every name that an import statement could bind, dotted."""
+    """Return every dotted name that an import statement could bind."""
     match node:
         case ast.Import(names=names):
             return [alias.name for alias in names]
@@ -82,7 +82,7 @@ def imported(node: ast.AST) -> list[str]:
 
 
 def reaches_for_the_system(node: ast.AST) -> bool:
-    """True for what only a `Host` may know: a clock, a thread, chance."""
+    """Return whether a node uses a clock, a thread or randomness, which only a `Host` may."""
     name = dotted(node) if isinstance(node, ast.Attribute) else ""
     if isinstance(node, ast.Call) and dotted(node.func) in ("random.Random", "Random"):
         return True
@@ -133,7 +133,7 @@ def test_threads_are_made_in_two_places() -> None:
 
 
 def swallows_crashes(node: ast.AST) -> bool:
-    """True for a handler of everything that does not raise it again, and for a finaliser."""
+    """Return whether a node catches crashes without raising them again, or is a `__del__` method."""
     match node:
         case ast.ExceptHandler(type=caught, body=body):
             is_wide = caught is None or "BaseException" in ast.unparse(caught)
@@ -154,6 +154,66 @@ def test_nothing_survives_a_crash_or_acts_when_collected() -> None:
     assert not found, "catch `Exception` at most, and tidy up in `close`:\n" + "\n".join(found)
 
 
+CATCHES_EVERYTHING = {
+    "controller_runtime/core/stop.py: run": "a thread ends here: the failure sets its stop",
+    "controller_runtime/manager/manager.py: run": "the work of the manager's own thread ends here: the manager stops",
+    "controller_runtime/controller/workers.py: _reconcile": "a reconcile ends here: it counts as failed",
+    "controller_runtime/controller/finalizers.py: _call": "a finalizer's function ends here: raised after the others",
+    "controller_runtime/manager/serving.py: _answer": "a request to the manager's endpoints ends here: status 500",
+    "controller_runtime/apiserver/server.py: handle": "a request to the embedded server ends here: status 500",
+    "controller_runtime/apiserver/shell/workers.py: run": "a worker's task ends here: raised where it is awaited",
+    "controller_runtime/client/http/inquiry.py: _find_out": "a look-up's thread ends here: raised where it is awaited",
+    "controller_runtime/testing/simulation/scheduler.py: _run": "a simulated thread ends here: the test raises it",
+    "controller_runtime/testing/simulation/scheduler.py: _hand_over": "a simulated step ends here: the test raises it",
+}
+"""The places that catch everything, each with the piece of work that ends there and where its error goes."""
+
+
+def catches_everything(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler catches every error and does not end by raising it again."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    is_wide = any(kind is None or dotted(kind) in ("Exception", "BaseException") for kind in kinds)
+    return is_wide and not any(isinstance(last, ast.Raise) and last.exc is None for last in handler.body[-1:])
+
+
+def places_that_catch_everything(name: str, tree: ast.AST, function: str = "") -> Iterator[str]:
+    """Yield the file and the innermost function of each handler or `suppress` that catches everything."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.ExceptHandler() if catches_everything(node):
+                yield f"{name}: {function}"
+            case ast.Call(args=args) if dotted(node.func).split(".")[-1] == "suppress":
+                if any(dotted(kind) in ("Exception", "BaseException") for kind in args):
+                    yield f"{name}: {function}"
+        inside = node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
+        yield from places_that_catch_everything(name, node, inside)
+
+
+def test_everything_is_caught_only_where_a_piece_of_work_ends() -> None:
+    """Anywhere else it would hide bugs. A new place needs a reason in `CATCHES_EVERYTHING`."""
+    found = [place for name, tree in trees(*PROGRAMS) for place in places_that_catch_everything(name, tree)]
+
+    assert sorted(found) == sorted(CATCHES_EVERYTHING)
+
+
+@pytest.mark.parametrize(
+    ("caught", "is_seen"),
+    [
+        pytest.param("except Exception: pass", True, id="Exception"),
+        pytest.param("except (Exception, SystemExit): pass", True, id="one of several"),
+        pytest.param("except: pass", True, id="bare"),
+        pytest.param("except BaseException: raise", False, id="raised again"),
+        pytest.param("except ExceptionGroup: pass", False, id="a kind of its own"),
+        pytest.param("except OSError: pass", False, id="one kind"),
+        pytest.param("finally: suppress(Exception)", True, id="suppressed"),
+    ],
+)
+def test_the_rule_sees_what_catches_everything(caught: str, is_seen: bool) -> None:
+    tree = ast.parse(f"def f():\n    try:\n        act()\n    {caught}")
+
+    assert [*places_that_catch_everything("file", tree)] == (["file: f"] if is_seen else [])
+
+
 def test_every_file_names_its_licence_first() -> None:
     found = [name for name, text in sources(*ROOTS) if not text.startswith("# SPDX-License-Identifier: Apache-2.0\n")]
 
@@ -161,7 +221,7 @@ def test_every_file_names_its_licence_first() -> None:
 
 
 def public_definitions(tree: ast.Module) -> Iterator[ast.AST]:
-    """What a reader may use: the module, its functions and classes, and methods that override nothing."""
+    """Yield what a user may use: the module, its functions and classes, and methods that override nothing."""
     yield tree
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name.startswith("_"):
@@ -172,7 +232,7 @@ def public_definitions(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def is_plain_base(base: ast.expr) -> bool:
-    """True for bases whose methods nobody overrides, so that a method of the class is its own."""
+    """Return whether a base class has no methods that a subclass could override, such as `Generic`."""
     name = dotted(base.value if isinstance(base, ast.Subscript) else base)
     return name.split(".")[-1] in ("Protocol", "Generic", "ABC", "NamedTuple", "Enum", "IntEnum", "StrEnum")
 

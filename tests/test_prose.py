@@ -186,7 +186,10 @@ def test_names_in_backticks_exist(source: str) -> None:
     if source in texts():
         prose = [*prose_of(texts()[source])]
     else:
-        prose = [*enumerate((BESIDE / source).read_text(encoding="utf-8").splitlines(), 1)]
+        text = (BESIDE / source).read_text(encoding="utf-8")
+        if source == "CHANGELOG.md":  # the first column of its table has the names that are gone
+            text = re.sub(r"^\|[^|]*\|", "|", text, flags=re.MULTILINE)
+        prose = [*enumerate(text.splitlines(), 1)]
 
     found = [f"{source}:{line}: `{word}`" for line, text in prose for word in BACKTICKED.findall(text) if stale(word)]
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One program for each thing measured, each a process of its own; each prints one JSON object."""
+"""The programs that are measured; each runs as a process of its own and prints one JSON object."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store full of nodes or pods: its weight, what it adds to a full collection, an event's cost: KIND SIZE COUNT."""
+"""A full store of nodes or pods: its memory, the garbage collection time it adds, an event's cost: KIND SIZE COUNT."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVENTS = 20_000
 
 
 def collection_ms() -> float:
-    """The shortest of twenty full collections: the machine may be busy."""
+    """Return the milliseconds of the shortest of twenty full collections; others may be slowed by other programs."""
     times = []
     for _ in range(20):
         began = time.process_time()
@@ -33,7 +33,7 @@ def collection_ms() -> float:
 
 
 def line_of(kind: str, index: int, size: int, version: int) -> bytes:
-    """A watch line of one object; its uid and version are as long as a server's."""
+    """Return a watch line of one object, with a uid and a version as long as a server's."""
     obj = big_node(index, size) if kind == "Node" else big_pod(index, 100, size)
     obj["metadata"] |= {"resourceVersion": str(version), "uid": f"0b5b8f1c-5a3f-4d0e-9f59-{index:012x}"}
     whole = {"kind": kind, "apiVersion": "v1", **obj}
@@ -41,7 +41,7 @@ def line_of(kind: str, index: int, size: int, version: int) -> bytes:
 
 
 def cached_of(decoding: Decoding, line: bytes) -> Cached:
-    """Its object."""
+    """Return the object of a watch line."""
     event = decoding.event(line)
     assert isinstance(event, WatchEvent), event
     assert event.cached is not None, event
@@ -49,9 +49,9 @@ def cached_of(decoding: Decoding, line: bytes) -> Cached:
 
 
 def main() -> None:
-    """Fill it, weigh it, send events through it, and print the figures."""
+    """Fill a store, measure its memory, pass events through it, and print the figures."""
     kind, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    host, decoding, told = SystemHost(), Decoding(NODES if kind == "Node" else PODS), list[Delta]()
+    host, decoding, added = SystemHost(), Decoding(NODES if kind == "Node" else PODS), list[Delta]()
     lines = [line_of(kind, index, size, 1000000) for index in range(100)]
     changes = [line_of(kind, index, size, 1000001 + number) for number in range(4) for index in range(100)]
     store = Store(host)
@@ -66,7 +66,7 @@ def main() -> None:
     json_bytes = sum(len(cached.raw) for cached in objects.values()) / count
     del objects
     after_ms = collection_ms()
-    delivery.add(lambda delta: told.append(delta) if delta.old is None else None, lambda: None)
+    delivery.add(lambda delta: added.append(delta) if delta.old is None else None, lambda: None)
     began = time.process_time()
     for number in range(EVENTS):
         event = decoding.event(changes[number % 400])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changes of nodes cost who watches them, by any client: WHO KUBECONFIG NODES LAST.
+"""The cost of watching nodes that change, with one of several clients: WHO KUBECONFIG NODES LAST.
 
-Says `ready` once NODES nodes are known, and prints the CPU since then when one named LAST comes.
+Prints `ready` when NODES nodes are known, and the CPU since then when a node named LAST appears.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.harness import report
 
 @attrs.define
 class Meter:
-    """Is told the name of each node that comes or changes. Threads: one."""
+    """Measures the CPU between the first time that all nodes are known and the last event. Threads: one."""
 
     nodes: int
     last: str
@@ -29,7 +29,7 @@ class Meter:
     _cpu: float = attrs.field(default=0.0, init=False)
 
     def seen(self, name: str) -> None:
-        """The node came or changed. The last one ends the process: not every client can be stopped."""
+        """Note that a node appeared or changed. The last one ends the process, as not every client can be stopped."""
         if name == self.last:
             report({"cpu_s": time.process_time() - self._cpu})
             os._exit(0)
@@ -41,7 +41,7 @@ class Meter:
 
 
 def ours(kubeconfig: str, meter: Meter) -> None:
-    """Our informer and a handler."""
+    """Watch with our informer and a handler."""
     from controller_runtime.api.collection import Collection
     from controller_runtime.api.resources import NODES
     from controller_runtime.cache.informers import Informers
@@ -58,7 +58,7 @@ def ours(kubeconfig: str, meter: Meter) -> None:
 
 
 def official(kubeconfig: str, meter: Meter) -> None:
-    """The official client's informer and its handlers."""
+    """Watch with the official client's informer and its handlers."""
     import kubernetes
     from kubernetes.informer import ADDED, MODIFIED, SharedInformer
 
@@ -71,7 +71,7 @@ def official(kubeconfig: str, meter: Meter) -> None:
 
 
 def lightkube(kubeconfig: str, meter: Meter) -> None:
-    """A watch of lightkube's, which has no cache."""
+    """Watch with lightkube, which has no cache."""
     from lightkube import Client, KubeConfig
     from lightkube.resources.core_v1 import Node
 
@@ -81,7 +81,7 @@ def lightkube(kubeconfig: str, meter: Meter) -> None:
 
 
 def kr8s(kubeconfig: str, meter: Meter) -> None:
-    """A watch of kr8s', which has no cache."""
+    """Watch with kr8s, which has no cache."""
     import kr8s
 
     for _, node in kr8s.api(kubeconfig=kubeconfig).watch("nodes"):
@@ -89,9 +89,9 @@ def kr8s(kubeconfig: str, meter: Meter) -> None:
 
 
 def kopf(kubeconfig: str, meter: Meter) -> None:
-    """A handler of kopf's; it may leave out what was changed again meanwhile."""
+    """Watch with a handler of kopf, which may skip a change if a later one of the same node has arrived."""
     os.environ["KUBECONFIG"] = kubeconfig
-    import kopf  # it looks there once
+    import kopf  # after KUBECONFIG is set, which it reads once
 
     logging.disable(logging.CRITICAL)
 
@@ -112,7 +112,7 @@ PEERS: Mapping[str, Callable[[str, Meter], None]] = {
 
 
 def main() -> None:
-    """Watch until the last node comes."""
+    """Watch until the last node appears."""
     who, kubeconfig, nodes, last = sys.argv[1:]
     PEERS[who](kubeconfig, Meter(int(nodes), last))
 

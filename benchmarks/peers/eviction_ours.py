@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The taint eviction from its start to the last pod of a zone that dies: KUBECONFIG NODES PODS."""
+"""Taint eviction from its start to the deletion of the last pod of a zone that fails: KUBECONFIG NODES PODS."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from controllers.hollow.node import ZONES, node_name
 from controllers.shared.cache_trims import trim_caches
 from controllers.taint_eviction.taint_eviction import TaintEviction, taint_eviction
 
-LOOK = 0.05
-"""Seconds between two looks at how far it is."""
+POLL_INTERVAL = 0.05
+"""Seconds between two reads of the controller's counters."""
 TAINT = {"key": "benchmark", "effect": "NoExecute"}
 
 
 def main() -> None:
-    """Let it see all pods; then taint the nodes of a zone, wait for their pods, and print the figures."""
+    """Wait until the controller has seen all pods; taint a zone, wait until its pods are deleted, print the figures."""
     manager, nodes, pods = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
     trim_caches(manager)
     controller, stop = taint_eviction(manager), Stop(manager.host)
@@ -34,12 +34,12 @@ def main() -> None:
     with metered(seen):
         thread = spawn(manager.host, stop, "manager", lambda: manager.run(stop))
         while controller.reconciles < pods:
-            stop.wait(LOOK)
+            stop.wait(POLL_INTERVAL)
     with metered(death):
         for index in dying:
             manager.client.patch(NODES, ObjectKey(node_name(index)), {"spec": {"taints": [TAINT]}})
         while reconciler.countdowns.deletions().count < doomed:
-            stop.wait(LOOK)
+            stop.wait(POLL_INTERVAL)
     stop.set()
     thread.join_until(None)
     report(

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the end of a leading process to the next leader's first write, over TLS: KUBECONFIG SIGNAL; or a replica."""
+"""The time from the end of a leading process to the next leader's first write, over TLS: KUBECONFIG SIGNAL.
+
+With the arguments KUBECONFIG replica NAME this program is one of the replicas.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ REPLICA = "replica"
 
 @attrs.frozen
 class Creator(Reconciler):
-    """Writes once."""
+    """Creates a node, which shows that its replica leads."""
 
     client: Client
 
@@ -41,7 +44,7 @@ class Creator(Reconciler):
 
 
 def replicate(kubeconfig: str, name: str) -> None:
-    """One replica; its first write as the leader is a node of its name."""
+    """Run a replica until SIGTERM; its first write as the leader is a node of its name."""
     host = SystemHost(name)
     election = LeaderElectionConfig(name="failover", namespace="default", identity=name)
     manager = Manager(host, HTTPTransport(host, from_kubeconfig(kubeconfig)), leader_election=election)
@@ -52,7 +55,7 @@ def replicate(kubeconfig: str, name: str) -> None:
 
 
 def measure(kubeconfig: str, number: signal.Signals) -> float:
-    """Seconds between the signal and the write."""
+    """Return the seconds between the signal to the first leader and the second leader's first write."""
     host = SystemHost()
     never, client = Stop(host), Client(host, HTTPTransport(host, from_kubeconfig(kubeconfig)))
 
@@ -73,7 +76,7 @@ def measure(kubeconfig: str, number: signal.Signals) -> float:
     with start("one") as first:
         wait_for(lambda: wrote("one"))
         with start("two") as second:
-            never.wait(8.0)  # it has started, and looked at the lease
+            never.wait(8.0)  # time to start and to read the lease; there is no sign of it from outside
             first.send_signal(number)
             sent = time.perf_counter()
             wait_for(lambda: wrote("two"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded server of a cluster that is in use: NODES nodes of 7 KB, and PODS pods of 6 KB that run on them.
+"""An embedded server with the objects of a cluster in use: NODES nodes of 7 KB, and PODS running pods of 6 KB.
 
-One pod is made through the API and said to run; the others are put beside it as copies. To make 50,000 one
-by one and to say of each that it runs would take longer than all that is measured.
+One pod is created through the API and reported as running; the others are copies of it, written to the
+storage. To create and report 50,000 pods one by one would take longer than the measurement.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
 from controller_runtime.core.host import Host
-from controllers.command.hosting import Trusted
+from controllers.command.hosting import WithToken
 from controllers.hollow.pods import CONDITIONS, hollow_pod
 
 
 def main() -> None:
-    """Fill it, then serve until the parent ends."""
+    """Fill the server, then serve until the parent process ends."""
     nodes, pods = int(sys.argv[1]), int(sys.argv[2])
     serve(0, None, None, None, exit_with_parent=True, beside=partial(_filled, nodes=nodes, pods=pods))
 
 
 @contextlib.contextmanager
 def _filled(host: Host, server: APIServer, token: str, *, nodes: int, pods: int) -> Iterator[None]:
-    client = Client(host, InProcessTransport(host, Trusted(server, token)))
+    client = Client(host, InProcessTransport(host, WithToken(server, token)))
     for index in range(nodes):
         client.create(NODES, big_node(index))
     if pods:
@@ -44,7 +44,7 @@ def _filled(host: Host, server: APIServer, token: str, *, nodes: int, pods: int)
 
 
 def _running_pod(host: Host, client: Client, nodes: int) -> ObjectKey:
-    """Make one pod that runs, as its kubelet says."""
+    """Create a pod, report it as running as its kubelet would, and return its key."""
     pod = client.create(PODS, big_pod(0, nodes)).key
     now = timestamp(host.now())
     conditions = [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in CONDITIONS]
@@ -54,9 +54,9 @@ def _running_pod(host: Host, client: Client, nodes: int) -> ObjectKey:
 
 
 def _copy(server: APIServer, first: ObjectKey, pods: int, nodes: int) -> None:
-    """Put copies of the first pod beside it, each with its own name, uid and node."""
+    """Write copies of the first pod to the storage, each with its own name, uid and node."""
     stored = server.storage.get(PODS.plural, key_of(first.namespace, first.name))
-    assert stored is not None, "it was made just now"
+    assert stored is not None, "it has just been created"
     pod = stored.decode()
     for index in range(1, pods):
         own = hollow_pod(index, nodes)

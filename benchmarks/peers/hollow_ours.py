@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hollow nodes in the steady state, over TLS: KUBECONFIG COUNT SECONDS."""
+"""Hollow nodes that have registered and renew their leases, over TLS: KUBECONFIG COUNT SECONDS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controllers.hollow.nodes import HollowNodes
 
 
 def main() -> None:
-    """Let COUNT nodes join and beat; print the process's share of a core over SECONDS, and its memory."""
+    """Register COUNT nodes; print the process's share of a core over SECONDS of renewals, and its memory."""
     manager, count, seconds = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
     stop = Stop(manager.host)
     manager.add(HollowNodes(manager.host, manager.client, count, nodes=manager.informer(NODES)))
@@ -27,7 +27,7 @@ def main() -> None:
         answers = manager.transport.counters().answers
         return sum(n for (code, verb), n in answers.items() if verb == method and code.startswith("2"))
 
-    while done("POST") < 2 * count and not stop.wait(1.0):  # each a Node and a Lease
+    while done("POST") < 2 * count and not stop.wait(1.0):  # a Node and a Lease each
         pass
     stop.wait(RENEW_INTERVAL)
     renewals, wall, cpu = done("PUT"), time.perf_counter(), time.process_time()

@@ -13,7 +13,7 @@ from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 
 
 def main() -> None:
-    """Renew COUNT times after a warm-up, and print microseconds a renewal."""
+    """Renew COUNT times after a warm-up, and print the microseconds of one renewal."""
     manager, count = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2])
     heartbeat = LeaseHeartbeat(
         manager.host,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renewals of one lease with kr8s, which writes by patches, over TLS: KUBECONFIG COUNT."""
+"""Renewals of one lease with kr8s, which writes with patches, over TLS: KUBECONFIG COUNT."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from benchmarks.harness import report
 
 
 def now() -> str:
-    """As the API server wants it."""
+    """Return the present time in the format of the API server."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def main() -> None:
-    """Renew COUNT times after a warm-up, and print microseconds a renewal."""
+    """Renew COUNT times after a warm-up, and print the microseconds of one renewal."""
     api, count = kr8s.api(kubeconfig=sys.argv[1]), int(sys.argv[2])
     spec = {"holderIdentity": "bench", "leaseDurationSeconds": 40, "renewTime": now()}
     metadata = {"name": f"kr8s-{os.getpid()}", "namespace": "default"}

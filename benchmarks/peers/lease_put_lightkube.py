@@ -16,7 +16,7 @@ from benchmarks.harness import report
 
 
 def main() -> None:
-    """Renew COUNT times after a warm-up, and print microseconds a renewal."""
+    """Renew COUNT times after a warm-up, and print the microseconds of one renewal."""
     client, count = Client(config=KubeConfig.from_file(sys.argv[1])), int(sys.argv[2])
     spec = LeaseSpec(holderIdentity="bench", leaseDurationSeconds=40, renewTime=datetime.now(UTC))
     lease = client.create(Lease(metadata=ObjectMeta(generateName="lightkube-", namespace="default"), spec=spec))

@@ -14,13 +14,13 @@ from benchmarks.harness import report
 
 
 def whole_second_safe() -> datetime:
-    """Now, but never at a whole second: the client would leave the fraction out and be refused."""
+    """Return the present time, never a whole second: the client would omit the fraction, which the server refuses."""
     now = datetime.now(UTC)
     return now if now.microsecond else now + timedelta(microseconds=1)
 
 
 def main() -> None:
-    """Renew COUNT times after a warm-up, and print microseconds a renewal."""
+    """Renew COUNT times after a warm-up, and print the microseconds of one renewal."""
     kubernetes.config.load_kube_config(sys.argv[1])
     api, count = kubernetes.client.CoordinationV1Api(), int(sys.argv[2])
     spec = V1LeaseSpec(holder_identity="bench", lease_duration_seconds=40, renew_time=whole_second_safe())

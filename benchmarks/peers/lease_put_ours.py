@@ -17,7 +17,7 @@ from controller_runtime.manager.manager import Manager
 
 
 def main() -> None:
-    """Renew COUNT times after a warm-up, and print microseconds a renewal."""
+    """Renew COUNT times after a warm-up, and print the microseconds of one renewal."""
     manager, count = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2])
     client, host = manager.client, manager.host
     spec = {"holderIdentity": "bench", "leaseDurationSeconds": 40, "renewTime": microtime(host.now())}

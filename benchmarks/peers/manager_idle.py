@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A manager that has nothing to do, over TLS: KUBECONFIG CONTROLLERS SECONDS."""
+"""An idle manager, over TLS: KUBECONFIG CONTROLLERS SECONDS."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 
 SETTLED = 3.0
+"""Seconds in which the caches fill and the start is over."""
 
 
 class Idle(Reconciler):
@@ -28,7 +29,7 @@ class Idle(Reconciler):
 
 
 def main() -> None:
-    """Print cores used and wake-ups a second, once the start is over."""
+    """Print the cores used and the wake-ups per second, once the start is over."""
     kubeconfig, controllers, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     host = SystemHost()
     manager = Manager(host, HTTPTransport(host, from_kubeconfig(kubeconfig)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a write to the embedded server, in process, to the beginning of the reconcile it causes: EVENTS BUSY."""
+"""The time from a write to an embedded server in this process to the start of the reconcile it causes: EVENTS BUSY."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import EmbeddedCluster, a_node
 
 PAUSE = 0.002
-"""Seconds between two events, so that everybody sleeps when one comes."""
+"""Seconds between two events, so that all threads are asleep when an event arrives."""
 
 
 @attrs.frozen
 class Noting(Reconciler):
-    """Notes when it begins."""
+    """Notes when each reconcile begins."""
 
     began: list[float]
 
@@ -34,7 +34,7 @@ class Noting(Reconciler):
 
 
 def measure(host: Host, events: int) -> list[float]:
-    """Milliseconds, ascending."""
+    """Return the milliseconds between write and reconcile, ascending."""
     began, never, waits = list[float](), Stop(host), list[float]()
     with EmbeddedCluster(host) as cluster:
         cluster.manager.add(Controller("noting", Noting(began)).watch(NODES))
@@ -54,7 +54,7 @@ def measure(host: Host, events: int) -> list[float]:
 
 
 def main() -> None:
-    """Print the median and the 99th percentile."""
+    """Print the median and the 99th percentile; with BUSY, beside a thread that never waits."""
     events, is_busy = int(sys.argv[1]), bool(int(sys.argv[2]))
     host = SystemHost()
     stop = Stop(host)

@@ -23,7 +23,7 @@ LAST = ObjectKey("last")
 
 @attrs.frozen
 class NoOp(Reconciler):
-    """Does nothing, and tells of the last."""
+    """Does nothing, but notes the last request."""
 
     ended: Stop
 
@@ -34,7 +34,7 @@ class NoOp(Reconciler):
 
 
 def main() -> None:
-    """Push everything before the start; print reconciles a second from the start of the manager to the last one."""
+    """Push all requests before the start; print reconciles per second from the manager's start to the last one."""
     count, workers = int(sys.argv[1]), int(sys.argv[2])
     host = SystemHost()
     ended, channel = Stop(host), Channel(host, capacity=count + 1)

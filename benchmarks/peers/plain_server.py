@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded server without TLS, which the command does not offer: prints its port, ends with standard input."""
+"""An embedded server without TLS, which the command does not offer; it prints its port."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller_runtime.core.system import SystemHost
 
 
 def main() -> None:
-    """Serve."""
+    """Serve until standard input ends."""
     host = SystemHost()
     with LoopbackServer(host, APIServer(host)) as server:
         print(server.port, flush=True)  # noqa: T201

@@ -15,7 +15,7 @@ from controller_runtime.queue.workqueue import WorkQueue
 
 
 def main() -> None:
-    """Measure the median of five rounds, and print microseconds of CPU a cycle."""
+    """Print the microseconds of CPU of one cycle, as the median of five rounds."""
     cycles, depth = int(sys.argv[1]), int(sys.argv[2])
     host = SystemHost()
     queue = WorkQueue[Request](host, name="bench", limiter=ItemExponential())

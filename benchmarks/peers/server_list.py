@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All nodes in pages of 500: ADDRESS PID COUNT."""
+"""Lists of all nodes in pages of 500: ADDRESS PID COUNT."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LISTS = 5
 
 
 def main() -> None:
-    """List them a few times, and print what one list cost the server."""
+    """List the nodes a few times, and print the server's CPU of one list."""
     address, pid, count, figures = Address.of(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), dict[str, float]()
     with connections(address, 1) as [client], metered(figures):
         cpu = cpu_seconds_of(pid)

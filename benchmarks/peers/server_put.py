@@ -19,7 +19,7 @@ VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 
 
 def main() -> None:
-    """Renew COUNT times after a warm-up, and print renewals a second and microseconds of each."""
+    """Renew COUNT times after a warm-up, and print the renewals per second and the microseconds of one."""
     server, count = APIServer(SystemHost()), int(sys.argv[1])
 
     def ask(method: str, path: str, body: bytes) -> bytes:

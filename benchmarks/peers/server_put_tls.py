@@ -15,7 +15,7 @@ VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 
 
 class Renewals:
-    """One connection that renews one lease."""
+    """Renews one lease over one connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -29,14 +29,14 @@ class Renewals:
         self._connection.send("PUT", self._path, self._lease)
 
     def finish(self) -> None:
-        """Take its answer."""
+        """Wait for the answer to the renewal."""
         found = VERSION.search(self._connection.answer())
         assert found is not None
         self._lease["metadata"]["resourceVersion"] = found[1].decode()
 
 
 def main() -> None:
-    """Renew COUNT times in all, each connection with one renewal on its way, and print what it cost the server."""
+    """Renew COUNT times in all, with one renewal in flight on each connection, and print the server's CPU of one."""
     address, pid, width, count = Address.of(sys.argv[1]), *map(int, sys.argv[2:])
     with connections(address, width) as opened:
         leases = [Renewals(connection) for connection in opened]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of 1 KB to many watchers: ADDRESS PID WATCHERS EVENTS."""
+"""Events of 1 KB for many watchers: ADDRESS PID WATCHERS EVENTS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 
 def main() -> None:
-    """Change an object EVENTS times, each time until all watchers were told, and print what it cost the server."""
+    """Change an object EVENTS times, each time wait for all watchers, and print the server's CPU of one event."""
     address, pid, count, events = Address.of(sys.argv[1]), *map(int, sys.argv[2:])
     before = memory_of(pid)
     with connections(address, 1) as [writer], connections(address, count) as watchers:

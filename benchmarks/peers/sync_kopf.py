@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes into an index of kopf's, its kind of cache: KUBECONFIG COUNT CPU-SECONDS."""
+"""Initial sync of the nodes into an index of kopf, which is its kind of cache: KUBECONFIG COUNT CPU-SECONDS."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from benchmarks.harness import metered, report
 
 
 def main() -> None:
-    """Wait for the index to fill, with so much CPU at most, and print the figures and how far it came."""
+    """Fill the index until all nodes are in it or the CPU is used up, and print the figures and the number of nodes."""
     os.environ["KUBECONFIG"] = sys.argv[1]
-    import kopf  # it looks there once
+    import kopf  # after KUBECONFIG is set, which it reads once
 
     logging.disable(logging.CRITICAL)
     count, limit, figures, seen = int(sys.argv[2]), float(sys.argv[3]), dict[str, float](), set[str]()
@@ -28,7 +28,7 @@ def main() -> None:
         if len(seen) == count or time.process_time() >= limit:
             metering.close()
             report({**figures, "objects": len(seen)})
-            os._exit(0)  # it may take long to end
+            os._exit(0)  # a regular stop may take long
         return {name: name}
 
     kopf.index("nodes")(by_name)

@@ -14,7 +14,7 @@ from benchmarks.harness import metered, report
 
 
 def main() -> None:
-    """Sync once, and print the figures; it has no sign of being synced, so the events are counted."""
+    """Sync once, and print the figures. The informer does not say when it has synced, so events are counted."""
     kubernetes.config.load_kube_config(sys.argv[1])
     count, figures = int(sys.argv[2]), dict[str, float]()
     seen, done = 0, threading.Event()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TTL annotation of every node, from the start of the controller to the last patch: KUBECONFIG COUNT."""
+"""node-ttl from its start to the annotation of the last node: KUBECONFIG COUNT."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
-from controllers.command.census import Census
+from controllers.command.snapshot_counters import NodeCounter
 from controllers.node_ttl import node_ttl
 
 
 def main() -> None:
     """Run the controller until every node has its annotation, and print the figures."""
     manager, count, figures = Manager.from_kubeconfig(Path(sys.argv[1])), int(sys.argv[2]), dict[str, float]()
-    controller, census, stop = node_ttl(manager), Census(manager.host), Stop(manager.host)
+    controller, counter, stop = node_ttl(manager), NodeCounter(manager.host), Stop(manager.host)
     manager.add(controller)
 
     def observe(delta: Delta) -> None:
-        census.observe(delta)
-        now = census.count()
+        counter.observe(delta)
+        now = counter.count()
         if now.nodes == count and now.ttl == {"300": count}:
             done.set()
 
     done = Stop(manager.host)
-    manager.informer(NODES).subscribe(observe, name="census")
+    manager.informer(NODES).subscribe(observe, name="counter")
     with metered(figures):
         thread = spawn(manager.host, stop, "manager", lambda: manager.run(stop))
         finished = done.wait(300)
     stop.set()
     thread.join_until(None)
-    assert finished, census.count()
+    assert finished, counter.count()
     figures["reconciles"] = controller.reconciles
     report(figures)
 

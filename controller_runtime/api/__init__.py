@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What things are: objects, resources, versions, selectors, schemas, HTTP values. No I/O."""
+"""The values that all else works with: objects, resources, versions, selectors, schemas, HTTP messages. No I/O."""

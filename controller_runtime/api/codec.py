@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an object's bytes to the class its reader wants.
+"""Decodes an object's bytes into the class that its reader asks for, called its view.
 
-A class of one's own that declares just the fields it reads is the cheapest, and the
-most dangerous: a field that no object has would silently read as its default. So its
-fields are held against the kind's schema when the decoder is made.
+The cheapest view is a class that declares only the fields that its reader needs. It is also the most
+error-prone: a misspelt field would silently read as its default. So when a decoder is made, the fields of
+its view are compared with the schema of the kind.
 """
 
 from __future__ import annotations
@@ -25,26 +25,30 @@ from controller_runtime.core.errors import UNREADABLE, DecodeError
 T = TypeVar("T")
 
 Decoder = Callable[[bytes], T]
+"""Decodes one object's JSON; raises `DecodeError`."""
 
+# The fields that an object has of which only the metadata is served.
 _PARTIAL = ("kind", "apiVersion", "metadata")
+# Matches the class names of the official client's models, such as V1Node and V1beta1LeaseCandidate; finds the kind.
 _MODEL_NAME = re.compile(r"[A-Za-z]*?V\d+(?:(?:alpha|beta)\d+)?([A-Z]\w*)")
 
 
 def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> Decoder[T]:
-    """What decodes objects of `resource` into `view`; each call gives a new object, the caller's own.
+    """Return a function that decodes objects of `resource` into `view`.
 
     Args:
-        view: `dict`; a model of the official client; a `msgspec.Struct`, an attrs class or
-            a dataclass with the fields one reads, by their names on the wire or renamed
-            (`rename="camel"`). None is the resource's own class.
-        resource: The collection; its kind says which fields there can be.
+        view: `dict`; a model of the official client; or a `msgspec.Struct`, an attrs class or a
+            dataclass that declares the fields to read, under their names on the wire or renamed
+            (`rename="camel"`). None selects the default class of `resource`.
+        resource: The collection. The schema of its kind says which fields an object can have.
 
     Returns:
-        A function of the object's JSON that raises `DecodeError`, naming the object.
+        A function from an object's JSON to a new instance, which its caller may change. It raises
+        `DecodeError` with the object's name.
 
     Raises:
-        ValueError: `view` has fields that objects of this kind cannot have, is a model of
-            another kind, or is a class that cannot be decoded at all.
+        ValueError: `view` has a field that objects of this kind cannot have, is a model of
+            another kind, or is a class into which nothing can be decoded.
     """
     chosen: Any = resource.default_view() if view is None else view
     return cast("Decoder[T]", _decoder_for(chosen, resource))
@@ -52,17 +56,17 @@ def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> 
 
 @functools.lru_cache
 def _decoder_for(chosen: type[Any], resource: Resource[Any]) -> Decoder[Any]:
-    """Made once for a class: to look at all its fields takes a hundred microseconds, and each read by a client asks."""
+    """Return the decoder of one class; cached, as a client asks at each read and checking the fields takes 100 µs."""
     if hasattr(chosen, "model_validate_json"):
         _refuse_other_models(chosen, resource)
         return _naming(_model_decoder(chosen))
     try:
         decode = msgspec.json.Decoder(dict[str, Any] if chosen is dict else chosen).decode
         shape = inspect.type_info(chosen)
-    except (TypeError, NameError) as error:  # a class inside a function cannot name its neighbours
+    except (TypeError, NameError) as error:  # NameError: an annotation names a class that is local to a function
         raise ValueError(f"{chosen.__name__} cannot be a view of {resource}: {error}") from error
     if not isinstance(shape, _OBJECTS):
-        raise ValueError(f"{chosen.__name__} cannot be a view of {resource}: it is no class with fields")
+        raise ValueError(f"{chosen.__name__} cannot be a view of {resource}: it is not a class with fields")
     _refuse_what_is_not_served(shape, resource)
     schema = schema_for(resource.group, resource.version, resource.kind)
     if schema is not None:
@@ -72,6 +76,7 @@ def _decoder_for(chosen: type[Any], resource: Resource[Any]) -> Decoder[Any]:
 
 
 def _refuse_what_is_not_served(shape: inspect.Type, resource: Resource[Any]) -> None:
+    """Raise ValueError if the view reads more than metadata of a collection that has nothing else."""
     if resource.is_partial and isinstance(shape, _Fields):
         for field in shape.fields:
             if field.encode_name not in _PARTIAL:
@@ -80,11 +85,13 @@ def _refuse_what_is_not_served(shape: inspect.Type, resource: Resource[Any]) -> 
 
 
 def _model_decoder(model: Any) -> Decoder[Any]:
-    # A server newer than the client sends fields that the models do not know.
+    # A newer server sends fields that the installed client's models do not have.
     return lambda raw: model.model_validate_json(raw, extra="ignore")
 
 
 def _naming(decode: Decoder[T]) -> Decoder[T]:
+    """Return the decoder with its errors turned into `DecodeError`, with the name of the object."""
+
     def decode_or_name(raw: bytes) -> T:
         try:
             return decode(raw)
@@ -95,13 +102,13 @@ def _naming(decode: Decoder[T]) -> Decoder[T]:
 
 
 def _refuse_other_models(model: type, resource: Resource[Any]) -> None:
-    """The models ignore what they do not know, so one of another kind might read as empty."""
+    """Raise ValueError for a model of another kind: models ignore unknown fields, so it would decode as empty."""
     if resource.is_partial:
         raise ValueError(f"{model.__name__} reads more than {resource} has")
     official = next((base for base in model.__mro__ if base.__module__.partition(".")[0] == "kubernetes"), None)
     if official is None:
         raise ValueError(
-            f"{model.__name__} is no model of the official client: make it a msgspec.Struct to use it as a view"
+            f"{model.__name__} is not a model of the official client: make it a msgspec.Struct to use it as a view"
         )
     name = _MODEL_NAME.fullmatch(official.__name__)
     if name is None or name[1] != resource.kind:
@@ -117,7 +124,15 @@ _ANYTHING = (inspect.NoneType, inspect.AnyType, inspect.RawType, inspect.CustomT
 
 
 def _mismatches(shape: inspect.Type, schema: Schema, where: str) -> Iterator[str]:
-    """What in `shape` no object could fill, in words; nothing where the schema leaves it open."""
+    """Yield a message for each part of `shape` that no object of this schema can have.
+
+    Parts for which the schema says nothing are accepted.
+
+    Args:
+        shape: The view, or the type of a field inside it.
+        schema: The schema at the same place.
+        where: That place, such as Node.spec, for the messages.
+    """
     match shape:
         case inspect.UnionType(types=types):
             for one in types:
@@ -138,6 +153,7 @@ def _mismatches(shape: inspect.Type, schema: Schema, where: str) -> Iterator[str
 
 
 def _fits(shape: inspect.Type, schema: Schema) -> bool:
+    """Return whether values of the schema's type can be decoded into `shape`, without a look inside it."""
     match schema.type:
         case "object":
             return isinstance(shape, _OBJECTS)
@@ -149,7 +165,7 @@ def _fits(shape: inspect.Type, schema: Schema) -> bool:
             return isinstance(shape, _NUMBERS)
         case _ if schema.format == "int-or-string":
             return not isinstance(shape, (*_OBJECTS, *_ARRAYS))
-        case _:  # text, and the many things that are written as text
+        case _:  # strings; views may read one as a date, a duration, bytes or an enum
             return not isinstance(shape, (*_OBJECTS, *_ARRAYS, inspect.BoolType, inspect.IntType, inspect.FloatType))
 
 
@@ -165,6 +181,7 @@ def _field_mismatches(shape: _Fields, field: inspect.Field, schema: Schema, wher
 
 
 def _nearest(wire: str, names: list[str]) -> str:
+    """Return the name that is most like a misspelt one; empty if none is."""
     plain = {name.lower(): name for name in names}
     close = difflib.get_close_matches(wire.lower().replace("_", ""), plain, n=1)
     return plain[close[0]] if close else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status conditions: what an object says about itself, as a list with one entry for each type."""
+"""Reads and updates the conditions in an object's status: a list with one entry for each type, such as `Ready`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _decoder = msgspec.json.Decoder(_WithStatus)
 
 
 def conditions_of(obj: AnyObject) -> list[Condition]:
-    """The conditions of any form of an object, the caller's own; empty when it has none.
+    """Return the conditions of an object in any form; empty if it has none. The caller may change them.
 
     Raises:
-        DecodeError: They are malformed.
+        DecodeError: The conditions are malformed.
     """
     if isinstance(obj, Cached):
         try:
@@ -44,7 +44,7 @@ def conditions_of(obj: AnyObject) -> list[Condition]:
 
 
 def condition_of(obj: AnyObject, type: str) -> Condition | None:  # noqa: A002 (the field's word)
-    """The condition of one type, if the object has it; the caller's own."""
+    """Return the condition of one type, or None if the object has none. The caller may change it."""
     return next((condition for condition in conditions_of(obj) if condition.get("type") == type), None)
 
 
@@ -58,41 +58,43 @@ def with_condition(
     now: datetime,
     observed_generation: int | None = None,
 ) -> list[Condition]:
-    """The conditions with one of them said anew; equal to what was given if it says nothing new.
+    """Return the conditions with one of them set; equal to `conditions` if that changes nothing.
 
-    Its place is kept, a new one is last. `lastTransitionTime` moves only when `status`
-    changes, so that it tells for how long things have been as they are.
+    A condition that exists keeps its position, a new one comes last. `lastTransitionTime` changes only
+    when `status` does, so it says since when the status has been what it is.
 
     Args:
-        conditions: Those there are, not modified.
-        type: Which condition to set.
-        status: `True`, `False` or `Unknown`.
-        reason: Why, in one CamelCase word.
-        message: Why, for people.
-        now: When a change of `status` is said to have been.
-        observed_generation: The generation that was looked at; None leaves what is there.
+        conditions: The present conditions. They are not changed.
+        type: The type of the condition to set.
+        status: `True`, `False` or `Unknown`, as text.
+        reason: The reason as one CamelCase word, for programs.
+        message: The reason as a sentence, for people.
+        now: The `lastTransitionTime` if `status` changes.
+        observed_generation: The `metadata.generation` that the status is based on; None keeps the present value.
 
     Raises:
-        ValueError: `status` is none of the three, or `now` has no time zone.
+        ValueError: `status` is not one of the three texts, or `now` has no time zone.
     """
     if status not in ("True", "False", "Unknown"):
         raise ValueError(f"condition {type}: the status ({status!r}) must be True, False or Unknown, as text")
     by_type = {condition["type"]: dict(condition) for condition in conditions}
     before = by_type.get(type, {})
-    said: Condition = {**before, "type": type, "status": status, "reason": reason, "message": message}
+    updated: Condition = {**before, "type": type, "status": status, "reason": reason, "message": message}
     if before.get("status") != status or not before.get("lastTransitionTime"):
-        said["lastTransitionTime"] = timestamp(now)
+        updated["lastTransitionTime"] = timestamp(now)
     if observed_generation is not None:
-        said["observedGeneration"] = observed_generation
-    by_type[type] = said
+        updated["observedGeneration"] = observed_generation
+    by_type[type] = updated
     return [*by_type.values()]
 
 
 def _part(obj: Any, name: str) -> Any:
+    """Return a field of a dict or an attribute of a model; None if it is absent."""
     return obj.get(name) if isinstance(obj, Mapping) else getattr(obj, name, None)
 
 
 def _plain(condition: Any) -> Condition:
+    """Return a condition as a new dict, by its names on the wire."""
     if isinstance(condition, Mapping):
         return dict(condition)
     is_model = hasattr(condition, "model_dump")  # the official client's

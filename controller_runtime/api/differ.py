@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The difference between two objects, as a merge patch (RFC 7386) that makes one of the other."""
+"""Computes the merge patch (RFC 7386) that turns one object into another."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from controller_runtime.api.equality import same_json
+
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What to patch `before` with to get `after`; empty when nothing differs.
+    """Return the merge patch that turns `before` into `after`; it is empty if they do not differ.
 
-    A list that differs is in it whole. None means absent on either side, as it does to a server.
+    A list that differs is in the patch as a whole, because a merge patch cannot change a part of one.
+    A field that is None counts as absent, on either side, as it does to a server.
     """
     patch: dict[str, Any] = {}
     for name in [*before, *(name for name in after if name not in before)]:
@@ -18,15 +21,6 @@ def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             if inner := merge_patch(old, new):
                 patch[name] = inner
-        elif not _same(old, new):
+        elif not same_json(old, new, exact=False):
             patch[name] = new
     return patch
-
-
-def _same(old: Any, new: Any) -> bool:
-    """Equal as JSON: True is not 1."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return not merge_patch(old, new)
-    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
-        return len(old) == len(new) and all(_same(a, b) for a, b in zip(old, new, strict=True))
-    return isinstance(old, bool) == isinstance(new, bool) and bool(old == new)

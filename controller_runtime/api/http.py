@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTTP exchange as values: what a transport carries and the embedded server answers.
+"""HTTP requests and responses as values, used by the client's transports and by the embedded server.
 
-Both sides speak these, so a request can go over TLS or straight into the server's
-core and neither side can tell.
+Because both use the same values, a request can go over TLS or straight to the server in the same
+process, and neither side sees a difference.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
 BODY_LIMIT = 3 * 1024 * 1024
-"""Bytes of a request's body that a server accepts; a real one has the same limit."""
+"""The largest request body that the embedded server accepts, in bytes; a real server has the same limit."""
 
-# Half of a surrogate pair: Python's stand-in for a byte that is no UTF-8, and no text that could be encoded.
+# Half of a surrogate pair. Python decodes a byte that is not UTF-8 to one, and refuses to encode it again.
 _UNENCODABLE = re.compile("[\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """Return `text` with U+FFFD for each byte that was no UTF-8, so that it can be encoded, logged and stored.
+    """Return `text` with U+FFFD in place of each byte that was not UTF-8, so that it can be encoded and logged.
 
     A real server accepts such bytes in headers, paths and queries, and shows them in the same way.
     """
@@ -27,15 +27,15 @@ def storable(text: str) -> str:
 
 
 class HTTPRequest(NamedTuple):
-    """A request as it stands on the wire; a server's shell passes on `storable` text alone.
+    """A request, decoded. The HTTP server passes its texts through `storable` first.
 
     Attributes:
-        method: Upper case.
-        path: Absolute, percent-decoded, without the query.
-        query: Name and value pairs, percent-decoded, in order.
-        headers: Names in lower case.
-        body: The bytes, empty for none. A server's shell reads at most `BODY_LIMIT` and one
-            byte of it, so that the handler can refuse what is longer (413).
+        method: The method, in upper case.
+        path: The absolute path, percent-decoded, without the query.
+        query: Pairs of a name and a value, percent-decoded, in the order of the URL.
+        headers: The headers, with names in lower case.
+        body: The body; empty if there is none. The HTTP server reads at most `BODY_LIMIT` + 1 bytes, which
+            is enough for the handler to refuse a body that is too long (413).
     """
 
     method: str
@@ -46,7 +46,13 @@ class HTTPRequest(NamedTuple):
 
 
 class HTTPResponse(NamedTuple):
-    """An answer, whole. Header names are in lower case."""
+    """A complete response.
+
+    Attributes:
+        status: The HTTP status code.
+        headers: The headers, with names in lower case.
+        body: The body; empty if there is none.
+    """
 
     status: int
     headers: Mapping[str, str] = {}
@@ -54,54 +60,59 @@ class HTTPResponse(NamedTuple):
 
 
 class Watch(Protocol):
-    """An answer that goes on: status 200 and lines of JSON, until it is closed.
+    """A response with status 200 whose body is an open-ended series of lines, each with one watch event in JSON.
 
-    The server never blocks and never calls while it holds a lock: it says `on_ready`
-    when there may be something to take, and whoever reads takes it.
+    The reader pulls: the server calls `on_ready` (see `Handler.handle`) when there may be lines, and the
+    reader then calls `take`. So the server never blocks on a slow reader.
     """
 
     headers: Mapping[str, str]
+    """The response's headers, with names in lower case."""
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """The next lines, each ended by a newline, and whether the stream is over after them.
+        """Return the next lines, and whether the stream ends after them. Never blocks.
 
-        Never blocks; fewer than `limit` and False means there is no more for now: `on_ready` tells when there is.
+        If there are fewer than `limit` and the stream goes on, there are no more for now; `on_ready` is
+        called when there are.
+
+        Args:
+            limit: The most lines to return. Each ends with a newline.
         """
 
     def next_wake(self) -> float | None:
-        """Seconds from now until one should `take` again even without `on_ready`: a bookmark is due, the time is up.
+        """Return the seconds after which to call `take` even without `on_ready`: a bookmark or the end may be due.
 
-        None means not before `on_ready`. A span, not an instant, because the reader may
-        live on another host, with another clock.
+        None means to wait for `on_ready`. It is a duration rather than a point in time, because the
+        reader's clock may be another one than the server's.
         """
 
     def close(self) -> None:
-        """The reader is gone. Idempotent."""
+        """End the watch; its reader calls this when it wants no more. Idempotent."""
 
 
 class Handler(Protocol):
-    """The synchronous core of a server."""
+    """Answers requests, as the embedded server does. A call returns when the response is known."""
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """Answer `request`. Never raises, never blocks for long.
+        """Return the response to `request`. It never raises: a failure is a response, too. It does not wait for events.
 
         Args:
-            request: What was asked.
-            on_ready: For a watch: called from any thread, with no lock held, when
-                there may be lines to take. Without it a watch is refused with 400.
+            request: The request.
+            on_ready: Called when a watch may have lines to take, from any thread and with no lock held.
+                Without it, a request for a watch is refused with 400.
         """
 
 
 @runtime_checkable
 class Screen(Protocol):
-    """What some handlers can tell of a request before they answer it.
+    """A handler that can judge a request before it answers it.
 
-    A shell that finds its handler to be one reads no body of a stranger, and leaves what takes long to
-    other threads than its own.
+    The HTTP server then reads no body from a client without the right credentials, and answers requests that may take
+    long on other threads than its own, so that they do not delay the short ones.
     """
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Whether these headers are a known client's; the answer to any other does not depend on its body."""
+        """Return whether the headers have the right credentials. If not, the response does not depend on the body."""
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """Whether `handle` may take more than a few milliseconds. Itself, it takes none."""
+        """Return whether `handle` may take more than a few milliseconds; the judgement itself takes less."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grammar of names: what the API takes for names, label keys and label values.
+"""Checks names, label keys and label values by the rules of the Kubernetes API.
 
-Every function answers what is wrong, as a real server words it; an empty list is a good name.
+Each function returns what is wrong, in the words of the real API server; an empty list means that the text is valid.
 """
 
 from __future__ import annotations
@@ -50,29 +50,30 @@ _is_value = re.compile(_VALUE).fullmatch
 
 
 def _problems(text: str, limit: int, good: object, rule: str) -> list[str]:
+    """Return what is wrong with `text`: its length, if over `limit` bytes, and `rule`, unless it is `good`."""
     problems = [] if len(text.encode()) <= limit else [f"must be no more than {limit} bytes"]
     return problems if good else [*problems, rule]
 
 
 def label_problems(name: str) -> list[str]:
-    """Of a DNS label, such as the name of a namespace."""
+    """Return what is wrong with a DNS label, such as the name of a namespace."""
     return _problems(name, 63, _is_label(name), _LABEL_TEXT)
 
 
 def subdomain_problems(name: str) -> list[str]:
-    """Of a DNS subdomain, such as the name of a node."""
+    """Return what is wrong with a DNS subdomain, such as the name of a node."""
     return _problems(name, 253, _is_subdomain(name), _SUBDOMAIN_TEXT)
 
 
 def path_segment_problems(name: str) -> list[str]:
-    """Of a name that only has to fit into a path."""
+    """Return what is wrong with a name that may be any segment of a path, such as the name of a role."""
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{character}'" for character in "/%" if character in name]
 
 
 def config_key_problems(name: str) -> list[str]:
-    """Of a key in a config map or a secret, and of the name of a lease candidate."""
+    """Return what is wrong with a key in a ConfigMap or Secret, or with the name of a LeaseCandidate."""
     problems = _problems(name, 253, _is_key(name), _KEY_TEXT)
     if name == ".":
         return [*problems, "must not be '.'"]
@@ -82,16 +83,15 @@ def config_key_problems(name: str) -> list[str]:
 
 
 def service_name_problems(name: str) -> list[str]:
-    """Of the name of a service, which is an older kind of DNS label: no digit first."""
+    """Return what is wrong with the name of a Service: a DNS label by an older rule, which allows no digit first."""
     return _problems(name, 63, _is_service(name), _SERVICE_TEXT)
 
 
 def label_value_problems(value: str) -> list[str]:
-    """Of the value of a label; the empty one is good."""
+    """Return what is wrong with the value of a label, which may be empty."""
     return _problems(value, 63, _is_value(value), _VALUE_TEXT)
 
 
-@functools.lru_cache(maxsize=4096)
 def _qualified_problems(name: str) -> tuple[str, ...]:
     prefix, slash, local = name.rpartition("/")
     if "/" in prefix:
@@ -107,5 +107,10 @@ def _qualified_problems(name: str) -> tuple[str, ...]:
 
 
 def qualified_name_problems(name: str) -> list[str]:
-    """Of a name with an optional DNS prefix, such as the key of a label or a finalizer."""
-    return list(_qualified_problems(name))
+    """Return what is wrong with a label's key or a finalizer: a name with an optional prefix, as in `example.com/a`."""
+    # The problems of longer names are not remembered, because such names could fill the memory.
+    return list(_remembered_problems(name) if len(name) <= _LONGEST_QUALIFIED else _qualified_problems(name))
+
+
+_LONGEST_QUALIFIED = 253 + 1 + 63
+_remembered_problems = functools.lru_cache(maxsize=4096)(_qualified_problems)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects as the house holds them: the server's bytes and a small header.
+"""API objects as received: the server's bytes and a small header.
 
-A `Cached` is what flows from the wire to the store, to predicates and to handlers. It
-is decoded on demand, into the reader's own copy, so nobody can corrupt a cache, and
-bytes cost the garbage collector nothing.
+Caches, predicates and handlers work with `Cached` objects. Decoding happens on demand and gives each reader a
+copy of its own, so no reader can corrupt a cache; and the garbage collector need not look into bytes.
 """
 
 from __future__ import annotations
@@ -21,10 +20,14 @@ T = TypeVar("T")
 
 
 class ObjectKey(NamedTuple):
-    """The name of an object within its kind. Cluster-scoped objects have an empty namespace.
+    """The name and namespace of an object, which identify it within its collection.
 
-    A queue, a cache and a client all take and give keys, and nothing that a change brought
-    with it: a reconciler reads the object's present state under its key.
+    Queues hold keys rather than objects or events, so that a reconciler always reads the object's present
+    state, however many changes led to it.
+
+    Attributes:
+        name: The object's name.
+        namespace: Its namespace; empty for a cluster-scoped object.
     """
 
     name: str
@@ -35,13 +38,24 @@ class ObjectKey(NamedTuple):
 
 
 PlainKey = tuple[str, str]
-"""An `ObjectKey` as a plain tuple, which equals it and finds it in a dict. Stores are keyed by these, because the
-garbage collector does not track plain tuples of text; 100,000 instances of `ObjectKey` would cost each full collection
-10 ms."""
+"""An `ObjectKey` as a plain tuple; the two are equal and have the same hash.
+
+Stores use plain tuples as keys because the garbage collector does not track plain tuples of text; 100,000 instances of
+`ObjectKey` would take 10 ms of each full collection.
+"""
 
 
 class OwnerReference(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """Who an object belongs to."""
+    """One of the owners of an object. The object is garbage once all its owners are gone.
+
+    Attributes:
+        api_version: The owner's group and version, such as `apps/v1`.
+        kind: The owner's kind.
+        name: The owner's name; it is in the same namespace, or cluster-scoped.
+        uid: The owner's uid. An object that was created later under the same name is not the owner.
+        controller: True for the one owner that manages the object.
+        block_owner_deletion: True if a deletion of the owner in the foreground waits for this object.
+    """
 
     api_version: str
     kind: str
@@ -52,7 +66,23 @@ class OwnerReference(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 
 
 class ObjectMeta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """The metadata that controllers look at. Decoded from the bytes when asked for."""
+    """The fields of an object's `metadata` that controllers use; other fields are ignored.
+
+    A field that the object does not have is empty (texts), 0 (`generation`) or None (all others).
+
+    Attributes:
+        name: The name.
+        namespace: The namespace; empty for a cluster-scoped object.
+        uid: The uid, which no other object ever has.
+        resource_version: The version of the last write; see `versions.py` for how to compare two.
+        generation: A number that grows with each change of the desired state (the spec).
+        creation_timestamp: The time of the creation.
+        deletion_timestamp: The time of the deletion request, plus the grace period; the object is terminating.
+        labels: The labels.
+        annotations: The annotations.
+        finalizers: The names that must be removed before a terminating object goes.
+        owner_references: The owners.
+    """
 
     name: str = ""
     namespace: str = ""
@@ -68,7 +98,11 @@ class ObjectMeta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 
 
 class PartialObjectMetadata(msgspec.Struct, gc=False, frozen=True):
-    """An object of which only the metadata is served; see `Resource.only_metadata`."""
+    """An object of which the server sends only the metadata; see `Resource.only_metadata`.
+
+    Attributes:
+        metadata: The metadata.
+    """
 
     metadata: ObjectMeta
 
@@ -102,13 +136,19 @@ _labels = msgspec.json.Decoder(_WithLabels)
 
 
 class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
-    """One object as the server sent it, with the four words that identify it.
+    """One object as the server sent it, with the four fields that identify it and its version.
 
-    Immutable and shared. `meta` and the accessors below decode on each call (a few
-    microseconds): keep the result if you need it twice.
+    Caches share these objects; they are immutable. `meta` and functions such as `labels_of` decode `raw` on
+    each call, which takes a few microseconds, so keep the result if you need it twice.
 
     Attributes:
         raw: The object's JSON, with `kind` and `apiVersion`.
+        name: The object's name.
+        namespace: Its namespace; empty for a cluster-scoped object.
+        uid: Its uid.
+        resource_version: The version of its last write.
+
+    Threads: any.
     """
 
     raw: bytes
@@ -124,15 +164,15 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
 
     @property
     def plain_key(self) -> PlainKey:
-        """The same as a plain tuple, for dicts that hold many objects."""
+        """The same as a plain tuple, for dicts with many objects; see `PlainKey`."""
         return self.name, self.namespace
 
     @property
     def meta(self) -> ObjectMeta:
-        """The metadata, decoded now.
+        """The metadata, decoded at each access.
 
         Raises:
-            DecodeError: It is not what every object's metadata is.
+            DecodeError: The metadata is malformed.
         """
         return _decode(_meta, self).metadata
 
@@ -148,36 +188,39 @@ def _decode(decoder: msgspec.json.Decoder[T], cached: Cached) -> T:
 
 
 def cached_from_bytes(raw: bytes) -> Cached:
-    """Read the header of one object's JSON; `raw` is kept, so pass bytes of its own.
+    """Return the `Cached` of one object's JSON.
+
+    Args:
+        raw: The JSON, which the result keeps without a copy.
 
     Raises:
-        DecodeError: Not JSON, or without `metadata.name`.
+        DecodeError: `raw` is not JSON, or has no `metadata.name`.
     """
     try:
         meta = _header.decode(raw).metadata
     except UNREADABLE as error:
-        raise DecodeError(f"an object without readable metadata: {error}") from error
-    namespace = sys.intern(meta.namespace)  # one text for all that is in it
+        raise DecodeError(f"the object has no readable metadata: {error}") from error
+    namespace = sys.intern(meta.namespace)  # one string for all objects of a namespace, rather than one each
     return Cached(raw, meta.name, namespace, meta.uid, meta.resource_version)
 
 
 class HasMetadata(Protocol):
-    """A typed model or a view of one's own that declares `metadata`."""
+    """A model of the official client, or a view that declares `metadata`."""
 
     @property
     def metadata(self) -> Any:
-        """The metadata, in whatever form its own class gives it."""
+        """The metadata, in any form that `meta` reads."""
 
 
 AnyObject = Cached | Mapping[str, Any] | HasMetadata
-"""What the accessors take: a `Cached`, a dict, a model, or a view that declares `metadata`."""
+"""An object in any form: a `Cached`, a dict, a model of the official client, or a view that declares `metadata`."""
 
 
 def meta(obj: AnyObject) -> ObjectMeta:
-    """The metadata of any form of an object.
+    """Return the metadata of an object in any form.
 
     Raises:
-        DecodeError: The object has none, or it is malformed.
+        DecodeError: The object has no metadata, or it is malformed.
     """
     if isinstance(obj, Cached):
         return obj.meta
@@ -195,13 +238,14 @@ def meta(obj: AnyObject) -> ObjectMeta:
 
 
 def _mapping_of(obj: AnyObject, name: str) -> dict[str, str]:
+    """Return a copy of the labels or annotations of an object that is not a `Cached`."""
     raw = obj.get("metadata") if isinstance(obj, Mapping) else cast("HasMetadata", obj).metadata
     value = raw.get(name) if isinstance(raw, Mapping) else getattr(raw, name, None)
     return dict(value) if value else {}
 
 
 def labels_of(obj: AnyObject) -> dict[str, str]:
-    """The labels of any form of an object; empty when it has none. The dict is the caller's own."""
+    """Return the labels of an object in any form; empty if it has none. The caller may change the dict."""
     if isinstance(obj, Cached):
         return _decode(_labels, obj).metadata.labels or {}
     return _mapping_of(obj, "labels")
@@ -219,14 +263,16 @@ _annotations = msgspec.json.Decoder(_WithAnnotations)
 
 
 def annotations_of(obj: AnyObject) -> dict[str, str]:
-    """The annotations of any form of an object; empty when it has none. The dict is the caller's own."""
+    """Return the annotations of an object in any form; empty if it has none. The caller may change the dict."""
     if isinstance(obj, Cached):
         return _decode(_annotations, obj).metadata.annotations or {}
     return _mapping_of(obj, "annotations")
 
 
 def microtime(instant: datetime) -> str:
-    """An instant as a MicroTime: UTC, exactly six digits of fraction, as the API server insists.
+    """Return a time as the API's `MicroTime`, such as a Lease's `renewTime`: in UTC, with six digits of fraction.
+
+    The API server refuses any other number of digits.
 
     Raises:
         ValueError: `instant` has no time zone.
@@ -237,7 +283,7 @@ def microtime(instant: datetime) -> str:
 
 
 def timestamp(instant: datetime) -> str:
-    """An instant as a Time: UTC, whole seconds (rounded down).
+    """Return a time as the API's `Time`, such as `lastTransitionTime`: in UTC, rounded down to whole seconds.
 
     Raises:
         ValueError: `instant` has no time zone.

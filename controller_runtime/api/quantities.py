@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amounts of resources as the API writes them: 2, 500m, 8Gi. Compared by their value."""
+"""Parses quantities of resources as the API writes them: 2, 500m, 8Gi."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import re
 from decimal import Decimal
 
 BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-"""Suffixes of powers of 1024, in order."""
+"""The suffixes of the powers of 1024, in ascending order from 1024¹."""
 
-QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})", re.ASCII)
-"""A quantity: its number and its suffix."""
+QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})", re.ASCII)
+"""Matches a whole quantity; the groups are its number and its suffix."""
 
+# The powers of ten of the decimal suffixes; an exponent such as e3 is the other way to write one.
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
 
 def parse_quantity(text: str) -> Decimal:
-    """The value of a quantity.
+    """Return the value of a quantity, exactly.
 
     Raises:
-        ValueError: `text` is none.
+        ValueError: `text` is not a quantity.
     """
     match = QUANTITY.fullmatch(text)
     if match is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pointing at objects: what an event is about, and who owns what.
+"""References from one object to another: the object that an event is about, and the owners of an object.
 
-Pure edits of dicts; the server enforces none of the rules about owners, so they are
-kept here: one controller, and no owner in another namespace.
+The API server does not enforce that an object has at most one controller and no owner in another namespace,
+and the garbage collector deletes objects whose owner it cannot find. So these rules are enforced here.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from controller_runtime.core.errors import AlreadyOwned
 
 @attrs.frozen(kw_only=True)
 class Reference:
-    """One object, whatever its version; equal for what is the same object.
+    """A reference to one object, or to a part of it. It has no version, so it stays equal as the object changes.
 
     Attributes:
-        api_version: As objects carry it.
-        kind: As objects carry it.
-        name: Its name.
-        namespace: Empty for cluster-scoped objects.
-        uid: Empty if unknown.
-        field_path: A part of the object, such as `spec.containers{web}`; empty for the whole.
+        api_version: The object's `apiVersion`.
+        kind: The object's `kind`.
+        name: The object's name.
+        namespace: The object's namespace; empty if it is cluster-scoped.
+        uid: The object's uid; empty if it is unknown.
+        field_path: The part, such as `spec.containers{web}`; empty for the whole object.
     """
 
     api_version: str
@@ -39,7 +39,7 @@ class Reference:
     field_path: str = ""
 
     def body(self) -> dict[str, str]:
-        """As an `ObjectReference` of the API."""
+        """Return the reference as an `ObjectReference` of the API, without empty fields."""
         fields = {
             "apiVersion": self.api_version,
             "kind": self.kind,
@@ -60,7 +60,11 @@ _typed = msgspec.json.Decoder(_Typed)
 
 
 def _type_of(obj: AnyObject, resource: Resource[Any] | None) -> tuple[str, str]:
-    """The apiVersion and the kind."""
+    """Return the apiVersion and the kind, from `resource` if it is given.
+
+    Raises:
+        ValueError: `resource` is None and the object does not say them.
+    """
     if resource is not None:
         return resource.api_version, resource.kind
     if isinstance(obj, Cached):
@@ -71,21 +75,21 @@ def _type_of(obj: AnyObject, resource: Resource[Any] | None) -> tuple[str, str]:
     else:  # a model, or a view that declares them
         found = str(getattr(obj, "api_version", None) or ""), str(getattr(obj, "kind", None) or "")
     if not all(found):
-        raise ValueError(f"{meta(obj).name}: the {type(obj).__name__} does not say its apiVersion and kind: name them")
+        raise ValueError(f"{meta(obj).name}: the {type(obj).__name__} has no apiVersion and kind: pass its resource")
     return found
 
 
 def reference_to(obj: AnyObject, resource: Resource[Any] | None = None, *, field_path: str = "") -> Reference:
-    """A reference to any form of an object.
+    """Return a reference to an object.
 
     Args:
-        obj: The object.
-        resource: Its collection; needed only where the object does not say its kind itself.
-        field_path: A part of it.
+        obj: The object, in any form.
+        resource: Its collection; needed if the object has no `apiVersion` and `kind`, as views often do.
+        field_path: The part of the object to refer to; empty for the whole.
 
     Raises:
-        ValueError: Its kind is unknown.
-        DecodeError: It has no metadata.
+        ValueError: The object has no `apiVersion` and `kind`, and `resource` is None.
+        DecodeError: The object has no metadata, or it is malformed.
     """
     api_version, kind = _type_of(obj, resource)
     metadata = meta(obj)
@@ -100,38 +104,46 @@ def reference_to(obj: AnyObject, resource: Resource[Any] | None = None, *, field
 
 
 def controller_of(obj: AnyObject) -> OwnerReference | None:
-    """The one owner that manages the object, if there is one."""
+    """Return the owner that manages the object, or None if there is none.
+
+    Raises:
+        DecodeError: The object has no metadata, or it is malformed.
+    """
     return next((owner for owner in meta(obj).owner_references or () if owner.controller), None)
 
 
 def set_owner(body: dict[str, Any], owner: AnyObject, resource: Resource[Any] | None = None) -> None:
-    """Make `owner` one of the owners of `body`, which is garbage once all of them are gone.
+    """Make `owner` one of the owners of `body`, which is garbage once all its owners are gone.
 
-    A reference to an owner of that name is brought up to date where it stands.
+    If `body` has a reference to an owner of the same group, kind and name, that reference is updated and keeps
+    its position.
 
     Args:
-        body: The dependent, edited in place.
-        owner: As the server knows it, so with a uid.
-        resource: The owner's collection, where the owner does not say its kind itself.
+        body: The dependent object; it is changed in place.
+        owner: The owner as read from the server, so that it has a uid.
+        resource: The owner's collection; needed if the owner has no `apiVersion` and `kind`.
 
     Raises:
-        ValueError: The owner has no uid, or lives in another namespace.
+        ValueError: The owner has no uid, is in another namespace than `body`, or is of an unknown kind.
     """
     _put(body, _owner_reference(body, owner, resource))
 
 
 def set_controller(body: dict[str, Any], owner: AnyObject, resource: Resource[Any] | None = None) -> None:
-    """Make `owner` the one owner that manages `body`, as `set_owner` does; deleting it in the foreground waits.
+    """Make `owner` the one owner that manages `body`.
+
+    Does the same as `set_owner`, and marks the reference as the controller's. A deletion of the owner
+    in the foreground will wait for `body` to go.
 
     Raises:
-        AlreadyOwned: Another controller manages it.
-        ValueError: The owner has no uid, or lives in another namespace.
+        AlreadyOwned: `body` has another controller.
+        ValueError: As for `set_owner`.
     """
     reference = {**_owner_reference(body, owner, resource), "controller": True, "blockOwnerDeletion": True}
     for other in _owners(body):
         if other.get("controller") and _identity(other) != _identity(reference):
             raise AlreadyOwned(
-                f"{_name(body)} is managed by {other['kind']} {other['name']}, so not by "
+                f"{_name(body)} is managed by {other['kind']} {other['name']} already, so it cannot be managed by "
                 f"{reference['kind']} {reference['name']}"
             )
     _put(body, reference)
@@ -144,13 +156,13 @@ def _owner_reference(body: dict[str, Any], owner: AnyObject, resource: Resource[
         raise ValueError(f"{to.kind} {to.name} cannot own {_name(body)}: it has no uid yet")
     if to.namespace and to.namespace != namespace:
         whose = f"namespace {namespace!r}" if namespace else "no namespace"
-        raise ValueError(f"{to.kind} {to.namespace}/{to.name} cannot own {_name(body)}, which is of {whose}")
+        raise ValueError(f"{to.kind} {to.namespace}/{to.name} cannot own {_name(body)}, which is in {whose}")
     return {"apiVersion": to.api_version, "kind": to.kind, "name": to.name, "uid": to.uid}
 
 
 def _put(body: dict[str, Any], reference: dict[str, Any]) -> None:
     owners = {_identity(owner): owner for owner in _owners(body)}
-    # A key that is there keeps its place.
+    # Assigning to a key that a dict has keeps its position: the order of the owners stays as it was.
     owners[_identity(reference)] = {**owners.get(_identity(reference), {}), **reference}
     body.setdefault("metadata", {})["ownerReferences"] = [*owners.values()]
 
@@ -160,7 +172,7 @@ def _owners(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _identity(reference: dict[str, Any]) -> tuple[str, str, str]:
-    """Group, kind and name: an owner stays the owner in another version, and made anew."""
+    """Return group, kind and name; without version and uid, so an upgraded or recreated owner is the same one."""
     return reference["apiVersion"].rpartition("/")[0], reference["kind"], reference["name"]
 
 

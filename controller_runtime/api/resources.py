@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources: what the API calls a collection of one kind, and where its paths are."""
+"""Resources: the collections of the API, such as Nodes or Pods, with their paths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import attrs
 
-if TYPE_CHECKING:  # the models take 0.2 s and 30 MiB to import, which a program that uses views need not pay
+if TYPE_CHECKING:  # importing the models takes 0.2 s and 30 MiB, which programs that use views do not need
     from kubernetes.client import (
         CoreV1Event,
         EventsV1Event,
@@ -34,16 +34,22 @@ def _matching(pattern: re.Pattern[str]) -> Any:
 
 @attrs.frozen
 class Resource(Generic[T]):
-    """One collection of the API; `T` is the class its objects are read as by default.
+    """A collection of the API: all objects of one kind. `T` is the class into which they are decoded by default.
+
+    For a kind without a constant in this module, such as a custom one, construct one. For example:
+    `Resource("example.com", "v1", "Database", "databases")`.
 
     Attributes:
-        group: API group, empty for the core group.
-        version: API version, such as `v1`.
-        kind: Kind of its objects, such as `Node`.
-        plural: Name in paths, such as `nodes`.
-        namespaced: Whether its objects live in namespaces.
-        model: Default class as `module:Class`, imported when first needed; None reads dicts.
-        is_partial: Whether only the metadata of its objects is served; see `only_metadata`.
+        group: The API group; empty for the core group.
+        version: The API version, such as `v1`.
+        kind: The kind of the objects, such as `Node`.
+        plural: The name in paths, such as `nodes`.
+        namespaced: True if each object is in a namespace, False if the kind is cluster-scoped.
+        model: The default class as `module:Class`, imported at first use; None decodes into dicts.
+        is_partial: True if only the metadata of the objects is requested; see `only_metadata`.
+
+    Raises:
+        ValueError: Group, version, kind or plural is not written as the API writes it.
     """
 
     group: str = attrs.field(validator=_matching(_GROUP))
@@ -56,7 +62,7 @@ class Resource(Generic[T]):
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or the version alone in the core group; as objects carry it."""
+        """The `apiVersion` of the objects: `group/version`, or the version alone in the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
@@ -64,25 +70,25 @@ class Resource(Generic[T]):
         return f"{name} (metadata)" if self.is_partial else name
 
     def only_metadata(self) -> Resource[PartialObjectMetadata]:
-        """The same objects without all but their metadata: a fraction of the bytes, where names and labels are enough.
+        """Return the resource whose objects have only their metadata, which is enough to read names and labels.
 
-        The server strips them, so they cost no transfer. To a cache this is another
-        collection: who lists the whole objects as well pays for both.
+        The server leaves out the rest, so less is transferred and cached. Caches treat the two resources as
+        different collections: a program that uses both watches and keeps both.
         """
         model = "controller_runtime.api.objects:PartialObjectMetadata"
         return cast("Resource[PartialObjectMetadata]", attrs.evolve(self, model=model, is_partial=True))
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The path of the collection, of one object, or of a part of it.
+        """Return the URL path of the collection, of one object, or of a subresource.
 
         Args:
-            namespace: Empty for cluster-scoped kinds, and for a collection across all namespaces.
-            name: Empty for the collection.
-            subresource: Such as `status`; needs a name.
+            namespace: The namespace; empty for a cluster-scoped kind, and for the collection across all namespaces.
+            name: The object's name; empty for the collection.
+            subresource: A subresource of the object, such as `status`; empty for the object itself.
 
         Raises:
-            ValueError: A namespace for a cluster-scoped kind, a name without a
-                namespace for a namespaced one, or a part that would break the path.
+            ValueError: A cluster-scoped kind is given a namespace, a name of a namespaced kind is given without
+                one, or a segment would change the path (`..`, or a text with `/` or `%`).
         """
         if namespace and not self.namespaced:
             raise ValueError(f"{self} is cluster-scoped: no namespace, got {namespace!r}")
@@ -100,7 +106,7 @@ class Resource(Generic[T]):
         return f"{path}/{subresource}" if subresource else path
 
     def default_view(self) -> type[T]:
-        """The class its objects are read as when nothing else is asked for; imports the models."""
+        """Return the class into which objects are decoded by default; imports it if `model` names one."""
         if self.model is None:
             return cast("type[T]", dict)
         module, _, name = self.model.partition(":")
@@ -124,5 +130,5 @@ LEASE_CANDIDATES: Resource[V1beta1LeaseCandidate] = Resource(
 EVENTS: Resource[EventsV1Event] = Resource(
     "events.k8s.io", "v1", "Event", "events", True, "kubernetes.client:EventsV1Event"
 )
-# The same objects under their older names of fields.
+# The same objects as `EVENTS`, served in the core group with the older field names.
 CORE_EVENTS: Resource[CoreV1Event] = Resource("", "v1", "Event", "events", True, "kubernetes.client:CoreV1Event")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas of the API's own kinds, recorded from a real server and shipped as data.
+"""Schemas of the API's built-in kinds, recorded from a real server and shipped as data.
 
-They are loaded when first asked for (about two milliseconds) and resolved as they are
-walked, so recursive ones are no trouble.
+The data are loaded at first use, which takes about two milliseconds. References between definitions are
+resolved on access, because some definitions refer to themselves.
 """
 
 from __future__ import annotations
@@ -20,19 +20,27 @@ _REF = "#/components/schemas/"
 
 
 class Schema:
-    """What may stand at one place of an object. Immutable; the same definition answers the same Schema.
+    """The type of the value at one place of an object, with its rules for merging. Immutable.
 
     Attributes:
-        name: Full name of the definition referred to, such as `io.k8s.api.core.v1.Taint`; empty for a plain type.
-        type: `object`, `array`, `string`, `integer`, `number`, `boolean`, or empty where several may stand.
-        format: Such as `int32`, `date-time`, `int-or-string`; empty for none.
-        required: Properties that have to be there, by the schema's word.
-        default: What stands there when the client is silent; None for nothing.
-        merge_key: What tells the elements of a list apart in a strategic merge; empty for none.
-        strategies: Of a strategic merge, such as `("merge", "retainKeys")`; without `merge` a list is replaced.
-        list_type: `map`, `set` or `atomic`: how the elements of a list are owned; empty is atomic.
-        list_keys: What tells the elements of a list of type `map` apart.
-        map_type: `atomic` for an object that is owned whole; else empty or `granular`.
+        name: The full name of the definition, such as `io.k8s.api.core.v1.Taint`; empty for a type without a name.
+        type: `object`, `array`, `string`, `integer`, `number` or `boolean`; empty if several types are allowed.
+        format: The format, such as `int32`, `date-time` or `int-or-string`; empty if there is none.
+        required: The names of the required properties.
+        default: The value that the server fills in for an absent one; None if there is none.
+        merge_key: The field that identifies the elements of a list in a strategic merge patch; empty if there is none.
+        strategies: The strategies of a strategic merge patch, such as `("merge", "retainKeys")`. Without `merge`, a
+            list is replaced as a whole.
+        list_type: How managers own a list: `map` or `set` element by element, `atomic` or empty as a whole.
+        list_keys: The fields that identify the elements of a list of type `map`.
+        map_type: How managers own an object: `atomic` as a whole, `granular` or empty field by field.
+
+    Args:
+        raw: The schema in OpenAPI, or a reference to a definition.
+        library: The definitions that `raw` may refer to.
+
+    Raises:
+        KeyError: `raw` refers to a definition that `library` does not have.
 
     Threads: any.
     """
@@ -55,20 +63,20 @@ class Schema:
 
     @functools.cached_property
     def properties(self) -> Mapping[str, Schema]:
-        """The fields of an object by name; empty for maps and for what is no object."""
+        """The schemas of an object's fields, by name; empty for a map and for other types."""
         if self.name:
             return self._library.properties(self.name)
         return {name: Schema(raw, self._library) for name, raw in self._raw.get("properties", {}).items()}
 
     @functools.cached_property
     def items(self) -> Schema | None:
-        """What the elements of a list are; None for what is no list."""
+        """The schema of a list's elements; None for other types."""
         raw = self._raw.get("items")
         return None if raw is None else Schema(raw, self._library)
 
     @functools.cached_property
     def additional(self) -> Schema | None:
-        """What the values of a map are; None for what is no map."""
+        """The schema of a map's values; None for other types."""
         raw = self._raw.get("additionalProperties")
         return Schema(raw, self._library) if isinstance(raw, dict) else None
 
@@ -77,21 +85,22 @@ class Schema:
 
 
 def _wrapped(raw: Mapping[str, Any]) -> str:
-    """What a schema refers to through `allOf`, which is how OpenAPI adds to a reference; empty for nothing.
+    """Return the reference inside `allOf`, or an empty text if there is none.
 
-    In the definition of a custom kind `allOf` holds rules, and no reference.
+    OpenAPI v3 allows nothing beside a reference, so a reference with a description is wrapped in an `allOf`. In
+    the schema of a custom kind, `allOf` holds validation rules and no reference.
     """
     parts: Sequence[Mapping[str, Any]] = raw.get("allOf", ())
     return next((part["$ref"] for part in parts if "$ref" in part), "")
 
 
 class Library:
-    """Definitions by name, as OpenAPI components have them. Immutable.
+    """Schema definitions by name, which can refer to each other. Immutable.
 
     Args:
-        definitions: Name to raw schema; kept, not copied.
+        definitions: The definitions in OpenAPI, by name; kept, not copied.
 
-    Threads: any; two threads may resolve one definition at once, and either result is kept.
+    Threads: any. Two threads may resolve one definition at the same time; the results are equal, and one is kept.
     """
 
     def __init__(self, definitions: Mapping[str, Mapping[str, Any]]) -> None:
@@ -99,15 +108,15 @@ class Library:
         self._properties: dict[str, Mapping[str, Schema]] = {}  # filled as definitions are walked
 
     def raw(self, name: str) -> Mapping[str, Any]:
-        """One definition as it was recorded.
+        """Return one definition in OpenAPI.
 
         Raises:
-            KeyError: There is none of this name.
+            KeyError: There is no definition of this name.
         """
         return self._definitions[name]
 
     def properties(self, name: str) -> Mapping[str, Schema]:
-        """The fields of one definition, shared by all places that refer to it."""
+        """Return the schemas of a definition's fields; all that refer to the definition share them."""
         found = self._properties.get(name)
         if found is None:
             raw = self.raw(name).get("properties", {})
@@ -115,7 +124,7 @@ class Library:
         return found
 
     def kinds(self) -> Iterator[tuple[tuple[str, str, str], Schema]]:
-        """Group, version and kind of each definition that is a kind, with its schema."""
+        """Yield (group, version, kind) of each definition that is a kind, with its schema."""
         for name, raw in self._definitions.items():
             for kind in raw.get("x-kubernetes-group-version-kind", ()):
                 yield (kind["group"], kind["version"], kind["kind"]), Schema({"$ref": _REF + name}, self)
@@ -123,7 +132,7 @@ class Library:
 
 @functools.cache
 def definitions() -> Mapping[str, Mapping[str, Any]]:
-    """All recorded definitions by name, as OpenAPI components have them; shared, so do not change them."""
+    """Return all recorded definitions in OpenAPI, by name. They are shared: do not change them."""
     packed = resources.files(__package__).joinpath(_DATA).read_bytes()
     decoded: dict[str, dict[str, Any]] = msgspec.json.decode(gzip.decompress(packed))
     return decoded
@@ -135,11 +144,11 @@ def _recorded() -> Mapping[tuple[str, str, str], Schema]:
 
 
 def schema_for(group: str, version: str, kind: str) -> Schema | None:
-    """The schema of one kind, or None when none was recorded.
+    """Return the recorded schema of one kind, or None if the kind is unknown.
 
     Args:
-        group: API group, empty for the core group.
-        version: Such as `v1`.
-        kind: Such as `Node`.
+        group: The API group; empty for the core group.
+        version: The API version, such as `v1`.
+        kind: The kind, such as `Node`.
     """
     return _recorded().get((group, version, kind))

@@ -1,215 +1,100 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selectors: which objects are meant, by their labels or by a few of their fields.
+"""Label selectors and field selectors: which objects of a collection are meant.
 
-The grammar is the API's own, and so are the refusals. A parsed selector is a value; its
-text is its normal form, and parsing that gives an equal one.
+They are parsed by the API's grammar and refused in its words. A parsed selector is an immutable value; `str` gives
+its normal form, and parsing that gives an equal selector.
 """
 
 from __future__ import annotations
 
-import enum
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import attrs
 
-from controller_runtime.api.names import label_value_problems, qualified_name_problems
+from controller_runtime.api.label_requirements import LabelParser, LabelRequirement, Operator
+from controller_runtime.api.matching import FieldMatch, LabelMatch
 
-
-class Operator(enum.Enum):
-    """How a label is compared."""
-
-    EXISTS = "exists"
-    NOT_EXISTS = "!"
-    IN = "in"
-    NOT_IN = "notin"
-    EQUAL = "="
-    NOT_EQUAL = "!="
-    GREATER = ">"
-    LESS = "<"
-
-
-_OPERATORS: Mapping[str, Operator] = {
-    "in": Operator.IN,
-    "notin": Operator.NOT_IN,
-    "=": Operator.EQUAL,
-    "==": Operator.EQUAL,
-    "!=": Operator.NOT_EQUAL,
-    ">": Operator.GREATER,
-    "<": Operator.LESS,
+_EXPRESSION_OPERATORS: Mapping[str, Operator] = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.NOT_EXISTS,
 }
-_SYMBOLS = frozenset(["!", "(", ")", ",", "=", "==", "!=", "<", ">"])
-_TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
-_INTEGER = re.compile(r"[0-9]{1,19}")
-
-
-def _integer(text: str) -> int | None:
-    return int(text) if _INTEGER.fullmatch(text) and int(text) < 1 << 63 else None
-
-
-@attrs.frozen
-class LabelRequirement:
-    """One condition on one label; `values` are sorted and without repetition."""
-
-    key: str
-    operator: Operator
-    values: tuple[str, ...] = ()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether `labels` meet it. A label that is missing meets `!=`, `notin` and `!`."""
-        value = labels.get(self.key)
-        match self.operator:
-            case Operator.EXISTS:
-                return value is not None
-            case Operator.NOT_EXISTS:
-                return value is None
-            case Operator.IN | Operator.EQUAL:
-                return value in self.values
-            case Operator.NOT_IN | Operator.NOT_EQUAL:
-                return value not in self.values
-        number, limit = _integer(value or ""), _integer(self.values[0])
-        if number is None or limit is None:
-            return False
-        return number > limit if self.operator is Operator.GREATER else number < limit
-
-    def __str__(self) -> str:
-        match self.operator:
-            case Operator.EXISTS:
-                return self.key
-            case Operator.NOT_EXISTS:
-                return f"!{self.key}"
-            case Operator.IN | Operator.NOT_IN:
-                return f"{self.key} {self.operator.value} ({','.join(self.values)})"
-        return f"{self.key}{self.operator.value}{self.values[0]}"
-
-
-def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> LabelRequirement:
-    sorted_values = tuple(sorted(dict.fromkeys(values)))
-    for value in sorted_values:
-        if problems := label_value_problems(value):
-            raise ValueError(f'values[{key}]: Invalid value: "{value}": {"; ".join(problems)}')
-        if operator in (Operator.GREATER, Operator.LESS) and _integer(value) is None:
-            raise ValueError(
-                f"values[{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
-            )
-    return LabelRequirement(key, operator, sorted_values)
+"""The operators of `matchExpressions`."""
 
 
 @attrs.frozen
 class LabelSelector:
-    """A selection by labels: all requirements have to be met. The empty one selects everything.
+    """Selects objects whose labels meet all of its requirements. Without requirements it selects every object.
 
-    Threads: any; it is a value.
+    Attributes:
+        requirements: The conditions, sorted by key.
+
+    Threads: any; it is immutable.
     """
 
     requirements: tuple[LabelRequirement, ...] = ()
+    _match: LabelMatch = attrs.field(init=False, eq=False, repr=False)
+
+    @_match.default
+    def _(self) -> LabelMatch:
+        return LabelMatch((one.key, one.operator.value, one.values) for one in self.requirements)
 
     @classmethod
     def parse(cls, text: str) -> LabelSelector:
-        """Read `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
+        """Parse a text such as `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`; `j` means that the label exists.
 
         Raises:
-            ValueError: It cannot be read, in the API's words.
+            ValueError: `text` is not a label selector; the message is the real API server's.
         """
-        requirements = sorted(_LabelParser(text).requirements(), key=lambda requirement: requirement.key)
+        requirements = sorted(LabelParser(text).requirements(), key=lambda requirement: requirement.key)
         return cls(tuple(requirements))
+
+    @classmethod
+    def from_object(cls, selector: Mapping[str, Any]) -> LabelSelector:
+        """Return the selector that an object holds, such as a Deployment's `spec.selector`.
+
+        Keys and values are not checked: the server did that when the object was written.
+
+        Args:
+            selector: `matchLabels` and `matchExpressions`, each of which may be absent.
+
+        Raises:
+            ValueError: An expression has an operator other than `In`, `NotIn`, `Exists` and `DoesNotExist`.
+        """
+        labels = selector.get("matchLabels") or {}
+        requirements = [LabelRequirement(key, Operator.EQUAL, (value,)) for key, value in labels.items()]
+        for expression in selector.get("matchExpressions") or ():
+            key, operator = expression.get("key", ""), expression.get("operator", "")
+            if operator not in _EXPRESSION_OPERATORS:
+                raise ValueError(f"{operator!r} is not an operator of matchExpressions")
+            values = tuple(sorted(expression.get("values") or ()))
+            requirements.append(LabelRequirement(key, _EXPRESSION_OPERATORS[operator], values))
+        return cls(tuple(sorted(requirements, key=lambda requirement: (requirement.key, str(requirement)))))
 
     @property
     def is_everything(self) -> bool:
-        """Whether it selects every object there is."""
+        """True if there are no requirements, so that every object is selected."""
         return not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        """Return whether an object with these labels is selected."""
+        return self._match.matches(labels)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
 
 
-class _LabelParser:
-    """Recursive descent over the tokens of one text; the empty token is its end."""
-
-    def __init__(self, text: str) -> None:
-        self._tokens: list[str] = [*_TOKEN.findall(text), ""]
-        self._at = 0
-
-    def _peek(self) -> str:
-        return self._tokens[self._at]
-
-    def _take(self) -> str:
-        token = self._tokens[self._at]
-        self._at = min(self._at + 1, len(self._tokens) - 1)
-        return token
-
-    def requirements(self) -> Iterator[LabelRequirement]:
-        token = self._peek()
-        if not token:
-            return
-        if token in _SYMBOLS and token != "!":
-            raise ValueError(f"found '{token}', expected: !, identifier, or 'end of string'")
-        while True:
-            try:
-                yield self._requirement()
-            except ValueError as error:
-                raise ValueError(f"unable to parse requirement: {error}") from None
-            token = self._take()
-            if not token:
-                return
-            if token != ",":
-                raise ValueError(f"found '{token}', expected: ',' or 'end of string'")
-            if not self._peek() or (self._peek() in _SYMBOLS and self._peek() != "!"):
-                raise ValueError(f"found '{self._peek()}', expected: identifier after ','")
-
-    def _requirement(self) -> LabelRequirement:
-        key = self._take()
-        absent = key == "!"
-        if absent:
-            key = self._take()
-        if not key or key in _SYMBOLS:
-            raise ValueError(f"found '{key}', expected: identifier")
-        if problems := qualified_name_problems(key):
-            raise ValueError(f'Invalid value: "{key}": {"; ".join(problems)}')
-        if absent:
-            return _requirement(key, Operator.NOT_EXISTS)
-        if self._peek() in ("", ","):
-            return _requirement(key, Operator.EXISTS)
-        token = self._take()
-        operator = _OPERATORS.get(token)
-        if operator is None:
-            raise ValueError(f"found '{token}', expected: in, notin, =, ==, !=, gt, lt")
-        if operator in (Operator.IN, Operator.NOT_IN):
-            return _requirement(key, operator, self._values())
-        return _requirement(key, operator, [self._value()])
-
-    def _value(self) -> str:
-        if self._peek() in ("", ","):
-            return ""
-        value = self._take()
-        if value in _SYMBOLS:
-            raise ValueError(f"found '{value}', expected: identifier")
-        return value
-
-    def _values(self) -> list[str]:
-        token = self._take()
-        if token != "(":
-            raise ValueError(f"found '{token}' expected: '('")
-        values = [""]  # what stands before the next comma or parenthesis; nothing is the empty value
-        while (token := self._take()) != ")":
-            if token == ",":
-                values.append("")
-            elif token in _SYMBOLS or not token:
-                raise ValueError(f"found '{token}', expected: ',', ')' or identifier")
-            elif values[-1]:
-                raise ValueError(f"found '{token}', expected: ',' or ')'")
-            else:
-                values[-1] = token
-        return values
-
-
 class FieldRequirement(NamedTuple):
-    """One field and the text it has to equal, or not to equal."""
+    """One condition on one field.
+
+    Attributes:
+        field: The field's path, such as `spec.nodeName`.
+        value: The text to compare with.
+        equal: True if the field must equal `value`, False if it must differ.
+    """
 
     field: str
     value: str
@@ -226,36 +111,49 @@ _ESCAPE = re.compile(r"\\(.)|([,=])|(\\)\Z", re.DOTALL)
 
 @attrs.frozen
 class FieldSelector:
-    """A selection by fields; which ones there are is the kind's business. The empty one selects everything.
+    """Selects objects whose fields meet all of its requirements. Without requirements it selects every object.
 
-    Threads: any; it is a value.
+    Each kind supports a few fields of its own; the server refuses a selector by any other.
+
+    Attributes:
+        requirements: The conditions, in the order of the text.
+
+    Threads: any; it is immutable.
     """
 
     requirements: tuple[FieldRequirement, ...] = ()
+    _match: FieldMatch = attrs.field(init=False, eq=False, repr=False)
+
+    @_match.default
+    def _(self) -> FieldMatch:
+        return FieldMatch(self.requirements)
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
-        r"""Read `spec.nodeName=n,status.phase!=Running`; a backslash stands before `\`, `,` and `=` in a value.
+        r"""Parse a text such as `spec.nodeName=n,status.phase!=Running`.
+
+        In a value, `\`, `,` and `=` must be escaped by a backslash.
 
         Raises:
-            ValueError: It cannot be read.
+            ValueError: `text` is not a field selector; the message is the real API server's.
         """
         return cls(tuple(_field_requirement(text, term) for term in _terms(text) if term))
 
     @property
     def is_everything(self) -> bool:
-        """Whether it selects every object there is."""
+        """True if there are no requirements, so that every object is selected."""
         return not self.requirements
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether an object with these fields is selected; a missing one is the empty text."""
-        return all((fields.get(name, "") == value) is equal for name, value, equal in self.requirements)
+        """Return whether an object with these fields is selected. A missing field counts as an empty text."""
+        return self._match.matches(fields)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
 
 
 def _terms(text: str) -> list[str]:
+    """Split the text at each comma that is not escaped."""
     terms = [""]
     escaped = False
     for character in text:

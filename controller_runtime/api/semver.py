@@ -1,30 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Semantic versions: read, and put in order."""
+"""Parses semantic versions and puts them in order."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-_NUMBER = "(0|[1-9][0-9]{0,18})"  # what a machine's integer holds
+_NUMBER = "(0|[1-9][0-9]{0,18})"  # at most 19 digits, which fit into 64 bits
 _WORDS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
 _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_WORDS}))?(?:\+{_WORDS})?", re.ASCII)
 
 
 class SemVer(NamedTuple):
-    """One version; they compare as semver.org says. Build metadata is left out: it does not count."""
+    """A semantic version. Versions compare by the rules of semver.org; build metadata is not kept, as it has no order.
+
+    Attributes:
+        major: The first number.
+        minor: The second number.
+        patch: The third number.
+    """
 
     major: int
     minor: int
     patch: int
     is_release: bool = True
-    """A release comes after its own previews."""
+    """False for a preview, which sorts before its release."""
     preview: tuple[tuple[bool, int, str], ...] = ()
-    """The words of a preview: numbers by their value, and before other words."""
+    """The dot-separated identifiers of a preview, encoded so that tuples sort as the rules say: numbers come first and
+    compare by value, then texts."""
 
     @property
     def finalized(self) -> str:
-        """The three numbers alone: the release that this is, or leads to."""
+        """The three numbers as text: the release that this version is, or is a preview of."""
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
@@ -32,7 +39,7 @@ ZERO = SemVer(0, 0, 0)
 
 
 def parse(text: str) -> SemVer | None:
-    """The version that `text` is, three numbers and all; None for anything else."""
+    """Return the version that `text` is, or None if it is not a complete semantic version."""
     match = _VERSION.fullmatch(text)
     if match is None:
         return None
@@ -43,10 +50,13 @@ def parse(text: str) -> SemVer | None:
 
 
 def parse_tolerant(text: str) -> SemVer | None:
-    """The same of what people write: blanks around it, a `v` before it, leading zeros, numbers left out at the end."""
+    """Parse a version as people write it: with spaces around it, a leading `v`, leading zeros, or numbers left out.
+
+    Returns None if it is not a version, or if it is unclear which number was left out.
+    """
     parts = text.strip().removeprefix("v").split(".", 2)
     if len(parts) < 3 and re.search("[+-]", parts[-1]):
-        return None  # "1.2-beta" could mean two things
+        return None  # in "1.2-beta" it is unclear which number is missing
     parts = [re.sub(r"^0+(?=[0-9])", "", part) for part in parts] + ["0"] * (3 - len(parts))
     return parse(".".join(parts))
 

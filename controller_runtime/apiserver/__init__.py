@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded Kubernetes API server: a synchronous core, JSON in and out, and a thin HTTP shell."""
+"""The embedded Kubernetes API server: a synchronous core that speaks JSON, and a thin HTTP server around it."""

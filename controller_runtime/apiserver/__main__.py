@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m controller_runtime.apiserver`: the bare embedded API server, on loopback, until it is stopped."""
+"""`python -m controller_runtime.apiserver`: serves the embedded API server on loopback, without any controllers."""
 
 from __future__ import annotations
 
@@ -56,12 +56,15 @@ def command(
     audit_log_path: Path | None,
     exit_with_parent: bool,
 ) -> None:
-    """Serve until stopped; see the command's help."""
+    """Serve until stopped; the options are described in the command's help."""
     serve(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent, accept_loss=accept_loss)
 
 
 Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
-"""Does something in the server's process while it serves; is told the token that the server takes."""
+"""Returns a context manager that is entered before the server serves and left after it has stopped.
+
+It is called with the host, the server, and the bearer token that the server requires.
+"""
 
 
 def serve(
@@ -73,7 +76,20 @@ def serve(
     beside: Beside | None = None,
     accept_loss: bool = False,
 ) -> None:
-    """Serve until stopped, as the command is asked to; with what is to be done `beside`."""
+    """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
+
+    Args:
+        port: The port; 0 lets the system choose one.
+        kubeconfig_out: The file for the kubeconfig; None writes it into a private folder that is removed at the end.
+        data_dir: The directory for the objects and the server's identity; None keeps both in memory.
+        audit_log_path: The file for the audit log; None writes none.
+        exit_with_parent: Stop when standard input ends.
+        beside: Further work in the same process, such as garbage collection.
+        accept_loss: Serve the objects of a damaged data directory that can be read.
+
+    Raises:
+        UsageError: A file or directory cannot be used.
+    """
     configure(level=logging.WARNING)
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
@@ -91,7 +107,7 @@ def serve(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code: 0 stopped as asked, 2 called wrongly."""
+    """Run the command; return its exit status: 0 if it was stopped as intended, 2 for a usage error."""
     try:
         code = command.main(arguments, prog_name="python -m controller_runtime.apiserver", standalone_mode=False)
     except click.ClickException as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server's record of what it was asked: a line of JSON for each request, written as the answer is known.
+"""The audit log: a line of JSON for each request, written when the response is known.
 
-The fields are those of `audit.k8s.io/v1` at the level `Metadata`, as far as there is something to say.
+The fields are those of an `audit.k8s.io/v1` Event at the level `Metadata`, as far as they have values here.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 
+# A GET of a collection is logged as `get`, too: the log does not look at what a path names.
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
 class AuditedHandler:
-    """A `wire.Handler` that passes requests on to another one and writes down what was asked.
+    """A `Handler` that passes requests on to another one and logs them in a file. Bodies are not logged.
 
-    Nothing is kept in memory, and bodies are not looked at. What a line says of the request is
-    encoded before the request is carried out, so no request can be done without a line because of
-    what it says. A line that cannot be written, as on a full disk, is logged and left out: the
-    request has been carried out, and the server goes on, as a real one does.
+    The part of a line that comes from the request is encoded before the request is carried out. So a request with text
+    that cannot be encoded fails before it changes anything, rather than go unlogged. If a line cannot be written,
+    for example because the disk is full, an error is logged instead and the server continues, as a real one does.
 
     Args:
-        host: Its clock gives the times of requests and answers.
-        inner: Answers.
-        path: The file, created with mode 0600; lines are appended to an existing one.
+        host: Its clock provides the times of requests and responses.
+        inner: Answers the requests.
+        path: The file. It is created with mode 0600; lines are appended to an existing file.
 
     Raises:
         UsageError: The file cannot be opened.
@@ -52,7 +52,8 @@ class AuditedHandler:
         # Guards the two fields below: a line must not come between a torn one and the newline that ends it.
         self._lock = host.lock("audit log")
         try:
-            # True while the file ends in a part of a line, which then has to be ended before the next one.
+            # True if the file ends with an incomplete line, for example after a full disk. A newline is then written
+            # before the next line, which would otherwise be damaged, too.
             self._is_torn = _ends_within_a_line(path)
             self._descriptor = open_private(path, os.O_APPEND | os.O_WRONLY)
         except OSError as error:
@@ -60,22 +61,22 @@ class AuditedHandler:
         warn_if_shared([path])
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """See `wire.Handler.handle`."""
+        """See `Handler.handle`."""
         line = _Line.begin(request, microtime(self._clock.now()))
         answer = self._inner.handle(request, on_ready)
         self._write(line.end(answer, microtime(self._clock.now())), request.path)
         return answer
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """See `wire.Screen.knows`."""
+        """See `Screen.knows`."""
         return not isinstance(self._inner, Screen) or self._inner.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """See `wire.Screen.is_heavy`."""
+        """See `Screen.is_heavy`."""
         return isinstance(self._inner, Screen) and self._inner.is_heavy(request)
 
     def close(self) -> None:
-        """Write no more. Idempotent."""
+        """Close the file. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -89,6 +90,7 @@ class AuditedHandler:
         self.close()
 
     def _write(self, line: bytes, path: str) -> None:
+        """Append a line; log an error if that fails."""
         reason: object = ""
         with self._lock:
             whole = b"\n" + line if self._is_torn else line
@@ -102,13 +104,19 @@ class AuditedHandler:
 
 
 class _Line(NamedTuple):
-    """A line that lacks what only the answer tells; all that a client has written is encoded already."""
+    """The part of a line that comes from the request, encoded.
+
+    Attributes:
+        head: The JSON object without its last fields and without the closing brace.
+        verb: The verb as JSON, for a request that turns out not to be a watch.
+    """
 
     head: bytes
     verb: bytes
 
     @classmethod
     def begin(cls, request: HTTPRequest, received: str) -> _Line:
+        """Encode the request, received at the time `received`."""
         pairs = [(storable(name), storable(value)) for name, value in request.query]
         event = {
             "kind": "Event",
@@ -122,6 +130,7 @@ class _Line(NamedTuple):
         return cls(msgspec.json.encode(event)[:-1], msgspec.json.encode(storable(verb)))
 
     def end(self, answer: HTTPResponse | Watch, now: str) -> bytes:
+        """Return the complete line, with the response known at the time `now`."""
         if isinstance(answer, HTTPResponse):
             verb, stage, code = self.verb, b"ResponseComplete", answer.status
         else:
@@ -131,6 +140,7 @@ class _Line(NamedTuple):
 
 
 def _ends_within_a_line(path: Path) -> bool:
+    """Return whether a file exists, has content, and does not end with a newline."""
     if not path.is_file() or not (size := path.stat().st_size):
         return False
     with path.open("rb") as file:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds that are served: the server's own, and those that definitions in its storage make.
+"""The kinds that are served: the built-in ones, and those of the custom resource definitions in the storage.
 
-What follows from a definition is done on the thread of whoever wrote it, once that write is
-done and with no lock held: there is no thread to start and nothing to wait for, and a
-definition is established before its creator can ask; of two that are written at once, one
-may be established by the writer of the other, a moment after its own has been answered.
+A definition is acted on by the thread that wrote it, after the write and with no lock held. So no thread has to be
+started, and a kind is served before the request that created its definition is answered. The exception: if two
+definitions are written at the same time, one thread acts on both, and the other may answer a moment earlier.
 """
 
 from __future__ import annotations
@@ -14,14 +13,15 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.custom import CLEANUP, custom_kinds, in_order, is_true
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.registry import DEFINITION, KINDS
 from controller_runtime.apiserver.options import DeleteOptions, ListOptions
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.definition import with_condition
-from controller_runtime.apiserver.rules.definition_names import with_names
-from controller_runtime.apiserver.rules.rules import Object, is_same
+from controller_runtime.apiserver.rules.definitions.accepted_names import with_names
+from controller_runtime.apiserver.rules.definitions.definition import with_condition
+from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.storage import Cursor, Storage
 from controller_runtime.apiserver.storage.stored import Stored
@@ -35,6 +35,7 @@ log = get_logger(__name__)
 
 _AGENT = "kube-apiserver"
 _NOT_FOUND, _CONFLICT = 404, 409
+# The most changes to take from a cursor at a time.
 _BATCH = 256
 _IN_PROGRESS = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
 
@@ -61,7 +62,7 @@ class _Status(msgspec.Struct):
 
 
 class _Readable(msgspec.Struct):
-    """The parts of a definition that are taken for granted once it is stored."""
+    """The parts that each stored definition has, and on which this module relies."""
 
     metadata: _Metadata
     spec: _Spec
@@ -69,16 +70,20 @@ class _Readable(msgspec.Struct):
 
 
 class Definitions:
-    """Keeps the set of kinds in step with the definitions in a storage; its one owner.
+    """Keeps the set of served kinds up to date with the definitions in the storage.
 
-    Names are accepted or not, what is established is served, and a definition that is
-    deleted goes once its objects have. If two write at once, one of them does it for both.
+    It accepts or rejects the names of a definition, serves its kinds once it is established, and when it is deleted,
+    deletes first its objects and then the definition.
+
+    Args:
+        host: The host of the server.
+        storage: The objects, among them the definitions.
 
     Attributes:
-        kinds: What is served now. Replaced whole: take it once for each request.
+        kinds: The kinds that are served now. The set is replaced as a whole, so read it once for each request.
 
     Raises:
-        UsageError: A stored definition lacks what each one has.
+        UsageError: A stored definition cannot be read.
 
     Threads: any.
     """
@@ -89,11 +94,12 @@ class Definitions:
         self._objects = Objects(host, storage)
         self._deletion = Deletion(host, storage)
         self.kinds = KINDS
-        # Guards the two flags. Whoever finds it idle acts, for all who came meanwhile.
+        # Guards the two flags: `_due` if definitions may have changed, `_busy` while a thread acts on them. That thread
+        # also acts on the changes that others report meanwhile, so they need not wait.
         self._lock = host.lock("apiserver/definitions")
         self._due = self._busy = False
-        # Of whoever acts: cursors that tell of changes by collection, definitions as they are stored, and the kinds of
-        # each by its name.
+        # The three fields below are used by the thread that acts, and so need no lock: cursors by collection, which
+        # call `settle` at a change; the decoded definitions; and by name the relevant parts of each, with its kinds.
         self._cursors: dict[str, Cursor] = {}
         self._decoded: dict[Stored, Object] = {}
         self._made: dict[str, tuple[Object, tuple[Kind, ...]]] = {}
@@ -101,7 +107,7 @@ class Definitions:
         self.settle()
 
     def _check(self) -> None:
-        """Raise a UsageError if the storage has a definition that no server has stored, such as one edited by hand."""
+        """Raise a UsageError for a definition that this server cannot have stored, such as one edited by hand."""
         for item in self._storage.read(DEFINITION.resource).items:
             try:
                 msgspec.json.decode(item.raw, type=_Readable)
@@ -112,20 +118,20 @@ class Definitions:
                 ) from error
 
     def settle(self) -> None:
-        """Do all that follows from the definitions as they are; at once, unless somebody is at it."""
+        """Act on the definitions as they are. If another thread is at it already, leave the work to that one."""
         with self._lock:
             self._due = True
-        while self._begins():
+        while self._claim_work():
             try:
                 self._act()
-            except StatusError as error:  # a full disk, say; there is nobody to tell, and the next change tries again
-                log.warning("what follows from a definition could not be done", error=error.message)
+            except StatusError as error:  # such as a full disk; the next change tries again
+                log.warning("could not apply custom resource definition", error=error.message)
             finally:
                 with self._lock:
                     self._busy = False
 
-    def _begins(self) -> bool:
-        """Whether there is something to do and nobody at it; then it is this thread's to do."""
+    def _claim_work(self) -> bool:
+        """Return True if there is something to do and no other thread does it; the caller then has to."""
         with self._lock:
             if self._busy or not self._due:
                 return False
@@ -137,22 +143,25 @@ class Definitions:
             return
         stored = self._read()
         wanted = with_names(stored, KINDS, self._host.now())
-        # Before anybody is told: who reads that a kind is established, or gone, finds it so.
+        # Serve before writing the status: a client that reads that a kind is established, or gone, must find it so.
         self._serve(wanted)
-        wanted = [self._ended(definition) for definition in wanted]
+        wanted = [self._clean_up(definition) for definition in wanted]
         self._serve(wanted)
         for old, new in zip(stored, wanted, strict=True):
             if new != old:
                 self._write(new)
 
     def _read(self) -> list[Object]:
-        """The definitions as they are; they can be large, so each is decoded once."""
+        """Return the definitions. They can be large, so those that have not changed are not decoded again."""
         items, before = self._storage.read(DEFINITION.resource).items, self._decoded
         self._decoded = {item: before.get(item) or item.decode() for item in items}
         return list(self._decoded.values())
 
     def _follow(self, collection: str) -> bool:
-        """Be told of the next change of a collection; False if the storage is closed."""
+        """Have the next change of a collection call `settle`; return False if the storage is closed.
+
+        A new cursor that has read everything is notified of the next commit, whatever the old one had left.
+        """
         if (before := self._cursors.pop(collection, None)) is not None:
             before.close()
         cursor = self._storage.follow(collection, self._storage.version, self.settle)
@@ -162,12 +171,13 @@ class Definitions:
         return batch is not None
 
     def _serve(self, definitions: Sequence[Object]) -> None:
+        """Replace `kinds` if these definitions make other ones; kinds of an unchanged definition stay the same."""
         made = {}
         for definition in definitions:
             name = definition["metadata"]["name"]
-            told, kinds = self._made.get(name, ({}, ()))
-            says = _of_note(definition)
-            made[name] = (told, kinds) if is_same(told, says) else (says, custom_kinds(definition))
+            before, kinds = self._made.get(name, ({}, ()))
+            relevant = _relevant_parts(definition)
+            made[name] = (before, kinds) if same_json(before, relevant) else (relevant, custom_kinds(definition))
             for kind in made[name][1]:
                 self._storage.begin(kind.resource)
         self._made = made
@@ -175,14 +185,14 @@ class Definitions:
         if custom != [kind for kind in self.kinds if kind.definition is not None]:
             self.kinds = Kinds((*KINDS, *custom))
 
-    def _ended(self, definition: Object) -> Object:
-        """Delete the objects of a definition that is to go; without its finalizer once there are none left."""
+    def _clean_up(self, definition: Object) -> Object:
+        """Delete the objects of a terminating definition; return it, without its finalizer if no objects are left."""
         metadata = definition["metadata"]
         if "deletionTimestamp" not in metadata or CLEANUP not in metadata.get("finalizers", ()):
             return definition
         if is_true(definition, "Established"):
             kind = custom_kinds(definition, all_versions=True)[0]
-            self._follow(kind.resource)
+            self._follow(kind.resource)  # so that the end of an object that waits for finalizers is noticed
             self._deletion.delete_collection(Route(kind), ListOptions.parse({}), DeleteOptions())
             if not self._storage.end(kind.resource):
                 return with_condition(definition, "Terminating", "True", *_IN_PROGRESS, self._host.now())
@@ -194,13 +204,13 @@ class Definitions:
         route = Route(DEFINITION, "", definition["metadata"]["name"], "status")
         try:
             self._objects.update(route, Content(msgspec.json.encode(definition), "", {}, _AGENT))
-        except StatusError as error:  # somebody wrote in between, so it is due again
+        except StatusError as error:  # another client wrote in between: that change is acted on next
             if error.code not in (_NOT_FOUND, _CONFLICT):
                 raise
 
 
-def _of_note(definition: Object) -> dict[str, Any]:
-    """What the kinds of a definition depend on."""
+def _relevant_parts(definition: Object) -> dict[str, Any]:
+    """Return all parts of a definition on which its kinds depend."""
     metadata, status = definition["metadata"], definition["status"]
     return {
         "uid": metadata["uid"],

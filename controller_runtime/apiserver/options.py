@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of requests, from the query or a body: parsed, and refused when they contradict each other."""
+"""Parses the parameters of requests, from the query or the body, and refuses those that contradict each other."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import attrs
 import msgspec
 
+from controller_runtime.apiserver.bounds import has_too_many_values
 from controller_runtime.apiserver.status import (
     DELETE_OPTIONS,
     LIST_OPTIONS,
@@ -17,27 +19,29 @@ from controller_runtime.apiserver.status import (
     Cause,
     Options,
     bad_request,
-    invalid,
+    check,
+    too_many_values,
 )
 from controller_runtime.core.errors import UNREADABLE
 
 Query = Mapping[str, str]
-"""The parameters by name; of one given several times, the first."""
+"""Query parameters by name. If one is given several times, the first counts, as in a real server."""
 
 MANAGER_LENGTH = 128
-"""Bytes that the name of a field manager may have."""
+"""The most bytes in the name of a field manager."""
 
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")  # of 64 bits, as all numbers of the API
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")  # 18 digits fit into 64 bits, the size of the API's integers
 _VERSION = re.compile(r"[0-9]{1,19}")
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 
 
 def query_of(pairs: tuple[tuple[str, str], ...]) -> Query:
-    """The parameters by name."""
-    return dict(reversed(pairs))
+    """Return the parameters by name."""
+    return dict(reversed(pairs))  # reversed, so that the first of a name overwrites the others
 
 
 def _is_true(value: str | None) -> bool:
+    """Return whether a parameter is set, by the rule of a real server: all texts but `false` and `0` mean true."""
     return value is not None and value.lower() not in ("false", "0")
 
 
@@ -56,31 +60,26 @@ def _unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:
 
 
 def _dry_run_causes(stages: list[str] | None) -> list[Cause]:
-    """What is wrong with the stages that are only tried; there is one, which is all of them."""
+    """Return what is wrong with the values of `dryRun`: the only valid one is `All`."""
     if all(stage == "All" for stage in stages or ()):
         return []
-    told = msgspec.json.encode(stages).decode()
-    return [Cause("FieldValueNotSupported", f'Unsupported value: {told}: supported values: "All"', "dryRun")]
+    sent = msgspec.json.encode(stages).decode()
+    return [Cause("FieldValueNotSupported", f'Unsupported value: {sent}: supported values: "All"', "dryRun")]
 
 
 def _forbidden(field: str, text: str) -> Cause:
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
 
-def _refuse(options: Options, causes: list[Cause]) -> None:
-    if causes:
-        raise invalid(options, "", causes)
-
-
 @attrs.frozen
 class WriteOptions:
-    """How a create, update or patch is done.
+    """The options of a create, update or patch.
 
     Attributes:
-        dry_run: Answer, but change nothing.
-        field_validation: What to do about fields that are unknown or stand there twice.
-        field_manager: Who writes, by the client's own word; empty leaves it to its User-Agent.
-        force: Apply what others own with another value.
+        dry_run: True to return the result without storing it.
+        field_validation: The treatment of unknown and duplicate fields: `Ignore`, `Warn`, `Strict`, or empty.
+        field_manager: The name of the writer; empty to derive it from the User-Agent.
+        force: True to take over fields that other managers own with other values (server-side apply).
     """
 
     dry_run: bool
@@ -90,10 +89,15 @@ class WriteOptions:
 
     @classmethod
     def parse(cls, query: Query, kind: Options, *, applies: bool = False) -> WriteOptions:
-        """Read the query.
+        """Parse the query.
+
+        Args:
+            query: The parameters.
+            kind: The kind of options that a refusal names.
+            applies: True for a server-side apply, which must name its manager and may force.
 
         Raises:
-            StatusError: 422 on `kind`.
+            StatusError: 422, a parameter is not valid.
         """
         dry_run, validation = query.get("dryRun"), query.get("fieldValidation", "")
         manager = query.get("fieldManager", "")
@@ -105,7 +109,7 @@ class WriteOptions:
         causes += _dry_run_causes(None if dry_run is None else [dry_run])
         if validation not in ("", "Ignore", "Warn", "Strict"):
             causes.append(_unsupported("fieldValidation", validation, ("", "Ignore", "Warn", "Strict")))
-        _refuse(kind, causes)
+        check(kind, "", causes)
         return cls(dry_run == "All", validation, manager, _is_true(query.get("force")))
 
 
@@ -121,7 +125,12 @@ def _manager_causes(manager: str) -> list[Cause]:
 
 
 class Preconditions(msgspec.Struct, frozen=True, rename="camel"):
-    """What an object must still be, to be deleted or bound; None is anything."""
+    """Conditions for a deletion or a binding; None accepts any value.
+
+    Attributes:
+        uid: The uid that the object must have.
+        resource_version: The version that the object must have.
+    """
 
     uid: str | None = None
     resource_version: str | None = None
@@ -131,14 +140,14 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
-    """How an object is deleted.
+    """The options of a deletion.
 
     Attributes:
-        grace_period_seconds: Asked for by the client; None leaves it to the object.
-        preconditions: What the object must still be.
-        orphan_dependents: The old form of `propagation_policy`.
-        propagation_policy: `Orphan`, `Background`, `Foreground`, or None.
-        dry_run: `["All"]` to change nothing.
+        grace_period_seconds: The grace period in seconds; None for the object's own.
+        preconditions: The conditions that the object must meet.
+        orphan_dependents: The deprecated form of `propagation_policy`; None if it is not given.
+        propagation_policy: `Orphan`, `Background` or `Foreground`; None for the default of the kind.
+        dry_run: `["All"]` to change nothing; None or empty otherwise.
     """
 
     grace_period_seconds: _Int64 | None = None
@@ -149,10 +158,10 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
 
     @classmethod
     def parse(cls, query: Query, body: bytes) -> DeleteOptions:
-        """Read the body if there is one, else the query.
+        """Parse the body if there is one, otherwise the query; a real server does not combine them either.
 
         Raises:
-            StatusError: 400, or 422 on DeleteOptions.
+            StatusError: 400 if the body or a number cannot be read, 422 if an option is not valid.
         """
         options = cls._from_body(body) if body.strip() else cls._from_query(query)
         policy, causes = options.propagation_policy, []
@@ -161,20 +170,21 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         if policy is not None and options.orphan_dependents is not None:
             text = "orphanDependents and propagationPolicy cannot both be set"
             causes.append(Cause("FieldValueInvalid", f'Invalid value: "{policy}": {text}', "propagationPolicy"))
-        causes += _dry_run_causes(options.dry_run)
-        _refuse(DELETE_OPTIONS, causes)
+        check(DELETE_OPTIONS, "", itertools.chain(causes, _dry_run_causes(options.dry_run)))
         return options
 
     @classmethod
     def _from_body(cls, body: bytes) -> DeleteOptions:
+        if has_too_many_values(body):
+            raise too_many_values()
         try:
             content: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any] | None) or {}
             if (kind := content.get("kind") or cls.__name__) != cls.__name__:
                 raise bad_request(f'no kind "{kind}" is registered for version "{content.get("apiVersion", "")}"')
-            # Null is the same as absent, everywhere in the API.
+            # Everywhere in the API, a null field counts as absent.
             return msgspec.convert({name: value for name, value in content.items() if value is not None}, cls)
         except UNREADABLE as error:
-            raise bad_request(f"the body is no DeleteOptions: {error}") from None
+            raise bad_request(f"the body is not a DeleteOptions: {error}") from None
 
     @classmethod
     def _from_query(cls, query: Query) -> DeleteOptions:
@@ -189,18 +199,18 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
 
 @attrs.frozen
 class ListOptions:
-    """What a list or a watch asks for.
+    """The options of a list or a watch.
 
     Attributes:
-        labels: Text of the label selector.
-        fields: Text of the field selector.
-        version: resourceVersion, as sent.
-        match: resourceVersionMatch, as sent.
-        limit: Most objects of one page; 0 is no limit.
-        token: Where to go on.
-        initial_events: sendInitialEvents; None if it was not sent.
-        bookmarks: allowWatchBookmarks.
-        timeout: Seconds until a watch ends; None leaves it to the server.
+        labels: The text of the label selector.
+        fields: The text of the field selector.
+        version: The `resourceVersion`, as sent; empty if it is not given.
+        match: The `resourceVersionMatch`, as sent; empty if it is not given.
+        limit: The most objects on a page; 0 for no limit.
+        token: The `continue` token of the page before; empty for the first page.
+        initial_events: The value of `sendInitialEvents`; None if it is not given.
+        bookmarks: The value of `allowWatchBookmarks`.
+        timeout: The seconds after which a watch ends; None for the server's choice.
     """
 
     labels: str
@@ -215,10 +225,10 @@ class ListOptions:
 
     @classmethod
     def parse(cls, query: Query) -> ListOptions:
-        """Read the query.
+        """Parse the query.
 
         Raises:
-            StatusError: 400, or 422 on ListOptions.
+            StatusError: 400 if a number cannot be read, 422 if parameters contradict each other.
         """
         initial, timeout = query.get("sendInitialEvents"), _number(query, "timeoutSeconds")
         options = cls(
@@ -232,7 +242,7 @@ class ListOptions:
             bookmarks=_is_true(query.get("allowWatchBookmarks")),
             timeout=timeout if timeout and timeout > 0 else None,
         )
-        _refuse(LIST_OPTIONS, options._watch_causes() if is_watch(query) else options._list_causes())
+        check(LIST_OPTIONS, "", options._watch_causes() if is_watch(query) else options._list_causes())
         return options
 
     def _list_causes(self) -> list[Cause]:
@@ -262,21 +272,24 @@ class ListOptions:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the state of exactly `version` is asked for: by match, or by the old rule for pages."""
+        """True if the state at exactly `version` is requested: by `match`, or by a version with a limit.
+
+        The second is the rule from before `resourceVersionMatch`, which real servers still apply.
+        """
         by_old_rule = self.version not in ("", "0") and not self.match and self.limit > 0
         return self.match == _EXACT or by_old_rule
 
 
 def is_watch(query: Query) -> bool:
-    """Whether a list asks to go on."""
+    """Return whether the parameters of a list ask for a watch."""
     return _is_true(query.get("watch"))
 
 
 def version_number(text: str) -> int:
-    """A resourceVersion as sent; empty is 0.
+    """Return the number of a `resourceVersion` parameter; 0 if it is empty.
 
     Raises:
-        StatusError: 400, it is no number. (For a watch or a get a real server answers 500.)
+        StatusError: 400, it is not a number. (A real server responds with 500 to a watch or a get.)
     """
     if not text:
         return 0

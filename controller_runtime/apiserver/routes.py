@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a path to what it names: a kind, a namespace, an object, a part of it."""
+"""Resolves a URL path to the kind, namespace, object and subresource that it names."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.parts import PARTS
 from controller_runtime.apiserver.storage.stored import key_of
 
-# `/namespaces/x/status` is a part of the namespace x; `/namespaces/x/pods` is the pods in it.
+# `/namespaces/x/status` is the status of the namespace x, but `/namespaces/x/pods` are the pods in it.
 _PARTS_OF_NAMESPACES = ("status", "finalize")
 
 
 class Route(NamedTuple):
-    """What a path names.
+    """A collection, an object or a subresource.
 
     Attributes:
-        kind: Of the objects.
-        namespace: Empty for cluster-scoped kinds, and for a collection across all namespaces.
-        name: Empty for a collection.
-        subresource: Such as `status`, empty for the object itself.
+        kind: The kind of the objects.
+        namespace: The namespace; empty for a cluster-scoped kind, and for a collection across all namespaces.
+        name: The object's name; empty for a collection.
+        subresource: The subresource, such as `status`; empty for the object itself.
     """
 
     kind: Kind
@@ -30,7 +30,7 @@ class Route(NamedTuple):
 
     @property
     def sent(self) -> Kind:
-        """The kind of what is sent and shown there."""
+        """The kind that is sent and returned there: that of the subresource if it has its own, such as `Scale`."""
         return (PARTS[self.subresource].kind if self.subresource else None) or self.kind
 
     @property
@@ -40,10 +40,9 @@ class Route(NamedTuple):
 
 
 def find_route(kinds: Kinds, path: str) -> Route | None:
-    """What `path` names, or None if it is no path of a kind that is served.
+    """Return what `path` names, or None if it is not a path of a kind that is served.
 
-    Cluster-scoped kinds have no namespaced paths, and an object of a namespaced kind
-    has no path without its namespace.
+    A cluster-scoped kind has no paths with a namespace, and an object of a namespaced kind none without.
     """
     match path.split("/"):
         case ["", "api", version, *rest]:

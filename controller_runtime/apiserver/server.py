@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded API server's core: a request in, an answer or a watch out.
+"""The core of the embedded API server: it takes a request and returns a response or a watch.
 
-It blocks for nobody and starts no thread; whoever calls it (the HTTP shell, the
-in-process transport, a simulation) brings the thread.
+It starts no thread and waits for no event. Its callers (the HTTP server, the in-process transport, a simulation)
+call it on threads of their own.
 """
 
 from __future__ import annotations
@@ -42,23 +42,24 @@ log = get_logger(__name__)
 
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _HEALTH = ("/healthz", "/livez", "/readyz")
+# The paths that need no credentials.
 _OPEN = (*_HEALTH, "/version")
 
 
 class APIServer:
-    """A Kubernetes API server in one object; an `api.wire.Handler`, and a `Screen`.
+    """A Kubernetes API server in one object; an `api.http.Handler`, and a `Screen`.
 
     Args:
-        host: Its clock, chance and locks.
-        history: How much of the past it keeps for watches and exact lists.
-        data_dir: Where what it acknowledges is kept; None keeps everything in memory.
-        accept_loss: Serve what can be read of a damaged data directory; otherwise damage is an error.
-        token: The bearer token that may do everything; None lets everybody in. Without
-            it one may still ask for health and version.
-        journal: In place of `data_dir`, a keeper of one's own, such as one that simulates a disk.
+        host: Provides the clocks, the randomness and the locks.
+        history: The limits of the history for watches and lists of past versions; None for the defaults.
+        data_dir: The directory for the objects; None keeps them in memory.
+        accept_loss: Serve the objects of a damaged data directory that can be read. If False, damage is an error.
+        token: The bearer token that clients must send, and that allows everything; None allows every request. Health
+            and version need no token.
+        journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
 
     Attributes:
-        storage: What it keeps, for whoever acts on objects from inside.
+        storage: The objects, for code in the same process that reads them without requests.
 
     Raises:
         UsageError: The data directory cannot be used, or is damaged.
@@ -96,37 +97,36 @@ class APIServer:
 
     @property
     def kinds(self) -> Kinds:
-        """What is served now; others may be once a definition is written."""
+        """The kinds that are served now. A write to a custom resource definition may replace the set."""
         return self._definitions.kinds
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """Answer `request`; never raises.
+        """Return the response to `request`; see `Handler.handle`. It never raises.
 
         Args:
-            request: What was asked.
-            on_ready: For a watch: called from any thread, with no lock held, when there
-                may be lines to take.
+            request: The request.
+            on_ready: Called when a watch may have lines to take, from any thread and with no lock held.
         """
         try:
             return self._answer_or_refusal(request, on_ready)
-        except RecursionError:  # whatever it was that went down into it
+        except RecursionError:  # decoding, merging and comparing all recurse into the body
             return refusal(bad_request("the request is nested too deeply"))
         except UnicodeEncodeError:
-            return refusal(bad_request("the request is no valid text: it has half of a surrogate pair"))
-        except Exception as error:  # a request ends here, the server does not
+            return refusal(bad_request("the request is not valid text: it contains half of a surrogate pair"))
+        except Exception as error:  # a bug must fail the request, not the server
             log.exception("request failed", method=request.method, path=request.path)
             return refusal(internal(f"{type(error).__name__}: {error}"))
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Whether these headers have the token, or there is none to have."""
+        """Return whether the headers have the token, or none is required."""
         return self._credentials is None or self._has_token(headers.get("authorization", ""))
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """Whether `handle` may take more than a few milliseconds."""
+        """Return whether `handle` may take more than a few milliseconds."""
         return is_heavy(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
 
     def close(self) -> None:
-        """End all watches and let go of the data directory. Idempotent."""
+        """End all watches and release the data directory. Idempotent."""
         self.storage.close()
 
     def _answer_or_refusal(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
@@ -134,7 +134,7 @@ class APIServer:
             return self._answer(request, on_ready)
         except StatusError as error:
             return refusal(error)
-        except Ended:  # with the definition of its kind, after the request was routed
+        except Ended:  # the kind's definition was deleted after the request had been routed
             return refusal(no_such_resource())
 
     def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
@@ -149,14 +149,14 @@ class APIServer:
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
-            if (told := self._description.answer(kinds, path, request)) is not None:
-                return told
+            if (described := self._description.answer(kinds, path, request)) is not None:
+                return described
         if is_served(kinds, path):
             raise no_such_resource()
         return text(404, "404 page not found\n")
 
     def _route(self, kinds: Kinds, path: str) -> Route | None:
-        """See `find_route`; what a path names is asked twice in a row, by `is_heavy` and by `handle`."""
+        """See `find_route`. The last result is kept, because `is_heavy` and `handle` ask for the same path in a row."""
         kinds_then, path_then, found = self._last_route
         if kinds_then is not kinds or path_then != path:
             found = find_route(kinds, path)
@@ -164,7 +164,7 @@ class APIServer:
         return found
 
     def _authenticate(self, given: str | None, path: str) -> None:
-        """Refuse wrong credentials anywhere, and none where they are needed."""
+        """Raise 401 for wrong credentials on any path, and for missing ones where they are needed."""
         if self._credentials is None:
             return
         if given is None:
@@ -175,10 +175,14 @@ class APIServer:
 
     def _has_token(self, given: str) -> bool:
         assert self._credentials is not None, "there is a token"
+        # Compared in constant time, so that response times reveal nothing about the token.
         return hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials)
 
 
 def _refuse_impersonation(headers: Mapping[str, str]) -> None:
-    """Refuse to answer as the bearer of the token what was asked in the name of another user."""
+    """Raise 403 if the client asks to act as another user: there is no other user here.
+
+    Ignoring these headers would carry out the request with all rights, rather than with those of the other user.
+    """
     if any(name.startswith("impersonate-") and value for name, value in headers.items()):
         raise impersonation_refused(headers.get("impersonate-user", ""))

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals: every `Status` the server answers with, worded as a real API server words it.
+"""Refusals: each `Status` with which the server answers a failed request, in the words of a real API server.
 
-Whoever finds a fault raises a `StatusError`; whoever answers the request turns it into
-a response. Clients read code, reason and causes; people and tools read the message.
+Code that finds an error raises a `StatusError`, and the answering code turns it into a response. Clients decide
+by code, reason and causes. The message is for people, but tools match it too, so it must not be reworded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
+
+from controller_runtime.apiserver.bounds import MOST_VALUES, abbreviated, abbreviated_message, told
 
 OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
 
 
 class Named(Protocol):
-    """What a refusal says about the thing refused."""
+    """The names of a kind that refusals mention."""
 
     @property
     def group(self) -> str:
@@ -22,15 +25,15 @@ class Named(Protocol):
 
     @property
     def kind(self) -> str:
-        """Such as `Lease`."""
+        """The name of the kind, such as `Lease`."""
 
     @property
     def plural(self) -> str:
-        """Such as `leases`; empty for what is no resource."""
+        """The name of the resource, such as `leases`; empty for a kind that is not a resource."""
 
 
 class Options(NamedTuple):
-    """The parameters of a request, as a kind that can be invalid."""
+    """The parameters of a request, which can be refused as invalid like an object of a kind."""
 
     kind: str
     group: str = "meta.k8s.io"
@@ -45,7 +48,7 @@ DELETE_OPTIONS = Options("DeleteOptions")
 
 
 class Cause(NamedTuple):
-    """One reason for a refusal. `reason` is one of the API's words, such as `FieldValueInvalid`."""
+    """One reason for a refusal. `reason` is a constant of the API, such as `FieldValueInvalid`."""
 
     reason: str
     message: str
@@ -56,15 +59,15 @@ class Cause(NamedTuple):
 
 
 class StatusError(Exception):
-    """A request refused; `body()` is the answer.
+    """A refused request, whose answer is `body()`.
 
     Attributes:
         code: HTTP status.
-        reason: The API's word, empty where a real server gives none.
-        message: One line for people.
-        details: None leaves them out; an empty mapping is answered as such.
-        retry_after: Whole seconds to wait, if the client may try again.
-        continue_: A token that goes on with a list whose versions have expired.
+        reason: A constant of the API, such as `NotFound`; empty where a real server gives none.
+        message: The text for people, abbreviated if it is very long.
+        details: None leaves them out of the answer. An empty mapping is part of it, as `{}`.
+        retry_after: Whole seconds until the client may try again; None if it should not.
+        continue_: A token with which a client can continue a list whose version has expired.
     """
 
     def __init__(
@@ -77,16 +80,16 @@ class StatusError(Exception):
         retry_after: int | None = None,
         continue_: str | None = None,
     ) -> None:
-        super().__init__(message)
+        self.message = abbreviated_message(message)
+        super().__init__(self.message)
         self.code = code
         self.reason = reason
-        self.message = message
         self.details = details
         self.retry_after = retry_after
         self.continue_ = continue_
 
     def body(self) -> dict[str, Any]:
-        """The `Status` object."""
+        """Return the `Status` object."""
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -105,28 +108,29 @@ class StatusError(Exception):
 
 
 def qualified(name: str, group: str) -> str:
-    """A kind or a plural with its group, as messages name it: `leases.coordination.k8s.io`, `nodes`."""
+    """Return a kind or resource with its group, as in messages: `leases.coordination.k8s.io`, `nodes`."""
     return f"{name}.{group}" if group else name
 
 
 def _details(name: str, group: str, kind: str, causes: Sequence[Cause] = ()) -> dict[str, Any]:
-    details: dict[str, Any] = {"name": name, "group": group, "kind": kind, "causes": [c._asdict() for c in causes]}
+    listed = [Cause(reason, abbreviated(text), abbreviated(field))._asdict() for reason, text, field in causes]
+    details: dict[str, Any] = {"name": abbreviated(name), "group": group, "kind": kind, "causes": listed}
     return {key: value for key, value in details.items() if value}
 
 
 def not_found(kind: Named, name: str) -> StatusError:
-    """404: no such object."""
+    """Return a 404 for an object that does not exist."""
     message = f'{qualified(kind.plural, kind.group)} "{name}" not found'
     return StatusError(404, "NotFound", message, details=_details(name, kind.group, kind.plural))
 
 
 def no_such_resource() -> StatusError:
-    """404: the path names no resource of a group that is served."""
+    """Return a 404 for a path that does not name a resource of the server."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 def already_exists(kind: Named, name: str, *, terminating: bool = False, retry_after: int | None = None) -> StatusError:
-    """409: the name is taken, or still taken by an object that is being deleted."""
+    """Return a 409 for a name that is taken, perhaps by an object that is still being deleted (`terminating`)."""
     message = f'{qualified(kind.plural, kind.group)} "{name}" already exists'
     if terminating:
         message = f"object is being deleted: {message}"
@@ -135,25 +139,13 @@ def already_exists(kind: Named, name: str, *, terminating: bool = False, retry_a
 
 
 def conflict(kind: Named, name: str, text: str = OPTIMISTIC_LOCK) -> StatusError:
-    """409: written since it was read."""
+    """Return a 409 for an object that was written since the client read it."""
     message = f'Operation cannot be fulfilled on {qualified(kind.plural, kind.group)} "{name}": {text}'
     return StatusError(409, "Conflict", message, details=_details(name, kind.group, kind.plural))
 
 
-def apply_conflict(conflicts: Mapping[str, Sequence[str]]) -> StatusError:
-    """409: an applied configuration disagrees with other managers; `conflicts` tells each one's fields."""
-    pairs = [(manager, field) for manager, fields in conflicts.items() for field in fields]
-    if len(pairs) == 1:
-        text = f"1 conflict: conflict with {pairs[0][0]}: {pairs[0][1]}"
-    else:
-        lines = (f"conflicts with {manager}:\n- " + "\n- ".join(conflicts[manager]) for manager in sorted(conflicts))
-        text = f"{len(pairs)} conflicts: " + "\n".join(lines)
-    causes = [Cause("FieldManagerConflict", f"conflict with {manager}", field)._asdict() for manager, field in pairs]
-    return StatusError(409, "Conflict", f"Apply failed with {text}", details={"causes": causes})
-
-
 def uid_conflict(kind: Named, namespace: str, name: str, asked: str, actual: str) -> StatusError:
-    """409: an update meant another object of this name; `actual` is empty where there is none."""
+    """Return a 409 for an update of an object with another uid; `actual` is empty if there is no such object."""
     key = "/".join(part for part in ("/registry", kind.plural, namespace, name) if part)
     return conflict(
         kind,
@@ -164,7 +156,7 @@ def uid_conflict(kind: Named, namespace: str, name: str, asked: str, actual: str
 
 
 def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: str) -> StatusError:
-    """409: the precondition of a delete does not hold; `what` is `UID` or `ResourceVersion`."""
+    """Return a 409 for a deletion whose precondition does not hold; `what` is `UID` or `ResourceVersion`."""
     guess = "deleted and then recreated" if what == "UID" else "modified"
     text = f"the {what} in the precondition ({asked}) does not match the {what} in record ({actual})"
     message = f'{qualified(kind.kind, kind.group)} "{name}": {text}. The object might have been {guess}'
@@ -172,47 +164,64 @@ def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: s
     return StatusError(409, "Conflict", f"Operation cannot be fulfilled on {message}", details=details)
 
 
-def invalid(kind: Named, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422: the object breaks rules of its kind; all of them are told at once, each once in the message."""
+def invalid(kind: Named, name: str, causes: Iterable[Cause]) -> StatusError:
+    """Return a 422 for an object that breaks rules of its kind.
+
+    It lists all causes, equal ones only once in the message. Of very many it lists the first and the number of
+    the others.
+    """
     return _invalid(kind.kind, kind.group, name, causes)
 
 
+def check(kind: Named, name: str, causes: Iterable[Cause]) -> None:
+    """Raise `invalid` if there is a cause.
+
+    Raises:
+        StatusError: 422.
+    """
+    rest = iter(causes)
+    for first in rest:
+        raise invalid(kind, name, itertools.chain((first,), rest))
+
+
 def must_have_version(kind: Named, name: str) -> StatusError:
-    """422: an update of this kind has to say which version it read."""
+    """Return a 422 for an update without a resourceVersion, of a kind that requires one."""
     cause = Cause("FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion")
     return _invalid(kind.plural, kind.group, name, [cause])
 
 
-def _invalid(what: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    texts = list(dict.fromkeys(str(cause) for cause in causes))
+def _invalid(what: str, group: str, name: str, causes: Iterable[Cause]) -> StatusError:
+    first, more = told(causes, lambda cause: len(cause.message) + len(cause.field))
+    texts = list(dict.fromkeys(str(cause) for cause in first))
+    texts = [abbreviated(text) for text in texts] + ([more] if more else [])
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    message = f'{qualified(what, group)} "{name}" is invalid: {text}'
-    return StatusError(422, "Invalid", message, details=_details(name, group, what, causes))
+    message = f'{qualified(what, group)} "{abbreviated(name)}" is invalid: {text}'
+    return StatusError(422, "Invalid", message, details=_details(name, group, what, first))
 
 
 def rejected() -> StatusError:
-    """422: a patch that cannot be applied to this object; a real server does not say why."""
+    """Return a 422 for a patch that cannot be applied to the object. Like a real server's, it does not say why."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
 def bad_request(text: str) -> StatusError:
-    """400: the request itself is wrong."""
+    """Return a 400 for a malformed request."""
     return StatusError(400, "BadRequest", text)
 
 
 def unauthorized() -> StatusError:
-    """401: no credentials, or wrong ones."""
+    """Return a 401 for a request with no credentials or wrong ones."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def forbidden(kind: Named, name: str, text: str, causes: Sequence[Cause] = ()) -> StatusError:
-    """403: not this object, not now, or not for this user."""
+    """Return a 403 for a request that is not allowed for this object, at this time, or for this user."""
     message = f'{qualified(kind.plural, kind.group)} "{name}" is forbidden: {text}'
     return StatusError(403, "Forbidden", message, details=_details(name, kind.group, kind.plural, causes))
 
 
 def impersonation_refused(user: str) -> StatusError:
-    """403: asked in the name of another user, whose rights are not known."""
+    """Return a 403 for a request that impersonates another user, whose permissions are not known."""
     text = "this server cannot impersonate anybody: roles are stored, not evaluated"
     return StatusError(
         403, "Forbidden", f'users "{user}" is forbidden: {text}', details={"name": user, "kind": "users"}
@@ -220,36 +229,41 @@ def impersonation_refused(user: str) -> StatusError:
 
 
 def namespace_terminating(kind: Named, name: str, namespace: str) -> StatusError:
-    """403: nothing new in a namespace that is going away."""
+    """Return a 403 for a new object in a namespace that is being deleted."""
     text = f"unable to create new content in namespace {namespace} because it is being terminated"
     cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
     return forbidden(kind, name, text, [cause])
 
 
 def method_not_allowed() -> StatusError:
-    """405: the path is right, the verb is not."""
+    """Return a 405 for a valid path with a method that it does not have."""
     text = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", text, details={})
 
 
 def not_acceptable(accepted: Sequence[str]) -> StatusError:
-    """406: none of the media types asked for can be produced."""
+    """Return a 406 for a request that accepts none of the media types in `accepted`."""
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(accepted)}"
     return StatusError(406, "NotAcceptable", text, details={})
 
 
 def expired(text: str, continue_: str | None = None) -> StatusError:
-    """410: the version asked for is no longer kept."""
+    """Return a 410 for a resourceVersion that is no longer in the history."""
     return StatusError(410, "Expired", text, continue_=continue_)
 
 
 def too_large(text: str) -> StatusError:
-    """413: more than the server is willing to read."""
+    """Return a 413 for a request that exceeds a limit of the server."""
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {text}")
 
 
+def too_many_values() -> StatusError:
+    """Return a 413 for a request with more than `MOST_VALUES` values."""
+    return too_large(f"limit is {MOST_VALUES} values")
+
+
 def unsupported_media_type(accepted: Sequence[str] = ()) -> StatusError:
-    """415: the body is in a form that is not accepted; without `accepted`, the bare answer to an unknown patch."""
+    """Return a 415 for a body of another media type; without `accepted`, the short text for an unknown patch."""
     if not accepted:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     types = ", ".join(accepted)
@@ -258,7 +272,7 @@ def unsupported_media_type(accepted: Sequence[str] = ()) -> StatusError:
 
 
 def disruption_refused(text: str, *, retry_after: int | None = None) -> StatusError:
-    """429: an eviction that a disruption budget does not allow now."""
+    """Return a 429 for an eviction that a disruption budget does not allow at present."""
     return StatusError(
         429,
         "TooManyRequests",
@@ -269,18 +283,18 @@ def disruption_refused(text: str, *, retry_after: int | None = None) -> StatusEr
 
 
 def internal(text: str) -> StatusError:
-    """500: the server's own fault."""
+    """Return a 500 for an error of the server."""
     cause = {"message": text}
     return StatusError(500, "InternalError", f"Internal error occurred: {text}", details={"causes": [cause]})
 
 
 def untyped(text: str) -> StatusError:
-    """500 without a reason: what a real server makes of a few faults that are the client's."""
+    """Return a 500 without a reason, with which a real server answers a few errors of clients."""
     return StatusError(500, "", text)
 
 
 def too_large_version(asked: int | str, current: int | str) -> StatusError:
-    """504: a version from the future, waited for in vain."""
+    """Return a 504 for a resourceVersion that is newer than the server's current one."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     text = f"Timeout: Too large resource version: {asked}, current: {current}"
     return StatusError(504, "Timeout", text, details={"causes": [cause]}, retry_after=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a method on a path to the verb, and from what the verb did to the answer."""
+"""Carries out a request on the objects of a kind, by its verb, and makes the response."""
 
 from __future__ import annotations
 
@@ -31,7 +31,14 @@ _OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
 
 
 class Verbs:
-    """Answers requests on the objects of all kinds; raises `StatusError` for what is refused.
+    """Answers requests for objects of all kinds.
+
+    Args:
+        host: The host of the server.
+        storage: The objects.
+
+    Attributes:
+        objects: Creates, reads and updates objects.
 
     Threads: any.
     """
@@ -44,7 +51,11 @@ class Verbs:
         self._pod_parts = PodParts(host, storage, self._deletion)
 
     def answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
-        """Do what `request` asks of what `route` names; a kind that is going away says so with every answer."""
+        """Return the response to a request; each response for a deprecated kind carries a warning, refusals included.
+
+        Raises:
+            StatusError: The request is refused.
+        """
         if not route.kind.deprecation:
             return self._answer(route, request, on_ready)
         answered: HTTPResponse | Watch
@@ -105,23 +116,24 @@ class Verbs:
 
 
 def verb_of(route: Route, method: str) -> str:
-    """The verb of a method on what `route` names.
+    """Return the verb of a method on what `route` names.
 
     Raises:
-        StatusError: 405.
+        StatusError: 405, the method is not allowed there.
     """
     if route.subresource:
         verb, allowed = _OF_PARTS.get(method), PARTS[route.subresource].verbs
     else:
         verb, allowed = (_OF_OBJECTS if route.name else _OF_COLLECTIONS).get(method), route.kind.verbs
-    # All namespaces at once are for reading.
-    homeless = verb in ("create", "deletecollection") and route.kind.namespaced and not route.namespace
-    if verb is None or verb not in allowed or homeless:
+    # Across all namespaces, objects can be listed and watched, but not written.
+    lacks_namespace = verb in ("create", "deletecollection") and route.kind.namespaced and not route.namespace
+    if verb is None or verb not in allowed or lacks_namespace:
         raise method_not_allowed()
     return verb
 
 
 def _single(route: Route, form: Form, raw: bytes) -> bytes:
+    """Return one object in the form that the client accepts; for the subresource `scale`, the object's scale."""
     if route.sent is SCALE:
         raw = msgspec.json.encode(scale_to_show(route.kind, msgspec.json.decode(raw)))
     return form.single(raw)

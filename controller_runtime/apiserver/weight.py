@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell requests that are answered in a few milliseconds from those that may take long, before they are answered.
+"""Tells requests that take a few milliseconds from those that may take long, before they are answered.
 
-What a request costs follows from the bytes that are decoded, compared and encoded for it: its
-body, the object that it names, or the objects that it lists. Three kinds of requests have costs
-of their own: JSON patches multiply both sizes, definitions decide what is served, and custom
-objects are as expensive as their schema.
+The cost of a request follows from the bytes that are decoded, compared and encoded for it: those of its body, of the
+object that it names, or of the objects that it lists. There are three exceptions: the cost of a JSON patch can grow
+with the product of both sizes; a definition changes what is served; and the cost of a custom object grows with its
+schema.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.storage.storage import Storage
 
 LIGHT = 64 * 1024
-"""Bytes of a body, of an object or of a list that are worked on in a few milliseconds."""
+"""The size in bytes of a body, an object or a list up to which a request takes a few milliseconds."""
 
-# Objects of a list whose sizes are added up: more are heavy, whatever their size.
+# The most objects of a list whose sizes are added up. A list with more is heavy, whatever their sizes.
 _COUNTED = 256
-# Bytes of a custom object times those of its definition: each value may be compared with each word of the schema.
+# The size of a custom object times that of its definition: each value may be checked against each part of the schema.
 _LIGHT_PRODUCT = 64 * 1024 * 1024
-# The patches whose result is no larger than the object and the patch, in time that grows with both.
+# The patches whose result is at most as large as object and patch together, and which take time in proportion.
 _LIGHT_PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+json")
 _READS = ("GET", "HEAD")
 
 
 def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> bool:
-    """Whether answering `request`, whose path names `route`, may take more than a few milliseconds."""
+    """Return whether answering `request`, whose path names `route`, may take more than a few milliseconds."""
     if len(request.body) > LIGHT:
         return True
     if route is None:
@@ -42,13 +42,13 @@ def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> boo
 
 
 def _is_large(storage: Storage, route: Route) -> bool:
-    """Whether a list, or the deletion of a collection, goes over much."""
+    """Return whether a collection has many objects or bytes, for a list or the deletion of the collection."""
     items = storage.read(route.kind.resource, f"{route.namespace}/" if route.namespace else "").items
     return len(items) > _COUNTED or sum(len(item.raw) for item in items) > LIGHT
 
 
 def _is_laborious(storage: Storage, route: Route, request: HTTPRequest, size: int) -> bool:
-    """Whether the cost of a write does not follow from the sizes of its body and of its object, `size`."""
+    """Return whether the cost of a write may be out of proportion to its body and its object of `size` bytes."""
     kind = route.kind
     if kind.resource == DEFINITION.resource:
         return True

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From changes to reconciles: handlers, predicates, sources, workers, and the one switch for outcomes."""
+"""From changes to reconciles: predicates, handlers, sources, workers, and what each outcome of a reconcile means."""

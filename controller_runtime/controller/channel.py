@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that user code makes by itself: of a webhook, a message, a sensor; whatever no collection tells."""
+"""Requests that user code makes itself, for events that no collection of the API server shows: webhooks, messages."""
 
 from __future__ import annotations
 
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.controller.sources import Intake, Synced, at_once
+from controller_runtime.controller.sources import Intake, Synced, already_synced
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.queue.workqueue import WorkQueue
 
 
 class Channel:
-    """Hands requests to the one controller that `receive`s it; never blocks.
+    """Passes requests to the one controller that `receive`s it, without ever waiting.
 
-    Until that controller is started (a replica that does not lead yet may wait for long) they are
-    kept, each once and `capacity` of them at most. From then on they go to its queue, where
-    each waits once. After its end they come to nothing.
+    Until that controller is started (a replica that does not lead may wait long for that), the channel holds the
+    requests back: each once, and at most `capacity` of them. From then on it adds them to the controller's queue,
+    which holds each once. Once the controller has stopped, its queue ignores them.
 
     Args:
-        host: What it runs on, such as `Manager.host`.
-        capacity: How many different requests are kept before the start.
+        host: Its locks, such as `Manager.host`.
+        capacity: How many different requests are held back before the start.
 
     Attributes:
         pushed: How many requests were pushed.
@@ -40,36 +40,37 @@ class Channel:
         # Guards the fields below.
         self._lock = host.lock("channel")
         self._is_received = False
-        # Requests and their causes, before the start; afterwards there is a queue.
-        self._kept: dict[Request, str] = {}
+        # The requests held back, with their causes; empty from the start of the controller on.
+        self._held_back: dict[Request, str] = {}
+        # The controller's queue; None until it is started.
         self._queue: WorkQueue[Request] | None = None
         self.pushed = 0
         self.refused = 0
 
     def push(self, request: Request, *, cause: str = "pushed") -> bool:
-        """Request a reconcile; False if it is refused because too many are kept.
+        """Request a reconcile, and return False if it is refused because too many requests are held back.
 
         Args:
-            request: What to reconcile. The object need not exist.
+            request: The key of what to reconcile. The object need not exist.
             cause: Why, for the log: a few words, the same ones for the same reason.
         """
         with self._lock:
             self.pushed += 1
             queue = self._queue
             if queue is None:
-                is_kept = request in self._kept or len(self._kept) < self._capacity
-                self.refused += not is_kept
-                if is_kept:
-                    self._kept.setdefault(request, cause)
-                return is_kept
+                has_room = request in self._held_back or len(self._held_back) < self._capacity
+                self.refused += not has_room
+                if has_room:
+                    self._held_back.setdefault(request, cause)
+                return has_room
         queue.add(request, cause=cause)
         return True
 
     def receive(self) -> None:
-        """Take it for a controller; for `Controller.receive`.
+        """Reserve the channel for one controller; called by `Controller.receive`.
 
         Raises:
-            UsageError: Another controller has it.
+            UsageError: Another controller receives it.
         """
         with self._lock:
             if self._is_received:
@@ -77,9 +78,9 @@ class Channel:
             self._is_received = True
 
     def attach(self, intake: Intake) -> Synced:
-        """Feed the queue, first with what was kept; see `sources.Source`."""
+        """Feed the controller's queue, first with the requests that were held back; see `sources.Source`."""
         with self._lock:
-            kept, self._kept, self._queue = self._kept, {}, intake.queue
-        for request, cause in kept.items():
+            held_back, self._held_back, self._queue = self._held_back, {}, intake.queue
+        for request, cause in held_back.items():
             intake.queue.add(request, cause=cause)
-        return at_once
+        return already_synced

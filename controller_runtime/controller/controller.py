@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller: which changes concern it, and the reconciler that answers them.
+"""A controller: a reconciler, and the sources that request reconciles.
 
-It is a description until it is started; then it has a queue, sources that feed it and
-workers that empty it.
+Before it is started it is a description. From then on it has a queue, which the sources feed and workers empty.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.counters import ReconcileCounters
-from controller_runtime.controller.handlers import Handler, enqueue_object
+from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Reconciler, Request
 from controller_runtime.controller.sources import Every, Follow, Intake, Source, Synced, Watch
@@ -35,36 +34,34 @@ from controller_runtime.queue.workqueue import WorkQueue
 
 @attrs.frozen
 class _Running:
-    """What a controller has once it is started."""
+    """The parts that a controller has from its start on."""
 
     intake: Intake
     workers: Workers
 
 
 class Controller:
-    """Reconciles what its sources request, one request at a time per name, `workers` at a time in all.
+    """Reconciles the keys that its sources request: up to `workers` at a time, and never one key twice at a time.
 
-    What was there from the beginning is reconciled too, but behind whatever happens
-    meanwhile. It runs once, with one manager.
+    The objects of an initial list are reconciled as well, but changes that happen meanwhile come before them (the
+    initial list is in the low band of the queue). A controller runs once, with one manager.
 
     Args:
-        name: What logs, threads and metrics call it; unique in its manager.
+        name: Its name in logs, threads and metrics; unique in its manager.
         reconciler: Does the work.
-        workers: How many requests are reconciled at the same time.
-        limiter: How long failed requests wait, for this controller alone; by default
-            each request on its own, 5 ms doubling to 1000 s.
-        reconcile_timeout: Seconds that one reconcile may take; None is for ever. One that takes
-            longer counts as failed, whatever it returns, and is retried with a growing delay. From
-            then on its requests through `Manager.client` are refused, and none has waited for an
-            answer beyond. But nothing can end a Python thread: a reconcile that hangs in
-            something else keeps its worker and its request, and `/readyz` and
-            `/debug/controllers` say so. If it must wait, let it look at `reconcile_deadline`.
+        workers: How many reconciles run at the same time.
+        limiter: Decides how long failed requests wait; it belongs to this controller alone. By default each request
+            has a delay of its own, from 5 ms, doubled by each failure, to 1000 s.
+        reconcile_timeout: Seconds that one reconcile may take; None is any time. A reconcile that takes longer counts
+            as failed, whatever it returns, and is retried with a growing delay. From the timeout on `Manager.client`
+            refuses its requests, and requests that began before end by then. But Python cannot end a
+            thread: a reconcile that hangs in something else keeps its worker and its key, and `/readyz` and
+            `/debug/controllers` show it. A reconciler that waits should look at `reconcile_deadline`.
 
     Raises:
-        ValueError: No name, less than one worker, or a timeout that is not positive.
+        ValueError: An empty name, less than one worker, or a timeout that is not positive.
 
-    Threads: it is described and started from one, and once it is started from any; the counts may be
-        read from any.
+    Threads: one until it is started, then any; the metrics can be read from any.
     """
 
     def __init__(
@@ -88,7 +85,8 @@ class Controller:
         self._reconciler = reconciler
         self._limiter = limiter
         self._sources: list[Source] = []
-        # Those of them that are not attached yet; whoever takes one out attaches it, so that each is once.
+        # The sources that do not feed the queue yet. `start` and a late `watch` may run at the same time: the thread
+        # that takes a source out of here attaches it (a deque needs no lock for that), so each is attached once.
         self._unattached: deque[Source] = deque()
         self._running: _Running | None = None
 
@@ -102,67 +100,65 @@ class Controller:
         label_selector: str = "",
         field_selector: str = "",
     ) -> Self:
-        """Let changes of a collection cause requests; at once, if the controller has been started.
+        """Let changes of a collection cause requests. A controller that has been started watches at once.
 
         Args:
             resource: The collection.
             when: Which changes count; None is all of them.
-            map: The requests that a change causes; by default, the object itself.
-            namespace: Only this one; empty is all of them.
-            label_selector: Only objects that it matches, as the server sees it.
+            map: Maps a change to requests; by default one for the object itself.
+            namespace: Only this namespace; empty is all of them.
+            label_selector: Only objects that the server finds to match it; empty is all of them.
             field_selector: The same for fields.
 
         Returns:
-            The controller, to go on describing it.
+            The controller, so that calls can be chained.
         """
         return self._add(Watch(Collection(resource, namespace, label_selector, field_selector), when, map))
 
     def follow(
         self,
         resource: Resource[Any],
-        callback: Handler,
+        callback: Callback,
         *,
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
         linger: float = 0.0,
     ) -> Self:
-        """Let a callback that may remember and act see every change once, in order.
+        """Call a callback, which may remember and act, with every change once, in order, on a thread of its own.
 
-        It runs on a thread of its own. No worker starts before it has seen the whole
-        initial list, unless it is added to a controller that has been started. What it
-        returns is requested.
+        No worker starts before the callback has seen the whole initial list, unless the controller has been started
+        already. The requests that it returns are reconciled.
 
         Args:
             resource: The collection.
-            callback: Called for each change. What it raises stops the program, for what it
-                remembers may be wrong from then on.
+            callback: Called for each change. If it raises, the manager stops: the change is lost to it, so what it
+                remembers could be wrong from then on.
             namespace: As for `watch`.
             label_selector: As for `watch`.
             field_selector: As for `watch`.
-            linger: Seconds by which changes may come later, so that many come together; see `Informers.of`.
+            linger: Seconds by which changes may be delayed, so that many come together; see `Informers.of`.
 
         Returns:
-            The controller, to go on describing it.
+            The controller, so that calls can be chained.
         """
         return self._add(Follow(Collection(resource, namespace, label_selector, field_selector), callback, linger))
 
     def every(self, seconds: float, requests: Callable[[], Iterable[Request]], *, jitter: float = 0.1) -> Self:
-        """Let time cause requests: when it starts, and again each time that a period has passed since.
+        """Make requests periodically: when the controller starts, and after each period.
 
-        They stand behind what changes, as initial lists do. A machine that slept makes up
-        for nothing.
+        Like those of initial lists, they are reconciled after requests that changes cause. Periods that were missed,
+        because the machine was suspended, are not made up for.
 
         Args:
             seconds: The period.
-            requests: What to request: `lister.keys` for all there is, or a function that
-                returns one name that stands for the whole. It runs on a thread of its own;
-                what it raises stops the program.
-            jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so
-                that programs started together do not stay together.
+            requests: Returns the requests: `lister.keys` for all objects, or a function that returns one key that
+                stands for the whole. It runs on a thread of its own; if it raises, the manager stops.
+            jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so that processes
+                started together do not stay in step.
 
         Returns:
-            The controller, to go on describing it.
+            The controller, so that calls can be chained.
 
         Raises:
             ValueError: A period that is not positive, or a negative jitter.
@@ -174,53 +170,53 @@ class Controller:
         return self._add(Every(seconds, requests, jitter))
 
     def receive(self, channel: Channel) -> Self:
-        """Let whoever pushes into `channel` cause requests.
+        """Reconcile the requests that are pushed into `channel`.
 
         Returns:
-            The controller, to go on describing it.
+            The controller, so that calls can be chained.
 
         Raises:
-            UsageError: A controller receives the channel already.
+            UsageError: This or another controller receives the channel already.
         """
         channel.receive()
         return self._add(channel)
 
     @property
     def collections(self) -> Sequence[Collection]:
-        """What it watches and follows."""
+        """The collections that it watches and follows."""
         return [source.collection for source in self._sources if source.collection is not None]
 
     @property
     def channels(self) -> Sequence[Channel]:
-        """What it receives."""
+        """The channels that it receives."""
         return [source for source in self._sources if isinstance(source, Channel)]
 
     @property
     def reconciles(self) -> int:
-        """How many reconciles have ended."""
+        """Number of reconciles that have ended."""
         return self._running.workers.counters().reconciles if self._running else 0
 
     @property
     def errors(self) -> int:
-        """How many of them failed."""
+        """Number of reconciles that failed."""
         return self._running.workers.counters().errors if self._running else 0
 
     @property
     def queued(self) -> int:
-        """How many requests could be taken now."""
+        """Number of requests that a worker could take now."""
         return len(self._running.intake.queue) if self._running else 0
 
     def counters(self) -> tuple[ReconcileCounters, QueueCounters] | None:
-        """All that is counted of its reconciles and of its queue; None before it is started."""
+        """Return the metrics of its reconciles and of its queue; None before it is started."""
         return (self._running.workers.counters(), self._running.intake.queue.counters()) if self._running else None
 
     @property
     def reconciler(self) -> Reconciler:
-        """As given."""
+        """The reconciler that it was given."""
         return self._reconciler
 
     def turns(self, limit: int) -> list[Turn[Request]]:
-        """Copies of the turns of all requests that are reconciled now and of up to `limit` others, to look at."""
+        """Return copies of the turns of all requests being reconciled and of up to `limit` others, for display."""
         return self._running.intake.queue.turns(limit) if self._running else []
 
     def prepare(self, informers: Informers) -> None:
@@ -230,15 +226,15 @@ class Controller:
                 source.informer(informers)
 
     def start(self, host: Host, informers: Informers, stop: Stop, sync_deadline: float) -> None:
-        """Attach the sources, wait until they have delivered their initial lists, start the workers.
+        """Attach the sources, wait until their initial lists are in the queue, and start the workers.
 
-        `stop` may be set while this waits; then the workers find nothing to do.
+        If `stop` is set while this waits, the workers are started all the same and end at once.
 
         Args:
-            host: What it runs on.
-            informers: Where its collections come from.
-            stop: Ends it, and is told when it fails.
-            sync_deadline: Absolute monotonic seconds.
+            host: Its clock, locks and threads.
+            informers: Makes the informers of its collections.
+            stop: Ends the controller, and is failed if one of its threads fails.
+            sync_deadline: Absolute monotonic seconds by which the initial lists must be in the queue.
 
         Raises:
             UsageError: It was started before.
@@ -257,7 +253,7 @@ class Controller:
         workers.start(self.workers)
 
     def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for its threads; those that still work at `deadline` (absolute monotonic seconds)."""
+        """Wait for its threads, and return those that have not ended by `deadline` (absolute monotonic seconds)."""
         if self._running is None:
             return []
         late = [thread for thread in self._running.intake.threads if not thread.join_until(deadline)]
@@ -268,13 +264,14 @@ class Controller:
             raise UsageError(f"controller {self.name} stops or has stopped: it takes no more sources")
         self._sources.append(source)
         self._unattached.append(source)
-        # Looked at last: a start that goes on meanwhile either is seen here, or sees what was appended.
+        # This order matters, for `start` sets `_running` before it empties `_unattached`: a start that runs at the
+        # same time is either seen here, or finds the source that was appended above.
         if self._running is not None:
             self._attach(self._running.intake)
         return self
 
     def _attach(self, intake: Intake) -> list[tuple[Source, Synced]]:
-        """Attach what is not attached yet."""
+        """Attach the sources that are not attached yet, and return each with what waits for its initial list."""
         attached: list[tuple[Source, Synced]] = []
         while True:
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller counts, with the meanings and the buckets of upstream's `controller_runtime_*` metrics."""
+"""The metrics of a controller, with the meanings and the buckets of Go's `controller_runtime_*` metrics."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import attrs
 from controller_runtime.core.counters import Histogram
 from controller_runtime.core.host import Host
 
+# The buckets of controller-runtime's `controller_runtime_reconcile_time_seconds`, in seconds.
 # fmt: off
 _BOUNDS = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
@@ -20,7 +21,7 @@ _BOUNDS = (
 
 
 class Outcome(enum.Enum):
-    """How one reconcile ended."""
+    """How one reconcile ended; `outcome.settle` decides it."""
 
     SUCCESS = enum.auto()
     REQUEUE_AFTER = enum.auto()
@@ -32,13 +33,13 @@ class Outcome(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class ReconcileCounters:
-    """The counters of one controller at one instant.
+    """The metrics of one controller at one instant.
 
     Attributes:
-        outcomes: Reconciles by how they ended.
+        outcomes: Number of reconciles by how they ended.
         durations: Seconds that each reconcile took.
-        timeouts: Reconciles that took longer than their controller allows, however they ended.
-        active_workers: Workers inside a reconcile now.
+        timeouts: Number of reconciles that took at least their controller's `reconcile_timeout`, however they ended.
+        active_workers: Number of workers inside a reconcile now.
     """
 
     outcomes: dict[Outcome, int]
@@ -48,38 +49,38 @@ class ReconcileCounters:
 
     @property
     def reconciles(self) -> int:
-        """How many reconciles have ended, however they did."""
+        """Number of reconciles that have ended, in whatever way."""
         return sum(self.outcomes.values())
 
     @property
     def success(self) -> int:
-        """Reconciles that left nothing to do."""
+        """Number of reconciles that returned a `Result` without `requeue_after`."""
         return self.outcomes[Outcome.SUCCESS]
 
     @property
     def requeue_after(self) -> int:
-        """Reconciles that asked to come back."""
+        """Number of reconciles that returned a `Result` with `requeue_after`."""
         return self.outcomes[Outcome.REQUEUE_AFTER]
 
     @property
     def errors(self) -> int:
-        """Reconciles that failed: to be retried, for good, or of what nobody raised on purpose."""
+        """Number of reconciles that failed: with an expected error, a terminal one, or an unexpected one."""
         failed = (Outcome.ERROR, Outcome.TERMINAL_ERROR, Outcome.PANIC)
         return sum(self.outcomes[outcome] for outcome in failed)
 
     @property
     def terminal_errors(self) -> int:
-        """Those of the errors that are not retried."""
+        """Number of `errors` that are not retried."""
         return self.outcomes[Outcome.TERMINAL_ERROR]
 
     @property
     def panics(self) -> int:
-        """Those of the errors that are no error of this package: bugs, most likely."""
+        """Number of `errors` that are not a `ControllerRuntimeError`, so most likely bugs."""
         return self.outcomes[Outcome.PANIC]
 
 
-class Tally:
-    """The counts while they are made. Threads: any."""
+class ReconcileTally:
+    """Counts the reconciles of one controller. Threads: any."""
 
     def __init__(self, host: Host, name: str) -> None:
         # Guards everything below.
@@ -91,14 +92,20 @@ class Tally:
         self._begun = 0
 
     def begin(self) -> int:
-        """A worker enters a reconcile; its number, the first is 1."""
+        """Count a reconcile that begins, and return its number: 1 for the first of the controller."""
         with self._lock:
             self._active += 1
             self._begun += 1
             return self._begun
 
     def end(self, outcome: Outcome, took: float, *, is_late: bool = False) -> None:
-        """A worker leaves a reconcile that took that many seconds, `is_late` if that is more than it may."""
+        """Count a reconcile that ends.
+
+        Args:
+            outcome: How it ended.
+            took: Seconds that it took.
+            is_late: Whether that is at least its timeout.
+        """
         with self._lock:
             self._active -= 1
             self._timeouts += is_late
@@ -106,7 +113,7 @@ class Tally:
             self._durations.observe(took)
 
     def snapshot(self) -> ReconcileCounters:
-        """What has been counted so far, at one instant."""
+        """Return all metrics as a value that later counting does not change."""
         with self._lock:
             return ReconcileCounters(
                 outcomes=self._outcomes.copy(),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finalizers: what must be done before an object may go, and the marks that hold it until then.
+"""Finalizers: names on an object that keep the server from removing it until each has been taken off.
 
-Every edit is a patch for the version that was read, so that the marks of others are never
-lost; on a conflict the reconcile is called again.
+Every edit is a patch that names the version that was read. The list is replaced as a whole, so without that version
+the finalizers that others add at the same time would be lost. On a conflict the reconcile is retried.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ T = TypeVar("T", bound=AnyObject)
 
 
 def add_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, names: Sequence[str]) -> Cached | None:
-    """Hold the object by these finalizers; those it lacks come last, in their order.
+    """Add those of these finalizers that the object does not have, after the ones that it has.
 
     Returns:
-        The object as it is now; None if it had them all, and nothing was written.
+        The object after the write; None if it had them all, and nothing was written.
 
     Raises:
         Conflict: The object has changed since it was read.
-        NotFound: It is gone.
-        Invalid: It is being deleted, which takes no new finalizers.
+        NotFound: The object no longer exists.
+        Invalid: The object is being deleted; the server allows no new finalizers then.
     """
     present = meta(obj).finalizers or []
     missing = [name for name in dict.fromkeys(names) if name not in present]
@@ -37,10 +37,10 @@ def add_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, name
 
 
 def remove_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, names: Collection[str]) -> Cached | None:
-    """Let the object go as far as these finalizers hold it; the others stay, in their order.
+    """Remove these finalizers; the others stay, in their order. The last one removed lets the server delete the object.
 
     Returns:
-        The object as it is now, or was when it went; None if it had none of them or is gone.
+        The object after the write; None if it had none of them, or no longer exists.
 
     Raises:
         Conflict: The object has changed since it was read.
@@ -51,7 +51,7 @@ def remove_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, n
         return None
     try:
         return _patch(client, resource, obj, left)
-    except NotFound:  # which is what was wanted
+    except NotFound:  # it was deleted, which is what its finalizers waited for
         return None
 
 
@@ -62,7 +62,7 @@ def _patch(client: Client, resource: Resource[Any], obj: AnyObject, finalizers: 
 
 
 class Finalizers(Generic[T]):
-    """The finalizers of one controller for one kind, and what each of them is for.
+    """The finalizers of one controller for one kind, with the function that each stands for.
 
     A reconciler calls `handle` first:
 
@@ -70,8 +70,8 @@ class Finalizers(Generic[T]):
             return Result()
 
     Args:
-        client: Writes the marks.
-        resource: The kind's collection.
+        client: Writes the finalizers.
+        resource: The collection of the objects.
 
     Threads: `register` before the controller starts; `handle` from any.
     """
@@ -82,15 +82,15 @@ class Finalizers(Generic[T]):
         self._finalize: dict[str, Callable[[T], None]] = {}
 
     def register(self, name: str, finalize: Callable[[T], None]) -> Self:
-        """Have `finalize` called with an object that is being deleted, before it may go.
+        """Register a function to call with an object that is being deleted, before the server removes it.
 
         Args:
-            name: The mark, with a DNS prefix of one's own: `example.com/volume`.
-            finalize: Undoes what was done for the object. It may be called again after it has
-                succeeded, so what is undone already must be no error.
+            name: The finalizer, with a DNS prefix of your own: `example.com/volume`.
+            finalize: Undoes what was done for the object. It may be called again after it has succeeded, so it
+                must not fail because there is nothing left to undo.
 
         Raises:
-            ValueError: The name is registered already, or is no qualified name.
+            ValueError: The name is registered already, or is not a qualified name.
         """
         if problems := qualified_name_problems(name):
             raise ValueError(f"finalizer {name!r}: {problems[0]}")
@@ -100,16 +100,16 @@ class Finalizers(Generic[T]):
         return self
 
     def handle(self, obj: T) -> bool:
-        """Mark an object that lives; finalize one that is being deleted, in the order of registration.
+        """Add the finalizers, or if the object is being deleted call their functions in the order of registration.
 
-        Once this returns, an object that lives is held: what needs undoing may be done.
+        When this returns False, the object has the finalizers: work that has to be undone later may begin.
 
         Returns:
             True if the object is being deleted, so that there is nothing else to do for it.
 
         Raises:
-            Exception: What a finalizer raised, or an `ExceptionGroup` if several did. The others
-                have been called all the same, and those that succeeded hold the object no longer.
+            Exception: The error of a finalizer's function, or an `ExceptionGroup` if several failed. The other
+                functions have been called all the same, and the finalizers of those that succeeded are removed.
             Conflict: The object has changed since it was read.
         """
         metadata = meta(obj)
@@ -129,12 +129,13 @@ class Finalizers(Generic[T]):
         return True
 
     def _call(self, names: list[str], obj: T) -> tuple[list[str], list[Exception]]:
+        """Call these functions, and return the names of those that succeeded and the errors of the others."""
         done: list[str] = []
         failures: list[Exception] = []
         for name in names:
             try:
                 self._finalize[name](obj)
-            except Exception as failure:  # noqa: BLE001 (the others are called all the same, then `handle` raises it)
+            except Exception as failure:  # noqa: BLE001  a user's function ends here: the others are called too, then `handle` raises
                 failures.append(failure)
             else:
                 done.append(name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a change to the requests it causes: pure mappings, run by the informer as it delivers.
+"""From a change to the requests that it causes.
 
-They see both sides of a change, so that what an object left is reconciled as well as
-what it joined. Each request comes once per change.
+A handler sees the object before and after the change. So an object that moves from one owner to another causes a
+request for both: the one that it left has to be reconciled as well.
 """
 
 from __future__ import annotations
@@ -20,16 +20,26 @@ from controller_runtime.core.log import get_logger
 log = get_logger(__name__)
 
 Handler = Callable[[Delta], Iterable[Request]]
-"""The requests that one change causes. It must be quick, and neither remember nor write anything."""
+"""Maps a change to the requests that it causes; for `Controller.watch`.
+
+It must be pure and quick: it runs on the informer's thread, while the changes of all other readers wait. It neither
+remembers nor writes anything.
+"""
+
+Callback = Callable[[Delta], Iterable[Request]]
+"""Acts on a change and returns the requests that it causes; for `Controller.follow`.
+
+It may remember what it saw, wait and write: it runs on a thread of its own and sees every change once, in order.
+"""
 
 
 def enqueue_object(delta: Delta) -> Iterable[Request]:
-    """The object itself."""
+    """Return one request, for the object that changed."""
     return (delta.key,)
 
 
 def enqueue_owner(owner: Resource[Any], *, only_controller: bool = True) -> Handler:
-    """The owners of the object that are of one kind, in any version of it.
+    """Return a handler that requests the owners of the object which are of one kind, in any API version.
 
     Args:
         owner: The owners' collection.
@@ -54,7 +64,14 @@ def enqueue_owner(owner: Resource[Any], *, only_controller: bool = True) -> Hand
 
 
 def enqueue_mapped(requests_of: Callable[[Cached], Iterable[Request]]) -> Handler:
-    """Whatever `requests_of` says of the object, before and after the change, of the sides that can be read."""
+    """Return a handler that requests all that `requests_of` returns for the object before and after the change.
+
+    Each request is made once for each change. If one of the two states of the object cannot be decoded, it is left
+    out and logged; the other one counts all the same.
+
+    Args:
+        requests_of: Must be pure and quick, as a `Handler` is.
+    """
 
     def requests_or_none(side: Cached) -> Iterable[Request]:
         try:

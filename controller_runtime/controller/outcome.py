@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end of a reconcile does to the queue, the counters and the log: the one switch.
+"""Decides what follows the end of a reconcile: for the queue, the metrics and the log.
 
-Nowhere else in the house is decided what is forgotten, retried or requeued.
+This is the only place that decides which requests are retried, requeued or forgotten.
 """
 
 from __future__ import annotations
@@ -11,36 +11,53 @@ from collections.abc import Collection, Iterator
 
 from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.core.errors import APIError, Cancelled, ControllerRuntimeError, TerminalError
+from controller_runtime.core.errors import (
+    APIError,
+    Cancelled,
+    ControllerRuntimeError,
+    ReconcileTimeout,
+    TerminalError,
+)
 from controller_runtime.core.log import get_logger
 from controller_runtime.queue.workqueue import WorkQueue
 
 log = get_logger(__name__)
 
-MEMBERS_SAID = 4
-"""How many members of a group a log line names."""
+MEMBERS_SHOWN = 4
+"""How many members of an exception group a log line shows; the text must stay a line that people can read."""
 
-CAUSES_SAID = 8
-"""How many errors, each raised from the next, a log line names."""
+CAUSES_SHOWN = 8
+"""How many errors, each raised from the next, a log line shows."""
 
 
 def settle(
-    queue: WorkQueue[Request], request: Request, end: Result | BaseException, took: float, chance: random.Random
+    queue: WorkQueue[Request],
+    request: Request,
+    end: Result | BaseException,
+    took: float,
+    chance: random.Random,
+    *,
+    timeout: float | None = None,
 ) -> Outcome:
-    """Plan what follows the end of a reconcile, log it, and say what it counts as.
+    """Retry, requeue or forget a request whose reconcile has ended, log it, and return what it counts as.
 
-    Called while the request is still held, so that what is planned keeps its band; and
-    where `end` is being handled, so that the log gets the traceback of a bug.
+    Call it before `queue.done`, so that a retry stays in the request's band; and inside the `except` that caught
+    `end`, so that the log shows the traceback of a bug.
 
     Args:
-        queue: Where the request came from.
-        request: What was reconciled.
-        end: What the reconciler returned or raised.
-        took: Seconds it took.
-        chance: For the jitter.
+        queue: The queue that the request came from.
+        request: The key that was reconciled.
+        end: The value that the reconciler returned, or the error that it raised.
+        took: Seconds that the reconcile took.
+        chance: Draws the jitter.
+        timeout: Seconds that it was allowed to take; None is any time.
     """
     causes = ", ".join(queue.causes(request))
     match end:
+        case Result() if is_late(took, timeout):
+            # From the timeout on its requests were refused, so its result cannot be trusted: it must run again.
+            late = ReconcileTimeout(f"the reconcile took {took:.3g} s and may take {timeout:g} s")
+            return _settle_failure(queue, request, late, causes, took)
         case Result(requeue_after=None):
             queue.forget(request)
             log.debug("reconciled", causes=causes, took=took)
@@ -55,13 +72,19 @@ def settle(
             return _settle_failure(queue, request, end, causes, took)
 
 
+def is_late(took: float, timeout: float | None) -> bool:
+    """Return whether a reconcile took at least its timeout, in seconds; without a timeout, never."""
+    return timeout is not None and took >= timeout
+
+
 def outcome_of(error: BaseException) -> Outcome:
     """Return what a reconcile that raised `error` counts as: CANCELLED, TERMINAL_ERROR, ERROR or PANIC.
 
-    A terminal or a cancelled error is recognized if another was raised from it (`raise X from error`), however
-    often. A group is terminal only if each of its members is: a retry that was not needed costs one try, but a
-    member that is not retried could be lost until the object changes. (Go takes a joined error as terminal if any
-    of its members is.) `__context__` means nothing, for an error raised while another is handled need not be about it.
+    An error that was raised from a terminal or cancelled one (`raise X from error`), through any number of steps,
+    counts as that one. A group is terminal only if each of its members is: a retry that was not needed costs one try,
+    but the work of a member that is not retried could be lost until the object changes. (Go takes a joined error as
+    terminal if any of its members is.) `__context__` does not count: an error that is raised while another one is
+    handled need not be about it.
     """
     if _stands_for(error, Cancelled):
         return Outcome.CANCELLED
@@ -71,7 +94,7 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 def retry_after(error: BaseException) -> float:
-    """Return the most seconds that a server asked for in `error`, in its causes, or in any member of a group."""
+    """Return the longest `Retry-After`, in seconds, of `error`, the errors it was raised from, and group members."""
     reachable = (each for each in _reachable(error) if isinstance(each, APIError))
     return max((each.retry_after or 0.0 for each in reachable), default=0.0)
 
@@ -85,7 +108,7 @@ def _settle_failure(
         log.warning("reconcile failed for good", causes=causes, took=took, error=_text(error))
         return outcome
     if outcome is Outcome.CANCELLED:
-        # Ignored where the program stops; where it does not, a request must not be lost.
+        # The queue ignores this if the process stops. If it does not (user code raised the error), a retry is due.
         queue.add_rate_limited(request, cause="cancelled")
         log.debug("reconcile cancelled", causes=causes, took=took)
         return outcome
@@ -99,9 +122,9 @@ def _settle_failure(
 
 
 def _stands_for(error: BaseException, kind: type[ControllerRuntimeError], above: Collection[int] = ()) -> bool:
-    """Return whether `error` or one that it was raised from is of a kind, or is a group of such errors alone.
+    """Return whether `error`, or an error that it was raised from, is of `kind` or a group of nothing else.
 
-    A member may be raised from its own group, so `above` holds the ids of those that are being looked at.
+    A member can be raised from its own group. `above` holds the ids of the errors above, to end such a circle.
     """
     cause: BaseException | None = error
     seen = set(above)
@@ -116,14 +139,14 @@ def _stands_for(error: BaseException, kind: type[ControllerRuntimeError], above:
 
 
 def _is_expected(error: BaseException) -> bool:
-    """Return whether `error` is of the tree that is raised on purpose, or is a group of such errors alone."""
+    """Return whether `error` is a `ControllerRuntimeError`, so raised on purpose, or a group of nothing else."""
     if isinstance(error, BaseExceptionGroup):
         return all(_is_expected(each) for each in error.exceptions)
     return isinstance(error, ControllerRuntimeError)
 
 
 def _reachable(error: BaseException) -> Iterator[BaseException]:
-    """Yield `error`, what it was raised from and the members of groups, each once."""
+    """Yield `error`, the errors that it was raised from and the members of groups, each once."""
     left, seen = [error], set[int]()
     while left:
         each = left.pop()
@@ -135,13 +158,18 @@ def _reachable(error: BaseException) -> Iterator[BaseException]:
         left += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
 
 
-def _text(error: BaseException, said: frozenset[int] = frozenset()) -> str:
-    """Return the error in one line, with the first members of a group, and its cause unless the error names it."""
+def _text(error: BaseException, shown: frozenset[int] = frozenset()) -> str:
+    """Return the error in one line, with the first members of a group, and its cause unless its text shows that.
+
+    Args:
+        error: The error.
+        shown: The ids of the errors that the line shows already.
+    """
     text, cause = f"{type(error).__name__}: {error}", error.__cause__
-    said |= {id(error)}
+    shown |= {id(error)}
     if isinstance(error, BaseExceptionGroup):
-        members = [_text(each, said) for each in error.exceptions[:MEMBERS_SAID] if id(each) not in said]
+        members = [_text(each, shown) for each in error.exceptions[:MEMBERS_SHOWN] if id(each) not in shown]
         text = f"{text}: {'; '.join(members)}"
-    if cause is None or id(cause) in said or len(said) > CAUSES_SAID or str(cause) in text:
+    if cause is None or id(cause) in shown or len(shown) > CAUSES_SHOWN or str(cause) in text:
         return text
-    return f"{text} (caused by {_text(cause, said)})"
+    return f"{text} (caused by {_text(cause, shown)})"

@@ -11,11 +11,18 @@ from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.store import Delta
 
 Predicate = Callable[[Delta], bool]
-"""True when a change is worth a reconcile. The delta of a creation has no `old`, that of a deletion no `new`."""
+"""Returns True if a change is worth a reconcile. It must be pure and quick: it runs on the informer's thread.
+
+The delta of a creation has no `old`, that of a deletion no `new`.
+"""
 
 
 def changed(value_of: Callable[[Cached], Any]) -> Predicate:
-    """Pass every creation and deletion, and the updates that change `value_of(object)`, such as `labels_of`."""
+    """Return a predicate that passes every creation and deletion, and each update that changes a value of the object.
+
+    Args:
+        value_of: Returns the value to compare, such as `labels_of`.
+    """
 
     def is_changed(delta: Delta) -> bool:
         if delta.old is None or delta.new is None:
@@ -26,22 +33,24 @@ def changed(value_of: Callable[[Cached], Any]) -> Predicate:
 
 
 def all_of(*predicates: Predicate) -> Predicate:
-    """Pass a change if every one of `predicates` passes it; without predicates, every change."""
+    """Return a predicate that passes a change if all of `predicates` pass it; without any, it passes every change."""
     return lambda delta: all(predicate(delta) for predicate in predicates)
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """Pass a change if at least one of `predicates` passes it; without predicates, no change."""
+    """Return a predicate that passes a change if at least one of `predicates` does; without any, it passes none."""
     return lambda delta: any(predicate(delta) for predicate in predicates)
 
 
 def not_(predicate: Predicate) -> Predicate:
-    """Pass a change if `predicate` does not."""
+    """Return a predicate that passes a change if `predicate` does not."""
     return lambda delta: not predicate(delta)
 
 
 def matches(selector: str) -> Predicate:
-    """Pass a change if the label selector matches the object before or after it, so that leaving the selection passes.
+    """Return a predicate that passes a change if the label selector matches the object before or after it.
+
+    So it also passes the change by which an object leaves the selection.
 
     Raises:
         ValueError: The selector is malformed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user writes: a reconciler, and what it may answer."""
+"""The interface of a controller's user: the reconciler, and the result that it returns."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ import attrs
 
 from controller_runtime.api.objects import ObjectKey
 
-if TYPE_CHECKING:  # a program that exposes nothing need not import it
+if TYPE_CHECKING:  # a program that serves no metrics need not import it
     from prometheus_client.metrics_core import Metric
 
 
 Request = ObjectKey
-"""What a reconcile is asked for: the key of an object, under the name that controllers use for it."""
+"""The argument of a reconcile: the key of the object to reconcile."""
 
 
 @attrs.frozen
 class Result:
-    """How a reconcile that did not fail ended: with nothing more to do, or with a time to look again.
+    """The result of a reconcile that did not fail.
 
     Attributes:
-        requeue_after: Seconds after which to reconcile the same request again, unless
-            something triggers it sooner; None is only when something does. Zero or less
-            is at once.
-        jitter: The delay is stretched by a random part of this (0.1: by up to a tenth),
-            so that many objects do not come back in the same instant.
+        requeue_after: Seconds after which the same request is reconciled again, unless a change requests it sooner;
+            zero or less is at once. None: only a change (or another source) requests it again.
+        jitter: The delay is stretched by a random part of this (0.1: by up to a tenth), so that many objects do not
+            come back at the same instant.
 
     Raises:
-        ValueError: A delay that is not finite, or a negative jitter.
+        ValueError: A delay that is not finite, or a jitter that is negative or not finite.
     """
 
     requeue_after: float | None = None
@@ -46,32 +45,32 @@ class Result:
             raise ValueError(f"jitter ({self.jitter}) must be zero or more")
 
     def delay(self, chance: random.Random) -> float:
-        """Seconds until the next look, jitter included; zero where there is none."""
+        """Return the seconds until the next reconcile, jitter included; zero if `requeue_after` is None."""
         return (self.requeue_after or 0.0) * (1.0 + chance.random() * self.jitter)
 
 
 class Reconciler(abc.ABC):
-    """Brings one object, and what hangs on it, to the state it should have.
+    """Brings one object, and all that depends on it, to the desired state.
 
-    An instance is shared by all workers of its controller: it is never called twice at a
-    time for one request, but is for different ones.
+    All workers of a controller share one instance. It is never called twice at a time for one key, but may be for
+    different keys.
     """
 
     __slots__ = ()
 
     @abc.abstractmethod
     def reconcile(self, request: Request) -> Result:
-        """Read the present state, decide, and write what is missing.
+        """Read the present state, decide, and write what differs from the desired state.
 
-        It is told a name, not what happened to it: events are merged, and the object may
-        be gone. What it raises is retried with a growing delay, at least the `Retry-After`
-        that a server asked for; `TerminalError` is not retried, nor is what is raised from it.
-        An `ExceptionGroup` is retried unless all its members are terminal.
+        The request is a key, not an event: several events may have become one request, and the object may be
+        deleted by now. If this raises, the request is retried after a growing delay, and not before a `Retry-After`
+        that the server asked for has passed. A `TerminalError`, or an error raised from one, is not retried. An
+        `ExceptionGroup` is retried unless all its members are terminal.
         """
 
     def metrics(self) -> Iterable[Metric]:
-        """What it counts beside its reconciles, for whoever scrapes the manager; made with `manager.exposition`.
+        """Return metrics of the reconciler's own, for the manager's `/metrics`; make them with `manager.exposition`.
 
-        Asked on another thread, at any time. Names are its own: two reconcilers must not share one.
+        It is called on another thread, at any time. No two reconcilers of a manager may use the same metric name.
         """
         return ()

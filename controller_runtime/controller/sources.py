@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a controller's requests come from: changes of collections, the passing of time, and (`channel.py`) the user."""
+"""The sources of a controller's requests: changes of collections, time, and (in `channel.py`) user code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
-from controller_runtime.controller.handlers import Handler
+from controller_runtime.controller.handlers import Callback, Handler
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import DecodeError
@@ -25,20 +25,23 @@ log = get_logger(__name__)
 
 
 Synced = Callable[[Stop, float | None], bool]
-"""Wait until the initial list is in the queue, a deadline (absolute monotonic seconds) or a stop; whether it is."""
+"""Waits until the initial list is in the queue, a stop is set or a deadline (absolute monotonic seconds) has passed.
+
+It returns True if the list is in the queue.
+"""
 
 
 @attrs.frozen
 class Intake:
-    """What the sources of one started controller feed, and may use.
+    """The queue of one started controller, with all that its sources may use.
 
     Attributes:
-        name: The controller's.
-        host: What it runs on.
-        informers: Where collections come from.
-        queue: What to feed.
-        stop: Ends them.
-        threads: Those that sources have of their own.
+        name: The controller's name.
+        host: Its clock, threads and randomness.
+        informers: Makes the informers of collections.
+        queue: The queue that sources feed.
+        stop: Ends the sources.
+        threads: The threads that `spawn` has started.
     """
 
     name: str
@@ -49,31 +52,34 @@ class Intake:
     threads: list[Thread] = attrs.field(factory=list, init=False)
 
     def spawn(self, name: str, target: Callable[[], None]) -> None:
-        """Give a source a thread, which must end when `stop` is set."""
+        """Start a thread for a source. It must end when `stop` is set; if it fails, `stop` is failed."""
         self.threads.append(spawn(self.host, self.stop, f"{self.name}/{name}", target))
 
 
 class Source(Protocol):
-    """Feeds the queue of one controller."""
+    """A source of requests: feeds the queue of one controller."""
 
     @property
     def collection(self) -> Collection | None:
-        """What must be cached before it is attached, if anything."""
+        """The collection that must be cached before the source is attached; None if there is none."""
 
     def attach(self, intake: Intake) -> Synced:
-        """Start to feed the queue."""
+        """Start to feed the queue, and return a function that waits until the initial list is in it."""
 
 
 @attrs.frozen
 class Watch:
-    """Requests by a pure mapping of the changes that a predicate lets pass."""
+    """Requests from a pure mapping of changes; see `Controller.watch`."""
 
     collection: Collection
     when: Predicate | None
     map: Handler
 
     def attach(self, intake: Intake) -> Synced:
-        """Add a handler; it runs as the informer delivers. One malformed object does not stop the program."""
+        """Add a handler, which runs on the informer's thread. A malformed object is logged and left out.
+
+        Anything else that the predicate or the mapping raises is a bug, and stops the manager.
+        """
         feed = _feed(intake.queue, self.collection, self.map)
 
         def handle(delta: Delta) -> None:
@@ -92,20 +98,21 @@ class Watch:
     def _matters(self, delta: Delta) -> bool:
         try:
             return self.when is None or self.when(delta)
-        except DecodeError:  # perhaps just the old side, which is mended now: the reconciler will see
+        # Perhaps only the old state is malformed, and the new one repairs it: the reconciler will see.
+        except DecodeError:
             return True
 
 
 @attrs.frozen
 class Follow:
-    """Requests by a callback that may remember and act, on a thread of its own."""
+    """Requests from a callback that may remember and act; see `Controller.follow`."""
 
     collection: Collection
-    callback: Handler
+    callback: Callback
     linger: float = 0.0
 
     def attach(self, intake: Intake) -> Synced:
-        """Subscribe; the callback sees every change once, in order."""
+        """Subscribe: the callback sees every change once, in order, on a thread of its own."""
         feed = _feed(intake.queue, self.collection, self.callback)
         name = f"{intake.name}/follow-{self.collection.resource.plural}"
         return self.informer(intake.informers).subscribe(feed, name=name).wait_for_sync
@@ -117,7 +124,7 @@ class Follow:
 
 @attrs.frozen
 class Every:
-    """Requests as time passes, on a thread of its own that sleeps in between."""
+    """Periodic requests, made on a thread of its own; see `Controller.every`."""
 
     seconds: float
     requests: Callable[[], Iterable[Request]]
@@ -125,7 +132,7 @@ class Every:
     collection: None = attrs.field(default=None, init=False)
 
     def attach(self, intake: Intake) -> Synced:
-        """Ask for requests now, and again each time that the period has passed since they were queued."""
+        """Queue the requests now, and again each time that the period has passed since."""
         cause = f"every {self.seconds:g} s"
 
         def tick() -> None:
@@ -138,16 +145,16 @@ class Every:
                 tick()
 
         intake.spawn("every", run)
-        return at_once
+        return already_synced
 
 
-def at_once(stop: Stop, deadline: float | None) -> bool:
-    """The `Synced` of a source that has no initial list."""
+def already_synced(stop: Stop, deadline: float | None) -> bool:
+    """Return True: the `Synced` of a source that has no initial list."""
     return True
 
 
-def _feed(queue: WorkQueue[Request], collection: Collection, handler: Handler) -> Callable[[Delta], None]:
-    """A function that adds what a delta causes; what was there from the beginning goes to the low band."""
+def _feed(queue: WorkQueue[Request], collection: Collection, requests_of: Callback) -> Callable[[Delta], None]:
+    """Return a function that queues the requests of a delta; those of the initial list go to the low band."""
     plural = collection.resource.plural
     listed, added, changed, deleted = (f"{plural} {how}" for how in ("listed", "added", "changed", "deleted"))
 
@@ -158,8 +165,7 @@ def _feed(queue: WorkQueue[Request], collection: Collection, handler: Handler) -
             cause = added
         else:
             cause = changed if delta.new is not None else deleted
-        requests: Iterable[Request] = handler(delta)
-        for request in requests:
+        for request in requests_of(delta):
             queue.add(request, low=delta.initial, cause=cause)
 
     return feed

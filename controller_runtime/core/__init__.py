@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ground floor: the host, stopping, backoff, errors, logging, counters. Imports nothing of the house."""
+"""The lowest layer: the host, stopping, signals, backoff, deadlines, errors, logging, counters. It imports no other."""

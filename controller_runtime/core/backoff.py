@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growing delays between tries: exponential, capped, jittered, forgotten once things have worked for a while."""
+"""Exponential backoff: growing delays between attempts, capped, jittered, and reset after a time of success."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Backoff:
-    """How delays grow; a value, shared freely.
+    """The parameters of a backoff: an immutable value that any number of users can share.
 
-    The delays are by default client-go's for a reflector (`tools/cache/reflector.go`):
-    0.8 s, doubling, at most 30 s, each stretched by up to its own length. When they are
-    forgotten is not; see `Retrying`.
+    The default delays are those of client-go's reflector (`tools/cache/reflector.go`): 0.8 s, doubled by each
+    failure, at most 30 s, each stretched by a random part of up to its own length. The rule by which they start
+    again is not client-go's; see `Retrying`.
 
     Attributes:
-        initial: Seconds before the second try.
-        factor: Growth per failure.
+        initial: Seconds before the second attempt.
+        factor: Factor by which the delay grows with each failure.
         cap: Longest delay in seconds, before jitter.
-        jitter: Each delay is multiplied by 1 + a random part of this.
-        forgotten_after: Seconds that things must work, at least, for the delays to start again.
+        jitter: Each delay is multiplied by 1 plus a random part of this.
+        forgotten_after: Least number of seconds of success after which the delays start again.
     """
 
     initial: float = attrs.field(default=0.8, validator=attrs.validators.gt(0))
@@ -35,24 +35,23 @@ class Backoff:
             raise ValueError(f"cap ({self.cap}) must be at least initial ({self.initial})")
 
     def delay(self, failures: int, chance: random.Random) -> float:
-        """Seconds to wait after `failures` failures in a row (1 is the first)."""
+        """Return the seconds to wait after `failures` failures in a row (1 is the first)."""
         try:
             base = min(self.cap, self.initial * self.factor ** (failures - 1))
-        except OverflowError:  # grown past what a float holds, so past the cap
+        except OverflowError:  # too large for a float, so larger than the cap
             base = self.cap
         return base * (1.0 + chance.random() * self.jitter)
 
 
 class Retrying:
-    """A backoff in use: counts failures in a row.
+    """Counts failures in a row, and decides the next delay.
 
-    They are forgotten once things have worked for as long as the last delay was, and for
-    `forgotten_after` at least. So nobody is asked more often than the delays allow, and yet
-    a server that was restarted is found as soon as after its first restart: with two
-    good minutes in place of that rule, one that is killed each minute is looked for 30 to
-    60 s after it is back.
+    The failures are forgotten after a success that lasted as long as the last delay, and at least
+    `forgotten_after`. So attempts are never more frequent than the delays allow, and a server that is restarted
+    often is still found quickly. (client-go forgets them after two minutes of success. By that rule, the delays
+    for a server that is killed every minute stay at their cap, and it is found 30 to 60 s after it is back.)
 
-    Threads: one owner, no lock.
+    Threads: one.
     """
 
     def __init__(self, backoff: Backoff, chance: random.Random) -> None:
@@ -62,12 +61,12 @@ class Retrying:
         self.failures = 0
 
     def next_delay(self) -> float:
-        """Seconds to wait after one more failure."""
+        """Count one more failure, and return the seconds to wait."""
         self.failures += 1
         self._last_delay = self._backoff.delay(self.failures, self._chance)
         return self._last_delay
 
     def worked(self, seconds: float) -> None:
-        """What was tried has worked for so long."""
+        """Note a success that lasted `seconds`; if that is long enough, forget the failures."""
         if seconds >= max(self._last_delay, self._backoff.forgotten_after):
             self.failures = 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain integers that somebody else exposes.
+"""Counters and histograms that know nothing of Prometheus.
 
-A counter belongs to whatever it counts and is changed under its owner's lock; the
-manager's collector reads them when it is scraped, so that counting costs an addition.
+Each belongs to the object that it describes, and is changed under that object's lock. The manager's collector reads
+them when it is scraped, so counting costs no more than an addition.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 
 class Histogram:
-    """Counts of observations by size; the owner's lock guards it.
+    """Counts observations by their size. It has no lock: the object that it belongs to guards it.
 
     Args:
-        bounds: Upper bounds, ascending, each inclusive; the last bucket is unbounded.
+        bounds: Upper bounds of the buckets, ascending, each inclusive. One more bucket without a bound follows.
     """
 
     __slots__ = ("bounds", "counts", "total")
@@ -32,11 +32,11 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many observations there were."""
+        """Number of observations."""
         return sum(self.counts)
 
     def cumulative(self) -> list[int]:
-        """How many observations were at most each bound, then how many in all."""
+        """Return for each bound the number of observations up to it, and last the number of all."""
         running, out = 0, []
         for count in self.counts:
             running += count
@@ -44,7 +44,7 @@ class Histogram:
         return out
 
     def copy(self) -> Histogram:
-        """The counts as they are now, for a reader who holds the lock no longer."""
+        """Return a copy, which can be read without the lock."""
         twin = Histogram(self.bounds)
         twin.counts = self.counts.copy()
         twin.total = self.total

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deadline of the work in hand: it rides along in a context variable, so it reaches whatever runs inside.
+"""The deadline of the running reconcile, in a context variable, so that no signature has to carry it.
 
-Nothing can end a Python thread from outside. A deadline is kept by those who ask for it:
-the requests of a manager's client, and whoever waits for something else.
+Python cannot end a thread from outside. So a deadline holds only for code that looks at it: the manager's client
+does at each request, and a reconciler that waits for anything else should.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ _current: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadlin
 
 
 def reconcile_deadline() -> float | None:
-    """When the reconcile that asks should have ended: absolute monotonic seconds; None is at no time.
+    """Return the deadline of the reconcile that calls this; None if there is no timeout, or outside of a reconcile.
 
-    For a reconciler that waits for what is no request: `host.monotonic()` is to be compared with it.
+    It is in absolute monotonic seconds: compare it with `host.monotonic()`. A reconciler that waits for anything but
+    requests of `Manager.client` should not wait longer.
     """
     return _current.get()
 
 
-class until:  # noqa: N801  reads as a word: `with until(deadline):`
-    """A context in which `reconcile_deadline` is `deadline` (absolute monotonic seconds).
+class deadline_scope:  # noqa: N801  used like a function: `with deadline_scope(deadline):`
+    """A context in which `reconcile_deadline` returns `deadline` (absolute monotonic seconds).
 
-    Threads: one for each instance; threads started inside inherit it.
+    Threads: one for each instance. Threads that are spawned inside inherit the deadline.
     """
 
     __slots__ = ("_deadline", "_token")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of the house, one tree.
+"""The errors of this package, one tree.
 
-An error is its own class where the caller has a different *next step*: relist, re-read,
-wait, give up. Messages are lower case, name the object and the relation, and end
-without a period. Whoever raises does not log; whoever ends a thread or a reconcile does.
+An error is a class of its own if the caller's next step differs: list again, read again, wait, give up. Messages
+are lower case, name the object and what is wrong with it, and end without a period. Code that raises an error does not
+log it; the code at which a thread or a reconcile ends does.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 
 class ControllerRuntimeError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base of all errors that this package raises on purpose."""
 
 
 class UsageError(ControllerRuntimeError):
-    """The program was called or configured wrongly; the message says what and how to mend it."""
+    """The package was called or configured wrongly; the message says how to correct that."""
 
 
 class APIError(ControllerRuntimeError):
@@ -25,9 +25,9 @@ class APIError(ControllerRuntimeError):
 
     Attributes:
         code: HTTP status.
-        reason: `Status.reason`, empty when the server gave none.
-        details: `Status.details`, empty when the server gave none.
-        retry_after: Seconds the server asks to wait, if it does.
+        reason: The answer's `Status.reason`; empty if it has none.
+        details: The answer's `Status.details`; empty if it has none.
+        retry_after: Seconds that the server asks to wait; None if it does not.
     """
 
     by_reason: ClassVar[dict[str, type[APIError]]] = {}
@@ -66,7 +66,7 @@ class Unauthorized(APIError, reasons=("Unauthorized",), codes=(401,)):
 
 
 class Forbidden(APIError, reasons=("Forbidden",), codes=(403,)):
-    """The credentials do not allow this; a role is missing."""
+    """The credentials do not allow the request; a role is missing."""
 
 
 class NotFound(APIError, reasons=("NotFound",), codes=(404,)):
@@ -74,15 +74,15 @@ class NotFound(APIError, reasons=("NotFound",), codes=(404,)):
 
 
 class Conflict(APIError, reasons=("Conflict",), codes=(409,)):
-    """The object has changed since it was read: read again, decide again."""
+    """The object has changed since it was read: read it again and decide again."""
 
 
 class AlreadyExists(APIError, reasons=("AlreadyExists",)):
-    """The name is taken."""
+    """An object of this name exists already."""
 
 
 class Expired(APIError, reasons=("Expired", "Gone"), codes=(410,)):
-    """The version asked for is no longer kept: list again."""
+    """The server no longer has the requested resourceVersion: list again."""
 
 
 class Invalid(APIError, reasons=("Invalid",), codes=(422,)):
@@ -98,68 +98,72 @@ class ServerError(APIError, reasons=("InternalError", "ServiceUnavailable", "Tim
 
 
 class ConnectionLost(ControllerRuntimeError):
-    """No answer: refused, cut, silent or late. A write may have been done all the same."""
+    """No answer came: the connection was refused, cut, silent or too slow. A write may have succeeded all the same."""
 
 
 class StreamIdle(ConnectionLost):
-    """An open stream gave no complete line for too long; it is treated as dead."""
+    """An open stream delivered no complete line for too long, so it is treated as dead."""
 
 
 class DecodeError(ControllerRuntimeError):
-    """An object, or an answer, is not what its kind promises."""
+    """An object or an answer does not have the form of its kind."""
 
 
 class CacheSyncTimeout(ControllerRuntimeError):
-    """The caches did not fill in time; the message names each collection and its last error."""
+    """Caches did not fill in time; the message names each collection and its last error."""
 
 
 class StaleCache(ControllerRuntimeError):
-    """A cache has yet to show what this program wrote: decide later, on what it shows then."""
+    """A cache does not show a write of this process yet: decide later, when it does."""
 
 
 class AlreadyOwned(ControllerRuntimeError):
-    """The object has another controller; two would fight over it."""
+    """The object has another controller already; two would overwrite each other's changes."""
 
 
 class LeadershipLost(ControllerRuntimeError):
-    """The lease was lost; how `Manager.run` ends then."""
+    """The lease of the leader election was lost, or yielded; `Manager.run` ends with this error."""
 
 
 class ReconcileTimeout(ControllerRuntimeError):
-    """A reconcile took longer than its controller allows; it is retried with a growing delay."""
+    """A reconcile took longer than its controller's `reconcile_timeout`; it is retried after a growing delay."""
 
 
 class TerminalError(ControllerRuntimeError):
-    """Raised by a reconciler: log, count, do not retry until the object changes.
+    """Raised by a reconciler whose retry would be useless: it is logged and counted, and not retried.
 
-    An error raised from one (`raise … from`) is terminal too, and so is a group of terminal errors alone.
+    The next change of the object causes a reconcile as usual. An error that is raised from this one
+    (`raise … from`) is terminal as well, and so is a group of nothing but terminal errors.
     """
 
 
 class Cancelled(ControllerRuntimeError):
-    """The program stops and its grace has run out; the work in hand was given up."""
+    """The process stops and its grace has run out, so the running work was given up."""
 
 
-class ShutDown(Exception):  # not an error, so not in the tree
-    """How `WorkQueue.get` ends once the queue is shut down and empty."""
+class ShutDown(Exception):  # not an error, so not part of the tree
+    """Raised by `WorkQueue.get` once the queue is shut down and has nothing left to hand out."""
 
 
 UNREADABLE: tuple[type[Exception], ...] = (ValueError, RecursionError)
-"""What decoding raises on bytes that are not what they should be: msgspec's errors (ValueErrors since 0.21), text
-that is not UTF-8 (a ValueError that is none of msgspec's), and nesting too deep."""
+"""The errors that decoding raises for malformed bytes.
+
+They are msgspec's own (ValueErrors since 0.21), Python's ValueError for text that is not UTF-8, and RecursionError for
+nesting that is too deep.
+"""
 
 
 LONGEST_RETRY_AFTER = 300.0
-"""Seconds that a server can make anybody wait; what asks for more is meant for people."""
+"""Longest `Retry-After` in seconds that is obeyed. A longer one would let a broken server stop a client for hours."""
 
 
 def error_from_status(code: int, status: Mapping[str, Any], retry_after: float | None = None) -> APIError:
-    """The error for a failed answer: by `status["reason"]`, else by the HTTP code.
+    """Return the error for a failed answer; its class is chosen by `status["reason"]`, else by the HTTP status.
 
     Args:
         code: HTTP status of the answer.
-        status: A `Status` object, or an empty mapping where the body was none.
-        retry_after: Seconds of the `Retry-After` header; `details.retryAfterSeconds` otherwise.
+        status: The `Status` object of the body; an empty mapping if the body is not one.
+        retry_after: Seconds of the `Retry-After` header; None if it has none. Then `details.retryAfterSeconds` counts.
     """
     reason = str(status.get("reason") or "")
     details = status.get("details")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program runs on: time, waiting, locks, threads and chance, as one injected object.
+"""The host: time, waiting, locks, threads and randomness, as one injected object.
 
-Nothing else in the house sleeps, reads a clock, makes a lock or a thread, or draws
-a random number. Production injects `SystemHost`, which hands out bare `threading`
-objects; tests and simulations inject a twin whose time stands still until it is moved.
+No other code of this package sleeps, reads a clock, makes a lock or a thread, or draws a random number. In
+production the host is `SystemHost`, which returns plain `threading` objects; in tests it is a simulated one, whose
+time stands still until the test moves it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol
 
 
 class Lock(Protocol):
-    """A mutual exclusion for short sections that call nobody; not re-entrant."""
+    """A mutual exclusion that is not re-entrant, for short sections that call no other component."""
 
     def __enter__(self) -> object: ...
 
@@ -26,20 +26,19 @@ class Lock(Protocol):
 
 
 class Condition(Lock, Protocol):
-    """A lock on whose state one can wait."""
+    """A lock with which threads can wait until the state that it guards has changed."""
 
     def wait_until(self, deadline: float | None) -> None:
-        """Release the lock, sleep until notified or `deadline`, take the lock again.
+        """Release the lock, sleep until notified or until `deadline`, and take the lock again.
 
-        May return early for no reason: callers loop over their own predicate.
+        It may return early without a reason, so call it in a loop that checks the state.
 
         Args:
-            deadline: Absolute `Clock.monotonic` seconds; None is for ever. One
-                already past returns at once.
+            deadline: Absolute `Clock.monotonic` seconds; None is never. If it has passed, this returns at once.
         """
 
     def notify(self) -> None:
-        """Wake one waiter, if any; which one is unspecified.
+        """Wake one waiter, if there is any; which one is unspecified.
 
         Raises:
             RuntimeError: The caller does not hold the lock.
@@ -59,63 +58,67 @@ class Thread(Protocol):
     name: str
 
     def join_until(self, deadline: float | None) -> bool:
-        """Wait for the thread to end; True if it has by `deadline` (absolute monotonic seconds, None: for ever)."""
+        """Wait for the thread, and return whether it has ended by `deadline` (monotonic seconds, None: never)."""
 
     def stack(self) -> str:
-        """Where the thread stands now, the innermost call last; empty once it has ended."""
+        """Return the thread's present stack as text, the innermost call last; empty once it has ended."""
 
 
 class Clock(Protocol):
-    """What time it is, in two ways: all of a `Host` that a reconciler may hold.
+    """The two clocks of a host. A reconciler should hold no other part of it.
 
     Threads: any.
     """
 
     def now(self) -> datetime:
-        """Aware UTC, for what is written to the API; it may jump either way, so never decide on it."""
+        """Return the wall clock's time as an aware UTC datetime, for what is written to the API.
+
+        It can jump forwards and backwards, so no decision may depend on it.
+        """
 
     def monotonic(self) -> float:
-        """Seconds from an arbitrary origin, for every decision; meaningless on another host."""
+        """Return seconds from an arbitrary origin, for every decision; they mean nothing on another host."""
 
 
 class Host(Clock, Protocol):
-    """What a program runs on: time, waiting, locks, threads and chance, for whoever loops.
+    """A host: clocks, waiting, locks, threads and randomness.
 
-    `SystemHost` is the real machine; a simulation's hosts keep the same contract under virtual time.
-    Nobody else sleeps, reads a clock, makes a lock or a thread, or draws by chance.
+    `SystemHost` is the real machine; the hosts of a simulation keep the same contract under virtual time.
 
     Threads: any, for every method.
     """
 
     name: str
-    """Unique in the system; the seed of identities."""
+    """The name of the machine, unique in its cluster; identities begin with it."""
 
     random: random.Random
-    """The only chance. For spreading load and drawing names, not for secrets."""
+    """The only source of randomness, for jitter and names; not for secrets."""
 
     def uuid(self) -> str:
-        """A new random (version 4) UUID in its usual text form."""
+        """Return a new random (version 4) UUID in its usual text form."""
 
     def lock(self, label: str) -> Lock:
-        """A new lock; `label` is what a hang report prints."""
+        """Return a new lock. A simulation names it by `label` when threads hang."""
 
     def condition(self, label: str) -> Condition:
-        """A new condition with its own lock; `label` is what a hang report prints."""
+        """Return a new condition with a lock of its own. A simulation names it by `label` when threads hang."""
 
     def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> Thread:
-        """Start `target` on a new thread, in a copy of the caller's context variables.
+        """Start `target` on a new thread, in a copy of the caller's context variables, and return the thread.
 
-        A `daemon` is not waited for when the process ends: only for a call into the system that nobody
-        can end, such as a resolver's, and that leaves nothing half done.
+        An exception that `target` does not catch is a bug: it goes to `threading.excepthook` on the real machine, and
+        fails the run in a simulation. Use `core.stop.spawn` for a thread whose failure has to stop others.
 
-        An exception that leaves `target` is a bug of the caller's: it reaches
-        `threading.excepthook` here and fails the run in a simulation. Use
-        `core.stop.spawn` for a thread whose failure stops its program.
+        Args:
+            name: The thread's name.
+            target: Runs on it.
+            daemon: Let the process end without waiting for the thread. Only for a system call that cannot be
+                interrupted, such as a resolver's, and that leaves nothing half done.
         """
 
     def leaving(self, label: str) -> None:
-        """Announce a call that leaves the process (a request, a read of a stream).
+        """Announce a call that leaves the process: a request, or a read of a stream.
 
-        Costs nothing in production. In a simulation it is a point at which another
-        thread may run, and an error while the caller holds a lock.
+        On the real machine this does nothing. In a simulation another thread may run at this point, and it is an
+        error if the caller holds a lock.
         """

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logging on the standard library: a constant message, then key=value.
+"""Structured logging on the standard library: a constant message, then fields as key=value.
 
-A library never configures logging; the command line calls `configure`. What `bound`
-adds rides along in a context variable, so it reaches whatever runs inside, and the
-threads spawned there.
+A library does not configure logging; the command line does, by `configure`. The fields that `bound` adds are in a
+context variable, so they reach all code that runs inside, and the threads that are spawned there.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _context: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("lo
 
 
 class Line:
-    """What is logged: a constant text and its fields. As a string both, so any handler of a program shows both."""
+    """A log message: a constant text and its fields. `str` shows both, so that every handler does."""
 
     __slots__ = ("fields", "text")
 
@@ -36,7 +35,7 @@ class Line:
 
 
 class Logger:
-    """A module's logger. Levels: INFO for lifecycle, WARNING for what is retried, ERROR for the unexpected."""
+    """The logger of a module."""
 
     __slots__ = ("_logger",)
 
@@ -44,23 +43,23 @@ class Logger:
         self._logger = logger
 
     def debug(self, message: str, /, **fields: Any) -> None:
-        """For each event and each reconcile."""
+        """Log what happens often: each event, each reconcile."""
         self._log(logging.DEBUG, message, fields)
 
     def info(self, message: str, /, **fields: Any) -> None:
-        """For lifecycle and transitions."""
+        """Log a start, a stop or another change of state."""
         self._log(logging.INFO, message, fields)
 
     def warning(self, message: str, /, **fields: Any) -> None:
-        """For what went wrong and will be tried again."""
+        """Log a failure that will be retried, or that costs little."""
         self._log(logging.WARNING, message, fields)
 
     def error(self, message: str, /, **fields: Any) -> None:
-        """For what went wrong and will not be tried again."""
+        """Log a failure that will not be retried."""
         self._log(logging.ERROR, message, fields)
 
     def exception(self, message: str, /, **fields: Any) -> None:
-        """For the unexpected: an error with the traceback of the exception being handled."""
+        """Log an unexpected error, with the traceback of the exception that is being handled."""
         self._log(logging.ERROR, message, fields, exc_info=True)
 
     def _log(self, level: int, message: str, fields: dict[str, Any], exc_info: bool = False) -> None:
@@ -70,12 +69,12 @@ class Logger:
 
 
 def get_logger(name: str) -> Logger:
-    """The logger of a module; pass `__name__`."""
+    """Return the logger of a module; pass `__name__`."""
     return Logger(logging.getLogger(name))
 
 
 class _Bound:
-    """A class and not a generator, because it stands around every reconcile and a generator costs twice as much."""
+    """The context manager of `bound`: a class, because a generator costs twice as much, and each reconcile has one."""
 
     __slots__ = ("_fields", "_token")
 
@@ -97,17 +96,17 @@ def bound(**fields: Any) -> AbstractContextManager[None]:
 
 
 def bound_fields() -> Mapping[str, Any]:
-    """What `bound` has added here; in a reconcile its `controller`, `request` and number."""
+    """Return the fields that `bound` has added; in a reconcile `controller`, `request` and its number `reconcile`."""
     return _context.get()
 
 
 def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
-    """The fields of a record, empty for records of others."""
+    """Return the fields of a record; empty for records that other packages logged."""
     return record.msg.fields if isinstance(record.msg, Line) else _NOTHING
 
 
 def text_of(record: logging.LogRecord) -> str:
-    """The message of a record without its fields."""
+    """Return the message of a record without its fields."""
     return record.msg.text if isinstance(record.msg, Line) else record.getMessage()
 
 
@@ -122,7 +121,7 @@ def _quoted(value: Any) -> str:
 
 
 class TextFormatter(logging.Formatter):
-    """One line a record: time, level, message, then key=value. A traceback follows on lines of its own."""
+    """Formats a record as one line: time, level, message, then key=value. A traceback follows on further lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"{_time_of(record)} {record.levelname:<7} {record.getMessage()}"
@@ -130,7 +129,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JSONFormatter(logging.Formatter):
-    """One JSON object a record: time, level, logger, message, then the fields."""
+    """Formats a record as one JSON object: time, level, logger, message, then the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {
@@ -139,22 +138,23 @@ class JSONFormatter(logging.Formatter):
             "logger": record.name,
             "message": text_of(record),
         }
-        entry = {**entry, **fields_of(record), **entry}  # in this order, and no field can pass for the message
+        # `entry` first for the order of the keys, and last so that no field can replace the message.
+        entry = {**entry, **fields_of(record), **entry}
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str, ensure_ascii=False)
 
 
 def configure(*, style: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
-    """Send this process's log to `stream` (stderr by default); for programs, not for libraries.
+    """Send this process's log to `stream`, in place of all handlers there were; for programs, not for libraries.
 
     Args:
         style: `text` or `json`.
-        level: Lowest level shown, of `logging`.
-        stream: Where to; None is standard error.
+        level: The lowest level of `logging` that is shown.
+        stream: The stream to write to; None is standard error.
 
     Returns:
-        The handler, so that a program can put another in its place.
+        The handler, so that a program can replace it.
     """
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
     handler.setFormatter(JSONFormatter() if style == "json" else TextFormatter())

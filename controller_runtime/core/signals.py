@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals that ask a program to stop.
+"""Stops the process when it receives a signal such as SIGTERM.
 
 Python runs a signal's handler on the main thread, between any two instructions, even inside
 a section that holds a lock. A handler that calls `Stop.set` can therefore wait for a lock
@@ -33,34 +33,36 @@ _NOWHERE = -1  # the wakeup descriptor of a program that has none
 def stop_on_signals(host: Host, stop: Stop, numbers: Iterable[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
     """Set `stop` at the first of these signals, while the `with` block lasts; then put the old handlers back.
 
-    A second signal ends the process at once, with status 1, for the program may hang; SIGHUP is the exception,
-    for a closed terminal may send it more than once. The callbacks of `stop` run on a thread of their own.
+    A second signal ends the process at once, with status 1, because the stop may hang. SIGHUP is the exception: a
+    closed terminal may send it more than once. The callbacks of `stop` run on a thread of their own.
 
     A handler that other code installs inside the block replaces the one installed here, and stays. An event loop
-    gets its own signals as ever, be it around the block or inside. Of two blocks the inner one gets the signals that
-    both want. A forked child treats signals as they were treated before the block.
+    still gets its own signals, whether it runs around the block or inside. If blocks are nested, the inner one gets
+    the signals of both. A forked child treats signals as they were treated before the block.
 
     Threads: the main thread only.
 
     Args:
-        host: Must be the real machine.
-        stop: What to set.
-        numbers: The signals. One that was ignored before is not ignored inside.
+        host: Its threads; it must be the real machine.
+        stop: The stop to set.
+        numbers: The signals. A signal that was ignored before is not ignored inside.
 
     Raises:
         UsageError: This is not the main thread.
     """
-    asked = StopRequests(host, stop)
-    with contextlib.closing(asked), heard_signals(host, numbers, asked.hear):
+    requests = StopRequests(host, stop)
+    with contextlib.closing(requests), signals_received(host, numbers, requests.received):
         yield
 
 
 class StopRequests:
-    """Decides what each signal that asks to stop does. Threads: one calls `hear`; `close` from any.
+    """Decides what each signal does: the first sets a stop, a later one ends the process.
 
     Args:
-        host: What it runs on.
+        host: Its threads.
         stop: Set by the first signal.
+
+    Threads: `received` one, `close` any.
     """
 
     def __init__(self, host: Host, stop: Stop) -> None:
@@ -68,11 +70,11 @@ class StopRequests:
         self._stop = stop
         self._setting: Thread | None = None
 
-    def hear(self, number: int) -> None:
-        """Set the stop at the first signal, and end the process at a later one that is not SIGHUP."""
+    def received(self, number: int) -> None:
+        """Set the stop if this is the first signal; else end the process, unless the signal is SIGHUP."""
         if self._setting is None:
             log.info("stopping", signal=signal.Signals(number).name)
-            # On a thread of its own, so that a callback that hangs does not keep the next signal from being heard.
+            # On a thread of its own: if a callback hangs, the next signal must still be received.
             self._setting = spawn(self._host, self._stop, "stopping", self._stop.set)
         elif number != signal.SIGHUP:
             with contextlib.suppress(OSError):
@@ -80,21 +82,21 @@ class StopRequests:
             os._exit(1)
 
     def close(self) -> None:
-        """Wait until the callbacks of the stop have run, if it was set here."""
+        """Wait until the callbacks of the stop have run, if a signal has set it."""
         if self._setting is not None:
             self._setting.join_until(None)
 
 
 @contextlib.contextmanager
-def heard_signals(host: Host, numbers: Iterable[int], hear: Callable[[int], None]) -> Iterator[None]:
-    """Call `hear` on a thread with the number of each of these signals, while the `with` block lasts.
+def signals_received(host: Host, numbers: Iterable[int], received: Callable[[int], None]) -> Iterator[None]:
+    """Call `received` with the number of each of these signals, on a thread, while the `with` block lasts.
 
-    See `stop_on_signals` for what becomes of other handlers.
+    See `stop_on_signals` about other handlers.
 
     Args:
-        host: Must be the real machine.
+        host: Its threads; it must be the real machine.
         numbers: The signals.
-        hear: Must be quick and must not raise: the next signal waits for it.
+        received: Must be quick and must not raise: the next signal waits for it.
 
     Raises:
         UsageError: This is not the main thread.
@@ -109,7 +111,7 @@ def heard_signals(host: Host, numbers: Iterable[int], hear: Callable[[int], None
         def read() -> None:
             while (byte := os.read(reader, 1)) != _END:
                 if byte[0] in handlers.previous:
-                    hear(byte[0])
+                    received(byte[0])
                 else:
                     handlers.pass_on(byte)
 
@@ -120,10 +122,14 @@ def heard_signals(host: Host, numbers: Iterable[int], hear: Callable[[int], None
 
 
 class _Handlers:
-    """The handlers of one block, and what they replaced. The main thread's own, but for `pass_on`."""
+    """The handlers of one block, and the handlers that they replaced.
+
+    Threads: `pass_on` any, the rest the main thread.
+    """
 
     def __init__(self, numbers: Iterable[int], writer: int) -> None:
-        # What to put back: the default in place of a handler that C code installed, which Python cannot.
+        # The handlers to put back. `getsignal` returns None for one that C code installed: Python cannot put that back,
+        # so the default takes its place.
         self.previous: dict[int, Any] = {number: signal.getsignal(number) or signal.SIG_DFL for number in numbers}
         self.writer = writer
         self._previous_writer = _NOWHERE
@@ -139,7 +145,7 @@ class _Handlers:
             raise UsageError("signals are handled on the main thread only") from error
 
     def remove(self) -> None:
-        """Put back what was there, unless other code has put something else in its place."""
+        """Put the old handlers and wakeup descriptor back, except where other code has installed its own since."""
         if self not in _installed:
             return
         _installed.remove(self)
@@ -147,11 +153,11 @@ class _Handlers:
             if signal.getsignal(number) == self._note:
                 signal.signal(number, handler)
         present = signal.set_wakeup_fd(_NOWHERE)
-        with contextlib.suppress(ValueError, OSError):  # it was closed meanwhile
+        with contextlib.suppress(ValueError, OSError):  # the old descriptor was closed meanwhile
             signal.set_wakeup_fd(self._previous_writer if present == self.writer else present)
 
     def end(self) -> None:
-        """Remove them, and end the thread that reads; in a forked child there is none."""
+        """Remove the handlers, and end the thread that reads; a forked child has no such thread."""
         self.remove()
         if os.getpid() == self._process:
             os.write(self.writer, _END)
@@ -172,12 +178,12 @@ class _Handlers:
                 os.write(self.writer, bytes([number]))
 
 
-# Those that are in place, the innermost last.
+# The handlers that are installed now, those of the innermost block last.
 _installed: list[_Handlers] = []
 
 
 def _abandon() -> None:
-    """Make a forked child deaf to its parent's pipe, which both would write to, and treat signals as before."""
+    """Remove the handlers in a forked child, which would else write its signals to the pipe that its parent reads."""
     for handlers in reversed([*_installed]):
         handlers.remove()
 

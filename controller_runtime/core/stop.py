@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stopping, in two stages: take no more work; then give up the work in hand.
+"""Stopping in two stages: take no more work; then give up the running work.
 
-One `Stop` belongs to one program (or one group of threads of it). Whoever sets it runs
-the callbacks, after the lock is released, so that a callback may take locks of its own.
+One `Stop` belongs to one process, or to one group of its threads.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ log = get_logger(__name__)
 
 
 class Stage(enum.IntEnum):
-    """How far a stop has come; it never goes back."""
+    """The stage of a stop; it only ever grows."""
 
     RUNNING = 0
     STOPPING = 1
@@ -27,13 +26,13 @@ class Stage(enum.IntEnum):
 
 
 class Stop:
-    """A request to stop, made once, seen by everybody.
+    """A request to stop that is made once, and that any number of threads can wait for.
 
-    Threads: any, for every method, but not from a signal's handler: it may interrupt a method on
-    its own thread, and would wait for that method's lock forever. `core.signals.stop_on_signals`
-    is for that. Callbacks run on the thread that makes the request, in the order in which they
-    were added, or at once if it has been made already. One that raises keeps none of the
-    others from running.
+    The callbacks run on the thread that makes the request, in the order in which they were added, after the lock is
+    released, so that they may take locks of their own. If one raises, the others run all the same.
+
+    Threads: any, for every method, but not from a signal's handler. A handler can interrupt a method of this
+    class on its own thread, and would then wait forever for the lock of that method. Use `stop_on_signals`.
     """
 
     def __init__(self, host: Host, label: str = "stop") -> None:
@@ -47,41 +46,41 @@ class Stop:
 
     @property
     def stage(self) -> Stage:
-        """How far the stop has come."""
+        """The present stage."""
         return self._stage
 
     @property
     def failure(self) -> BaseException | None:
-        """What the first failing thread died of, if one did."""
+        """The error of the first thread that failed; None if none has."""
         return self._failure
 
     def is_set(self) -> bool:
-        """True once no more work may be taken."""
+        """Return True once no more work may be taken."""
         return self._stage is not Stage.RUNNING
 
     def is_cancelled(self) -> bool:
-        """True once the work in hand must be given up."""
+        """Return True once running work must be given up as well."""
         return self._stage is Stage.CANCELLED
 
     def raise_if_cancelled(self) -> None:
-        """Raise `Cancelled` once the work in hand must be given up; for long reconciles, between steps."""
+        """Raise `Cancelled` once running work must be given up; for long reconciles, between two steps."""
         if self._stage is Stage.CANCELLED:
-            raise Cancelled("the program stops and its grace has run out")
+            raise Cancelled("the process stops and its grace has run out")
 
     def set(self) -> None:
-        """Ask everybody to take no more work. Idempotent."""
+        """Request that no more work is taken. Calling it again is harmless."""
         self._advance(Stage.STOPPING, None)
 
     def cancel(self) -> None:
-        """Ask everybody to give up the work in hand as well. Idempotent; implies `set`."""
+        """Request that running work is given up as well; implies `set`. Calling it again is harmless."""
         self._advance(Stage.CANCELLED, None)
 
     def fail(self, failure: BaseException, stage: Stage = Stage.STOPPING) -> None:
-        """Go to `stage` because of `failure`; the first one is kept."""
+        """Go to `stage` because of `failure`. The first failure is remembered: later ones may be its consequences."""
         self._advance(stage, failure)
 
     def wait_until(self, deadline: float | None, stage: Stage = Stage.STOPPING) -> bool:
-        """Wait until `stage` is reached; True if it has been by `deadline` (monotonic seconds, None: for ever)."""
+        """Wait until `stage` is reached, and return whether it was by `deadline` (monotonic seconds, None: never)."""
         with self._condition:
             while self._stage < stage:
                 if deadline is not None and self._host.monotonic() >= deadline:
@@ -90,14 +89,14 @@ class Stop:
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Sleep for `seconds`, or less if asked to stop; True if so."""
+        """Sleep for `seconds`; return True, and early, if the stop is set."""
         return self.wait_until(self._host.monotonic() + seconds)
 
     def on_set(self, callback: Callable[[], None], stage: Stage = Stage.STOPPING) -> Callable[[], None]:
-        """Call `callback` once when `stage` is reached; at once if it has been.
+        """Call `callback` once when `stage` is reached; at once, on the calling thread, if it is already.
 
         Returns:
-            A function that takes the callback back; harmless afterwards.
+            A function that removes the callback; it does nothing once the callback has been called.
         """
         with self._condition:
             reached = self._stage >= stage
@@ -125,24 +124,26 @@ class Stop:
                     due += self._callbacks[passed].values()
                     self._callbacks[passed].clear()
             self._condition.notify_all()
-        # Every one runs, even if another raises; what was raised comes out at the end.
+        # An exit stack calls all of them even if one raises, and raises that error at the end.
         with contextlib.ExitStack() as stack:
             for callback in reversed(due):
                 stack.callback(callback)
 
 
 def spawn(host: Host, stop: Stop, name: str, target: Callable[[], None]) -> Thread:
-    """Start a thread whose failure stops its program.
+    """Start a thread whose failure sets `stop`, and return it.
 
-    An exception that leaves `target` is logged with its traceback and becomes
-    `stop.failure`, which whoever waits for `stop` raises. This is one of the two
-    places of the house that catch everything; the other one ends a reconcile.
+    An exception that `target` does not catch is logged with its traceback and becomes `stop.failure`. The owner of
+    `stop` raises it when it has stopped everything, as `Manager.run` does.
     """
 
     def run() -> None:
         try:
             target()
-        except (Exception, SystemExit) as error:  # a thread ends here; `sys.exit` would end it in silence
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a thread ends here; without SystemExit, `sys.exit` would end it unnoticed
             log.exception("thread failed, stopping", thread=name)
             stop.fail(error)
 

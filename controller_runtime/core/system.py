@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host that production runs on: bare `threading`, the system's clocks and its chance."""
+"""The host of production: plain `threading` objects, and the clocks and the randomness of the operating system."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 
 class _Condition(threading.Condition):
-    """A condition over a plain lock, waiting for absolute deadlines."""
+    """A condition with a plain lock, that waits until absolute deadlines."""
 
     def __init__(self) -> None:
         super().__init__(threading.Lock())
@@ -25,12 +25,12 @@ class _Condition(threading.Condition):
         if deadline is None:
             self.wait()
             return
-        # The platform's longest wait is bounded; callers loop, so an early return is within the contract.
+        # The platform bounds the longest wait. Returning early is within the contract of `Condition.wait_until`.
         self.wait(min(max(deadline - time.monotonic(), 0.0), threading.TIMEOUT_MAX))
 
 
 class _Thread(threading.Thread):
-    """A thread that is joined by deadline."""
+    """A thread that can be joined until an absolute deadline."""
 
     def join_until(self, deadline: float | None) -> bool:
         if deadline is None:
@@ -45,20 +45,20 @@ class _Thread(threading.Thread):
 
 
 def stacks() -> str:
-    """Where every thread of this process stands, each below its name, the innermost call last."""
+    """Return the stacks of all threads of this process as text, each below its name, the innermost call last."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     stands = [(names.get(ident, str(ident)), traceback.format_stack(f)) for ident, f in sys._current_frames().items()]
     return "\n".join(f"{name}\n{''.join(lines)}" for name, lines in sorted(stands))
 
 
 class SystemHost:
-    """The real machine.
+    """The real machine, as a `Host`.
 
-    Threads are not daemons unless asked for: a program that forgets to stop one does not exit,
-    which is noticed; one that drops it half-way through a write would not be.
+    Threads are not daemons by default. If one is not stopped, the process does not exit, which is noticed; a daemon
+    that dies in the middle of a write would not be.
 
     Args:
-        name: Defaults to the machine's host name.
+        name: The name in identities; by default the machine's host name.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -69,27 +69,27 @@ class SystemHost:
 
     @staticmethod
     def now() -> datetime:
-        """The system's wall clock."""
+        """Return the operating system's wall clock time."""
         return datetime.now(UTC)
 
     @staticmethod
     def uuid() -> str:
-        """A random UUID of the system's entropy."""
+        """Return a random UUID from the operating system's entropy."""
         return str(uuid.uuid4())
 
     @staticmethod
     def lock(label: str) -> threading.Lock:
-        """A bare lock; nobody here prints `label`."""
+        """Return a plain lock; `label` is ignored."""
         return threading.Lock()
 
     @staticmethod
     def condition(label: str) -> _Condition:
-        """A condition over a bare lock; nobody here prints `label`."""
+        """Return a condition with a plain lock; `label` is ignored."""
         return _Condition()
 
     @staticmethod
     def spawn(name: str, target: Callable[[], None], *, daemon: bool = False) -> _Thread:
-        """A started thread; what leaves `target` reaches `threading.excepthook`."""
+        """Return a started thread. An exception that `target` does not catch goes to `threading.excepthook`."""
         context = contextvars.copy_context()
         thread = _Thread(target=lambda: context.run(target), name=name, daemon=daemon)
         thread.start()
@@ -97,4 +97,4 @@ class SystemHost:
 
     @staticmethod
     def leaving(label: str) -> None:
-        """Nothing: the system switches threads whenever it likes."""
+        """Do nothing: the operating system may switch threads at any point anyway."""

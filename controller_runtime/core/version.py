@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version of this package, as it is installed."""
+"""The version of the installed package."""
 
 from __future__ import annotations
 

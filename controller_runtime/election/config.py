@@ -83,7 +83,7 @@ class LeaderElectionConfig:
     Attributes:
         name: The Lease's name.
         namespace: The Lease's namespace.
-        identity: Names this replica, and only this run of its program; None is the host's name
+        identity: Names this replica, and only this run of its process; None is the host's name
             and a random UUID.
         lease_duration: Whole seconds for which others respect a lease after it changed.
         renew_deadline: Seconds for which a leader leads without a successful renewal.

@@ -53,7 +53,7 @@ class Action(enum.Enum):
     """What to do next."""
 
     CREATE = "create"
-    """Create the lease, with us as its holder: there is none."""
+    """Create the lease, with us as its holder: it does not exist."""
 
     TAKE = "take"
     """Update the lease to name us: it has no holder, or an expired one."""

@@ -159,7 +159,7 @@ class LeaderElector:
         self.state = state
 
     def _next_attempt(self, began: float) -> float:
-        """When to look at the lease next: leaders at a steady pace, others at a jittered one and when it expires."""
+        """Return when to look next: leaders at a steady pace, others at a jittered one and when the lease expires."""
         now = self._host.monotonic()
         match self.state:
             case Leading(term):
@@ -189,7 +189,7 @@ class LeaderElector:
             self._act()
 
     def _must_look(self) -> bool:
-        """A leader wrote the lease itself and need not read it, unless a coordinator may name a preferred holder."""
+        """Return whether to read the lease first: a leader need not, unless a coordinator writes the lease, too."""
         match self.state:
             case Leading():
                 return self._is_coordinated and self.is_leader()
@@ -286,7 +286,7 @@ class LeaderElector:
         return sent_at
 
     def _deadline(self) -> float:
-        """When a request that begins now must be over: after the request timeout, and never after our leadership."""
+        """Return when a request that begins now must be over: the request timeout, or the end of our leadership."""
         soon, term = self._host.monotonic() + self._config.request_timeout, self.term
         return soon if term is None else min(soon, term.held.until)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Lease says about its leader, as a value."""
+"""The content of a Lease that concerns leader election, as a value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LeaseRecord:
     decision compares them with a clock.
 
     Attributes:
-        holder: Identity of the leader; empty when nobody leads.
+        holder: Identity of the leader; empty if no replica leads.
         duration: Seconds for which others respect the record after they saw it change; 0 means not at all.
         acquire_time: When the holder began to lead, as a MicroTime.
         renew_time: When it was written last, as a MicroTime.

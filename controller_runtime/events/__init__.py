@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened, told to the people who look after the cluster: few events, each worth reading."""
+"""Kubernetes events: reports to the people who run a cluster of what happens to its objects, in few writes."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Correlation for core/v1 events: the same again is a count, and many alike are one.
+"""Correlation for core/v1 events: equal events become one with a count, and many similar ones are combined.
 
-Events are the same when everything but their times is; they are alike when only their
-messages differ. Nine messages have events of their own, all others that are alike go into
-one combined event. The numbers are client-go's.
+Events are equal if they differ in their times only, and similar if they differ in their times and messages.
+Of similar events the first nine messages have events of their own; all other messages share
+one combined event. This is what client-go's older recorder does, with its numbers. Kubelets
+report this way, so the node agent does; so should components whose events are compared with theirs.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from controller_runtime.events.occurrence import CACHED, Fate, Occurrence, Repor
 from controller_runtime.events.spam import SpamFilter
 
 SIMILAR = 10
-"""Different messages from which on events that are alike are combined."""
+"""The number of different messages from which on similar events are combined."""
 
 WINDOW = 600.0
-"""Seconds without one after which the messages are forgotten."""
+"""Seconds without a similar event after which their messages are forgotten."""
 
 COMBINED = "(combined from similar events): "
+"""The prefix of the message of a combined event."""
 
 
 @attrs.define
 class _Group:
-    """Events that are alike: the messages that have events of their own."""
+    """Similar events: the messages that have events of their own, and when the last event happened."""
 
     notes: set[str]
     last_at: float
@@ -38,17 +40,17 @@ class _Group:
 
 @attrs.define
 class _Record:
-    """One event on the server, as far as this recorder knows."""
+    """One event on the server: its first occurrence, and the number of its occurrences."""
 
     first: Occurrence
     count: int = 0
 
 
 class CountingCorrelator:
-    """See `occurrence.Correlator`.
+    """A `occurrence.Correlator` for core/v1.
 
     Args:
-        reporter: Who reports.
+        reporter: The reporter of the events.
         spam: Bounds the writes.
     """
 
@@ -59,19 +61,23 @@ class CountingCorrelator:
         self._records: LRUCache[Hashable, _Record] = LRUCache(CACHED)
 
     def next_due(self) -> float | None:
-        """Never: every count that may be written is written at once."""
+        """Return None: each count is written at once or not at all."""
         return None
 
     def due(self, now: float) -> list[Write]:
-        """Nothing."""
+        """Return no writes."""
         return []
 
     def close(self) -> list[Write]:
-        """Nothing."""
+        """Return no writes."""
         return []
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
-        """A new event, or one more of an event that is there."""
+        """Return the write of a new event or of a new count.
+
+        If the bound forbids the write, return `SPAM` for a new event, which is lost, and `HELD` for a
+        count, which a later write will contain.
+        """
         group = (attrs.evolve(occurrence.regarding, field_path=""), occurrence.type, occurrence.reason)
         key: Hashable = (occurrence.regarding, *group, occurrence.note)
         if self._has_many_alike(group, occurrence):

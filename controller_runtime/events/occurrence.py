@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened, and what follows of it: values that pass from the recorder to a correlator and back."""
+"""The values that pass between the recorder and a correlator: occurrences, and the writes that they cause."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_runtime.api.references import Reference
 from controller_runtime.api.resources import Resource
 
 CACHED = 4096
-"""How many series, records, groups and buckets are remembered, each; the least recently used go first."""
+"""The number of series, of records, of groups and of buckets to remember; the least recently used are dropped."""
 
 
 @attrs.frozen(kw_only=True)
@@ -24,12 +24,12 @@ class Occurrence:
     Attributes:
         regarding: The object.
         type: `Normal` or `Warning`.
-        reason: Why, in one word.
-        action: What was done or tried, in one word.
-        note: For people.
-        name: What an event object of its own would be called.
-        time: When, as it is told to the server.
-        at: When, in monotonic seconds, as it is decided on.
+        reason: The reason, in one word.
+        action: The action that was taken or tried, in one word.
+        note: The message for people.
+        name: The name of the event object, if this occurrence gets one of its own.
+        time: The wall-clock time, which is written to the server.
+        at: The same instant in monotonic seconds, by which decisions are made.
     """
 
     regarding: Reference
@@ -43,18 +43,18 @@ class Occurrence:
 
     @property
     def namespace(self) -> str:
-        """Where its event object lives: beside its object, or in `default`."""
+        """The namespace of the event object: that of `regarding`, or `default` if that has none."""
         return self.regarding.namespace or "default"
 
 
 @attrs.frozen(kw_only=True)
 class Reporter:
-    """Who reports; the same for all events of one recorder.
+    """The reporter of the events, which is the same for all events of one recorder.
 
     Attributes:
         controller: The component.
-        instance: Which of its processes.
-        node: The host that it runs on.
+        instance: The process of the component.
+        node: The host that the process runs on.
     """
 
     controller: str
@@ -67,9 +67,9 @@ class Write:
     """One request to make.
 
     Attributes:
-        body: The whole event: created if there is no patch, or if what should be patched is gone.
-        resource: The collection of `body`.
-        patch: What changes in the event that is there.
+        body: The whole event. It is created if there is no patch, or if the event to patch is gone.
+        resource: The collection to create `body` in.
+        patch: The fields to change in an event that exists; None to create one.
         through: The collection to patch in.
     """
 
@@ -80,43 +80,47 @@ class Write:
 
 
 class Fate(enum.Enum):
-    """What becomes of an occurrence, or of the write it caused."""
+    """The fate of an occurrence, or of the write that it caused."""
 
     WRITTEN = enum.auto()
-    """The server has taken it."""
+    """The server has accepted it."""
 
     HELD = enum.auto()
-    """It is counted, and goes with a later write."""
+    """It is counted, and will be part of a later write."""
 
     SPAM = enum.auto()
-    """Its object has had too many events lately; it is lost."""
+    """It is lost, because its object has had too many events lately."""
 
     DROPPED = enum.auto()
-    """Too many waited already, or the recorder had stopped; it is lost."""
+    """It is lost, because too many were waiting or the recorder had stopped."""
 
     FAILED = enum.auto()
-    """The server refused it, or was not to be reached; it is lost."""
+    """It is lost, because the server refused it or could not be reached."""
 
 
 class Correlator(Protocol):
-    """Makes few writes of many occurrences. It is given instants in their order and calls nobody; one thread's own."""
+    """Turns many occurrences into few writes; it sends nothing itself.
+
+    Times that are passed to it never decrease. Threads: one.
+    """
 
     def due(self, now: float) -> list[Write]:
-        """What must be written by now whether or not anything happens."""
+        """Return the writes that are due at `now` (monotonic seconds), without a new occurrence."""
 
     def next_due(self) -> float | None:
-        """When there will be something `due` again, as far as can be told now; None is never."""
+        """Return when `due` will next have writes, if nothing happens before; None for never."""
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
-        """What to make of one occurrence: a write, `HELD` or `SPAM`. What was due by then has been taken before."""
+        """Return the write for one occurrence, or `HELD` or `SPAM`. Call `due` with its time before."""
 
     def close(self) -> list[Write]:
-        """What would be lost if nothing were written any more."""
+        """Return the writes without which counts would be lost, because no others will be made."""
 
 
 SpamKey = Callable[[Occurrence], Hashable]
+"""Returns the key of an occurrence; those with equal keys share a bound of writes."""
 
 
 def by_object(occurrence: Occurrence) -> Hashable:
-    """All that happens to one object shares a bucket."""
+    """Return the object as the key, so that all its events share a bound."""
     return attrs.evolve(occurrence.regarding, field_path="")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder: takes what happened from any thread at once, and writes events on one of its own.
+"""The recorder: takes occurrences from any thread without waiting, and writes events on a thread of its own.
 
-Nothing here holds up whoever tells, and no failure to write reaches them: what cannot be kept
+A caller is neither delayed nor told of a failure to write: an occurrence that cannot be queued
 or written is counted and dropped.
 """
 
@@ -25,40 +25,42 @@ from controller_runtime.events.series import SeriesCorrelator
 from controller_runtime.events.spam import SpamFilter
 
 QUEUED = 1000
-"""Occurrences that wait to be written; those that come on top are dropped."""
+"""The number of occurrences that may wait to be written; more are dropped."""
 
 DRAIN = 5.0
-"""Seconds that a recorder goes on writing after a stop."""
+"""Seconds for which a recorder goes on writing after a stop."""
 
 _WORD = 128
+"""Bytes of a reason or an action, at most; a limit of the API server."""
 _NOTE = 1024
+"""Bytes of a message, at most; a limit of the API server."""
 
 
 class EventAPI(enum.Enum):
-    """Which of the two APIs events are written to; the server shows each event in both."""
+    """The API that events are written to; the server shows each event in both."""
 
     EVENTS = enum.auto()
-    """events.k8s.io/v1: repetitions become a series, written every half hour."""
+    """events.k8s.io/v1: repetitions become a series, whose count is written every half hour."""
 
     CORE = enum.auto()
-    """core/v1: repetitions are counted at once; many that differ in their message alone are combined."""
+    """core/v1, as kubelets use it: repetitions are counted at once; many that differ in their message are combined."""
 
 
 class EventRecorder:
-    """Tells the people who look after a cluster what happens to its objects.
+    """Writes Kubernetes events: reports to the people who run a cluster what happens to its objects.
 
-    A role needs `create` and `patch` of `events`, in the groups `events.k8s.io` and core.
+    Its role needs `create` and `patch` of `events`, in the groups `events.k8s.io` and core.
 
     Args:
-        host: What it runs on.
+        host: Its clock, locks and randomness.
         client: Writes the events.
-        component: Who reports: the controller's name, with a DNS prefix if it is not Kubernetes' own.
-        api: Where to.
-        spam_key: What shares the bound of 25 writes and then one in 300 seconds; by default all
-            that happens to one object.
+        component: The reporter: the controller's name, with a DNS prefix if it is not Kubernetes' own.
+        api: The API to write to.
+        spam_key: Returns the key of an occurrence. Those with equal keys share a bound of 25 writes
+            and then one in 300 seconds; by default, all that are about one object.
 
     Raises:
-        ValueError: `component` is no qualified name.
+        ValueError: `component` is not a qualified name.
 
     Threads: any for `event` and `counts`; `run` is for one.
     """
@@ -79,7 +81,7 @@ class EventRecorder:
         self._host = host
         self._client = client
         reporter = Reporter(controller=component, instance=f"{component}-{host.name}"[:_WORD], node=host.name)
-        # The thread of `run` alone uses it.
+        # Only the thread of `run` uses it.
         self._correlator: Correlator
         match api:
             case EventAPI.EVENTS:
@@ -103,20 +105,20 @@ class EventRecorder:
         resource: Resource[Any] | None = None,
         field_path: str = "",
     ) -> None:
-        """Tell that something happened to `obj`. Returns at once; nothing tells whether it was written.
+        """Report that something happened to `obj`. It returns at once, before the event is written.
 
         Args:
             obj: A `Cached`, a dict, a model, or a view that declares metadata.
             type: `Normal` or `Warning`.
-            reason: Why, in one CamelCase word, for machines.
-            message: For people; cut after 1024 bytes.
-            action: What was done or tried, in one CamelCase word; the reason, if left out.
-            resource: The object's collection, where the object does not say its kind.
+            reason: The reason, in one CamelCase word, for programs.
+            message: The message for people; cut after 1024 bytes.
+            action: The action that was taken or tried, in one CamelCase word; by default the reason.
+            resource: The object's collection; needed if the object does not contain its kind.
             field_path: The part of the object that is meant, such as `spec.containers{web}`.
 
         Raises:
-            ValueError: What a server would refuse: another type, a reason or an action that
-                is empty or longer than 128 bytes. Or the object does not say its kind.
+            ValueError: The server would refuse it: another type, or a reason or an action that
+                is empty or longer than 128 bytes. Or the object's kind is not known.
         """
         _refuse_what_a_server_would(type, reason, action or reason)
         regarding = reference_to(obj, resource, field_path=field_path)
@@ -138,14 +140,14 @@ class EventRecorder:
                 self._condition.notify()
 
     def counts(self) -> dict[Fate, int]:
-        """What has become of the occurrences and the writes so far."""
+        """Return the numbers of occurrences and writes so far, by their fate."""
         with self._condition:
             return self._counts.copy()
 
     def run(self, stop: Stop) -> None:
-        """Write events until `stop` is set; then what is left, as far as it can be written in a few seconds.
+        """Write events until `stop` is set; then write those that are left, for `DRAIN` seconds at most.
 
-        A write that the server does not answer is tried 12 times, some 10 seconds apart.
+        A write that the server does not answer is tried 12 times, about 10 seconds apart.
         """
         sender = Sender(self._host, self._client, stop)
         stop.on_set(self._wake)
@@ -157,7 +159,7 @@ class EventRecorder:
         self._drain(sender, stop)
 
     def _next(self, stop: Stop) -> Occurrence | None:
-        """The next occurrence, or None when something is due or there is a stop."""
+        """Wait for the next occurrence and return it; None when a write is due or `stop` is set."""
         due_at = self._correlator.next_due()
         with self._condition:
             while not stop.is_set():
@@ -200,7 +202,7 @@ class EventRecorder:
     def _name_for(self, regarding: Reference) -> str:
         suffix = f"{self._host.random.getrandbits(64):016x}"
         name = f"{regarding.name}.{suffix}"
-        # Some kinds have names that an event cannot have.
+        # Some kinds allow names that are not valid for an event.
         return f"{regarding.kind.lower()}.{suffix}" if subdomain_problems(name) else name
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings one write to the server: patch, or create where there is nothing to patch, or try again later."""
+"""Sends one write to the server: patches an event, or creates it if there is none, and tries again after errors."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ from controller_runtime.events.occurrence import Fate, Write
 log = get_logger(__name__)
 
 TRIES = 12
-"""How often one write is tried in all, as client-go does."""
+"""The number of tries of one write, as in client-go."""
 
 RETRY_PERIOD = 10.0
-"""Seconds between tries."""
+"""Seconds between tries, as in client-go."""
 
 JITTER = 0.1
-"""The part of the period by which it is stretched at random."""
+"""The share of the period by which it is lengthened at random, so that replicas do not try together."""
 
 
 class Sender:
-    """Sends writes one after the other. One thread's own.
+    """Sends writes one after the other.
 
     Args:
-        host: Whose chance spreads the tries.
+        host: Its randomness spreads the tries.
         client: Makes the requests.
-        stop: Once it is set, each write is tried once.
+        stop: Once it is set, each write is tried only once.
+
+    Threads: one.
     """
 
     def __init__(self, host: Host, client: Client, stop: Stop) -> None:
@@ -45,13 +47,16 @@ class Sender:
         self._stop = stop
 
     def send(self, write: Write) -> Fate:
-        """Make one write; `WRITTEN` or `FAILED`. A refusal is final, no answer is not."""
+        """Send one write and return `WRITTEN` or `FAILED`.
+
+        It is tried again if there was no answer, or the server asked for it. Other errors are final.
+        """
         tries = 0
         while True:
             tries += 1
             try:
                 self._make(write)
-            except AlreadyExists:  # an earlier try arrived, and its answer did not
+            except AlreadyExists:  # an earlier try had arrived, though its answer was lost
                 return Fate.WRITTEN
             except (ConnectionLost, ServerError, TooManyRequests) as error:
                 if tries == TRIES or self._stop.wait(self._delay(tries, error)):
@@ -67,12 +72,12 @@ class Sender:
             try:
                 self._client.patch(write.through, ObjectKey(metadata["name"], metadata["namespace"]), write.patch)
                 return
-            except NotFound:  # events live for an hour or so, series for longer
+            except NotFound:  # the server deletes events after an hour; a series may go on for longer
                 pass
         self._client.create(write.resource, write.body)
 
     def _delay(self, tries: int, error: ControllerRuntimeError) -> float:
-        """Seconds until the next try; the first one spreads whoever lost the same server."""
+        """Return the seconds until the next try; the first wait is random, to spread the clients of a lost server."""
         chance = self._host.random.random()
         delay = RETRY_PERIOD * (chance if tries == 1 else 1.0 + JITTER * chance)
         return max(delay, error.retry_after or 0.0) if isinstance(error, TooManyRequests) else delay

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Correlation for events.k8s.io/v1: what happens again and again becomes a series, one event with a count.
+"""Correlation for events.k8s.io/v1: repetitions of an event become a series, which is one event with a count.
 
-The first repetition is written at once, those that follow are counted and written every half
-hour, or when the note changes; a series without news ends. Beyond upstream, which has
-neither: a changed note is not lost, and the writes of one object are bounded.
+The first repetition is written at once. Later ones are counted, and the count is written every half
+hour, or when the note changes; a series without repetitions ends. Two things are not so in
+client-go: a changed note is written too, and the writes about one object are bounded.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from controller_runtime.events.occurrence import CACHED, Fate, Occurrence, Repor
 from controller_runtime.events.spam import SpamFilter
 
 REFRESH = 1800.0
-"""Seconds between writes of a count that grows."""
+"""Seconds between two writes of a count that grows, as in client-go."""
 
 IDLE = 360.0
-"""Seconds without news after which a series has ended."""
+"""Seconds without a repetition after which a series has ended, as in client-go."""
 
 
 @attrs.define
 class _Series:
-    """One event and what has happened since it was written last."""
+    """One event: its occurrences so far, and the state in which it was last written."""
 
     first: Occurrence
     last: Occurrence
     count: int
     written: Occurrence
-    """What was the last when it was written."""
+    """The last occurrence at the time of the last write."""
     written_count: int
     written_at: float
 
@@ -54,10 +54,10 @@ class _Series:
 
 
 class SeriesCorrelator:
-    """See `occurrence.Correlator`.
+    """A `occurrence.Correlator` for events.k8s.io/v1.
 
     Args:
-        reporter: Who reports.
+        reporter: The reporter of the events.
         spam: Bounds the writes.
     """
 
@@ -65,28 +65,32 @@ class SeriesCorrelator:
         self._reporter = reporter
         self._spam = spam
         self._now = 0.0
-        # The one that was heard of longest ago is first, and the first to end.
+        # Ordered by the last occurrence: the first one is the first to end.
         self._series: TTLCache[Hashable, _Series] = TTLCache(CACHED, IDLE, timer=lambda: self._now)
 
     def next_due(self) -> float | None:
-        """When the first series ends, if it gets no news."""
+        """Return when the first series ends, unless it is repeated before; None if there is no series."""
         first = next(iter(self._series), None)
         return None if first is None else self._series[first].last.at + IDLE
 
     def due(self, now: float) -> list[Write]:
-        """The last counts of the series that have ended."""
+        """Return the last counts of the series that have ended."""
         self._now = now
         ended = [series for _, series in self._series.expire(now)]
-        if len(self._series) == CACHED:  # room for another, without losing its count
+        if len(self._series) == CACHED:  # make room for one more here, because the cache would drop a count
             ended.append(self._series.popitem()[1])
         return self._last_writes(ended)
 
     def close(self) -> list[Write]:
-        """The last counts of all."""
+        """Return the last counts of all series."""
         return self._last_writes([*self._series.values()])
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
-        """A new event, a repetition, or one more of a series."""
+        """Return the write of a new event, of a first repetition or of a count that is due.
+
+        Return `HELD` for a repetition that a later write will contain, and `SPAM` for a new event that
+        the bound forbids, which is lost.
+        """
         self._now = occurrence.at
         key = (occurrence.regarding, occurrence.type, occurrence.reason, occurrence.action)
         series = self._series.get(key)
@@ -97,7 +101,7 @@ class SeriesCorrelator:
             return Write(body=self._body(series), resource=EVENTS, through=EVENTS)
         series.last = occurrence
         series.count += 1
-        self._series[key] = series  # its time to end starts again
+        self._series[key] = series  # put in again, so that it ends IDLE seconds from now
         if series.is_worth_writing and self._spam.allows(occurrence):
             return self._write(series)
         return Fate.HELD
@@ -109,7 +113,7 @@ class SeriesCorrelator:
         patch: dict[str, Any] = {"series": _count_of(series)}
         through: Any = EVENTS
         if series.last.note != series.written.note:
-            # To events.k8s.io a note is immutable; to the core group, where it is the same object, it is not.
+            # events.k8s.io does not let a note change; the core group, which has the same object, does.
             patch["message"] = series.last.note
             through = CORE_EVENTS
         series.written, series.written_count, series.written_at = series.last, series.count, series.last.at

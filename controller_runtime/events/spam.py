@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bound on the events of one object, so that a loop that goes wrong does not fill the server."""
+"""A bound on the writes of events about one object, so that an error in a loop does not fill the server."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ class _Bucket(NamedTuple):
 
 
 class SpamFilter:
-    """A token bucket for each object: a burst, then one write in each interval.
+    """A token bucket for each key: it allows a burst of writes, then one in each interval.
 
-    The defaults are client-go's. One thread's own.
+    The defaults are client-go's.
 
     Args:
-        key: What shares a bucket.
-        burst: Writes that may follow each other at once.
-        interval: Seconds until one more may be made.
+        key: Returns the key of an occurrence; by default its object.
+        burst: The number of writes that are allowed at once.
+        interval: Seconds after which one more is allowed.
+
+    Threads: one.
     """
 
     def __init__(self, key: SpamKey = by_object, *, burst: int = 25, interval: float = 300.0) -> None:
@@ -34,7 +36,7 @@ class SpamFilter:
         self._buckets: LRUCache[Hashable, _Bucket] = LRUCache(CACHED)
 
     def allows(self, occurrence: Occurrence) -> bool:
-        """Take a token for a write about `occurrence`; False if there is none."""
+        """Take a token for a write about `occurrence`, and return True; return False if there is none."""
         key, now = self._key(occurrence), occurrence.at
         bucket = self._buckets.get(key) or _Bucket(self._burst, now)
         tokens = min(self._burst, bucket.tokens + (now - bucket.at) / self._interval)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the parts of a program, starts them in order and stops them in reverse."""
+"""The manager: builds the parts of a process, starts them in order and stops them in reverse."""

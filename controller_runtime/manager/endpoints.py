@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a manager can be asked how it is: metrics and what it does on one address, its health on another."""
+"""The HTTP endpoints of a manager: metrics and its present state on one address, health on the same or another."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from controller_runtime.manager.serving import Answer, Server, bind
 log = get_logger(__name__)
 
 NOWHERE = "0"
-"""The address at which nothing is served."""
+"""Stands for no address: nothing is served."""
 
 _REFUSED = (
-    b"/debug/controllers is for this machine alone, asked for as localhost, 127.0.0.1, [::1] "
+    b"/debug/controllers is served to this machine alone: ask for it as localhost, 127.0.0.1, [::1] "
     b"or the address that it is served on\n"
 )
 
@@ -29,22 +29,22 @@ Answers = Callable[[Manager], Mapping[str, Answer]]
 
 
 class Endpoints:
-    """Takes its addresses when it is made, serves a manager when it is told to, and ends with the `with` block.
+    """Serves metrics and health checks of a manager until its `with` block ends.
 
-    So an address that cannot be had is known before anything is started, and probes are
-    answered from before the caches fill until after the last worker has ended.
+    It binds its addresses when it is made, so an address that is in use is found before anything is started. Call
+    `serve` before `Manager.run`, so that probes are answered while the caches fill and until the last worker ends.
 
     Args:
-        metrics: Where to serve `/metrics` and, to this machine alone under a name of its own, `/debug/controllers`:
-            `HOST:PORT`, `:PORT` for every interface, or `NOWHERE`.
-        probes: Where to serve `/healthz`, `/livez` and `/readyz`; it may be the same.
+        metrics: The address of `/metrics` and `/debug/controllers`: `HOST:PORT`, `:PORT` for every interface, or
+            `NOWHERE`. `/debug/controllers` is served to this machine alone, and only under one of its own names.
+        probes: The address of `/healthz`, `/livez` and `/readyz`; it may be the same.
         live: Further checks of `/livez`, by name.
         ready: Further checks of `/readyz`, by name.
 
     Raises:
-        UsageError: An address cannot be had.
+        UsageError: An address is malformed or cannot be bound.
 
-    Threads: one owner.
+    Threads: one.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class Endpoints:
 
     @property
     def ports(self) -> list[int]:
-        """The ports taken: that of the metrics, then that of the probes, as far as they are wanted and not the same."""
+        """The ports that are bound: that of the metrics, then that of the probes if it is another."""
         return [listener.getsockname()[1] for listener, *_ in self._listeners]
 
     def serve(self, manager: Manager) -> None:
-        """Begin to answer for `manager`, which must run on the real machine."""
+        """Start to serve a manager, whose host must be the real machine."""
         for listener, address, answers in self._listeners:
             routes = {name: answer for part in answers for name, answer in part(manager).items()}
             self._stack.enter_context(Server(manager.host, listener, routes, address.rpartition(":")[0].strip("[]")))
@@ -90,7 +90,7 @@ class Endpoints:
 
 
 def _of_metrics(manager: Manager) -> Mapping[str, Answer]:
-    # Whoever serves no metrics need not pay for the import.
+    # Imported here, because a program that serves no metrics does not need Prometheus' client.
     from controller_runtime.manager.metrics import CONTENT_TYPE, Metrics
 
     metrics = Metrics(manager)
@@ -101,7 +101,7 @@ def _of_metrics(manager: Manager) -> Mapping[str, Answer]:
     def debug(request: HTTPRequest, is_local: bool) -> HTTPResponse:
         if request.path != "/debug/controllers":
             return HTTPResponse(404)
-        if not is_local:  # names of objects are nobody else's business
+        if not is_local:  # names of objects may be confidential
             return HTTPResponse(403, {}, _REFUSED)
         return HTTPResponse(200, {"content-type": "application/json"}, report(manager).encode())
 

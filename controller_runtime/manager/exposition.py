@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From counts to metrics: what a table of metrics says of each thing that is counted."""
+"""Makes Prometheus metrics from tables: each row of a table is one metric of all things of a kind."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ V = TypeVar("V")
 
 Labels = Sequence[str]
 Make = Callable[[str, str, Labels, Iterable[tuple[Labels, V]]], Metric]
-"""Makes a metric from its name, its text, the names of its labels, and its series: their labels' values and theirs."""
+"""Makes a metric from its name, its help text, its label names, and its series: label values with the series' value."""
 
 
 @attrs.frozen
 class Row(Generic[T]):
-    """One metric of a kind of things.
+    """One metric of things of one kind, such as controllers.
 
     Attributes:
         make: `counter`, `gauge` or `histogram`.
-        name: As Prometheus shows it; that of a counter ends in `_total`.
-        text: What it tells.
-        value: What it is for one thing; None for nothing to tell.
+        name: The name that Prometheus shows; a counter's ends in `_total`.
+        text: The help text.
+        value: Returns the value for one thing; None leaves the thing out.
     """
 
     make: Make[Any]
@@ -37,14 +37,14 @@ class Row(Generic[T]):
 
 
 def metrics_of(rows: Iterable[Row[T]], labels: Labels, things: Sequence[tuple[Labels, T]]) -> Iterator[Metric]:
-    """The metrics of a table for all `things`, each given with its labels' values."""
+    """Yield the metrics of a table for all `things`, each of which comes with its label values."""
     for row in rows:
         series = [(values, row.value(thing)) for values, thing in things]
         yield row.make(row.name, row.text, labels, [(values, value) for values, value in series if value is not None])
 
 
 def counter(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels, float]]) -> Metric:
-    """What only grows."""
+    """Return a metric that only grows."""
     family = CounterMetricFamily(name, text, labels=labels)
     for values, value in series:
         family.add_metric(values, value)
@@ -52,7 +52,7 @@ def counter(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels,
 
 
 def gauge(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels, float]]) -> Metric:
-    """What goes up and down."""
+    """Return a metric that goes up and down."""
     family = GaugeMetricFamily(name, text, labels=labels)
     for values, value in series:
         family.add_metric(values, value)
@@ -60,7 +60,7 @@ def gauge(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels, f
 
 
 def histogram(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels, Histogram]]) -> Metric:
-    """How observations are spread."""
+    """Return a metric that shows how observations are distributed."""
     family = HistogramMetricFamily(name, text, labels=labels)
     for values, value in series:
         edges = [*map(bucket_text, value.bounds), "+Inf"]
@@ -69,5 +69,8 @@ def histogram(name: str, text: str, labels: Labels, series: Iterable[tuple[Label
 
 
 def bucket_text(bound: float) -> str:
-    """A bound below a million as Go prints it, so that series of both can be added up: `1`, not `1.0`."""
+    """Return a bucket's bound as Go prints it (`1`, not `1.0`), so that dashboards can add up series of both.
+
+    The bounds are below a million; Go prints larger ones in another way.
+    """
     return repr(bound).removesuffix(".0")

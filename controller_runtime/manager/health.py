@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a program is well: `/livez` (restart it if not), `/readyz` (it is not at its work), as Kubernetes asks.
+"""Health checks for the probes of Kubernetes: `/livez` (restart the process?) and `/readyz` (does it do its work?).
 
-`/healthz` is an older word for `/livez`. An API server that is down is no reason to
-restart, so what is known of the caches counts for readiness alone.
+`/healthz` is the older name of `/livez`. A restart does not help while the API server is down, so the state of the
+caches counts for readiness alone.
 """
 
 from __future__ import annotations
@@ -18,38 +18,41 @@ from controller_runtime.core.host import Clock
 from controller_runtime.manager.manager import Manager
 
 Check = Callable[[], str]
-"""Says in one line what is wrong, or nothing if nothing is. It must be quick, and not wait."""
+"""Returns in one line what is wrong; empty if all is well. It must be quick and must not wait."""
 
 STUCK_AFTER = 600.0
-"""Seconds that one reconcile may take before its worker counts as stuck."""
+"""Seconds after which a running reconcile makes the process not live; ours, far above what reconciles take."""
 
 OVERDUE_AFTER = 2.0
-"""How many times its `reconcile_timeout` a reconcile may take before it counts as stuck, and nobody can end it."""
+"""A running reconcile makes the process not ready after this many times its `reconcile_timeout`.
+
+By then its requests have been refused for a whole timeout, so it hangs in something else.
+"""
 
 _TEXT = {"content-type": "text/plain; charset=utf-8"}
 
 
 @attrs.frozen
 class Health:
-    """Two lists of checks, by name, and the answers to who asks for them.
+    """Two lists of checks, by name, and the answers to requests for them.
 
     Attributes:
-        live: What a restart would cure.
-        ready: What keeps it from its work.
+        live: Checks for problems that a restart would cure.
+        ready: Checks for problems that keep the process from its work.
     """
 
     live: Mapping[str, Check]
     ready: Mapping[str, Check]
 
     def answer(self, request: HTTPRequest, *, trusted: bool) -> HTTPResponse:
-        """200 if all is well, 500 if not, 404 for a path without checks.
+        """Return status 200 if all checks succeed, 500 if one fails, and 404 for a path without checks.
 
-        `/readyz` asks all, `/readyz/NAME` one. `?exclude=NAME`, repeated, leaves some out; `?verbose`
-        lists them even if all is well.
+        `/readyz` runs all checks, `/readyz/NAME` one of them. `?exclude=NAME` leaves one out and can be repeated;
+        `?verbose` lists the checks even if all succeed.
 
         Args:
-            request: What was asked; only path and query count.
-            trusted: Whether the asker may know why; others learn which checks fail.
+            request: The request; only its path and query count.
+            trusted: Whether the answer may say why a check fails; else it says only which ones.
         """
         _, endpoint, *names = request.path.split("/")
         checks = {"healthz": self.live, "livez": self.live, "readyz": self.ready}.get(endpoint)
@@ -83,12 +86,14 @@ def _report(
 def health_of(
     manager: Manager, *, live: Mapping[str, Check] | None = None, ready: Mapping[str, Check] | None = None
 ) -> Health:
-    """The checks of a manager: `workers` and `election` live; `informers`, `reconciles` and `shutdown` for readiness.
+    """Return the checks of a manager.
+
+    `workers` and `election` are checks of `/livez`; `informers`, `reconciles` and `shutdown` of `/readyz`.
 
     Args:
-        manager: Whose.
-        live: More of them.
-        ready: More of them.
+        manager: The manager.
+        live: Further checks of `/livez`, by name.
+        ready: Further checks of `/readyz`, by name.
     """
     clock = manager.host
 
@@ -115,7 +120,7 @@ def health_of(
 
 
 def stuck_workers(controllers: Sequence[Controller], after: float = STUCK_AFTER) -> Iterator[str]:
-    """A line for each controller of which one reconcile has taken longer than `after` seconds."""
+    """Yield a line for each controller with a reconcile that has been running for more than `after` seconds."""
     for controller in controllers:
         counters = controller.counters()
         if counters is not None and counters[1].longest_running > after:
@@ -123,7 +128,7 @@ def stuck_workers(controllers: Sequence[Controller], after: float = STUCK_AFTER)
 
 
 def overdue_reconciles(controllers: Sequence[Controller]) -> Iterator[str]:
-    """A line for each controller of which one reconcile goes on though its timeout has long passed."""
+    """Yield a line for each controller with a reconcile that still runs long after its timeout; see `OVERDUE_AFTER`."""
     for controller in controllers:
         counters, timeout = controller.counters(), controller.reconcile_timeout
         if counters is not None and timeout is not None and counters[1].longest_running > OVERDUE_AFTER * timeout:
@@ -132,7 +137,7 @@ def overdue_reconciles(controllers: Sequence[Controller]) -> Iterator[str]:
 
 
 def problem_of(informer: Informer, clock: Clock) -> str:
-    """Why the cache of `informer` is not what the server has, in one line; empty if nothing says so."""
+    """Return in one line why the cache of `informer` may differ from the server's data; empty if nothing says so."""
     because = f": {informer.last_error}" if informer.last_error else ""
     if not informer.has_synced():
         return f"{informer} has no initial list yet{because}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a request asks for this machine by one of its own names, or by one that was made to lead here.
+"""Decides whether a request names this machine in its Host header, against DNS rebinding.
 
-A page in a browser can have a name of its own resolved to 127.0.0.1 (DNS rebinding), and then read what is served
-to this machine alone. The browser still says that name in the Host header.
+A web page can let a name of its own domain resolve to 127.0.0.1, and then read what is served to this
+machine alone. The browser puts that name into the Host header, so a request with a foreign name is refused.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Collection
 
 
 def names_this_machine(host: str, own: Collection[str] = ()) -> bool:
-    """Whether a Host header names this machine: as a loopback address or name, or as one of `own`.
+    """Return whether a Host header names this machine: by a loopback address or name, or by one of `own`.
 
     Args:
-        host: The header; the port, if there is one, does not count.
-        own: Names and addresses at which the server listens, without ports.
+        host: The header; a port in it does not count.
+        own: The names and addresses at which the server listens, without ports.
     """
     name = _without_port(host.strip()).lower().rstrip(".")
     if name in {one.lower() for one in own if one} or name == "localhost" or name.endswith(".localhost"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a manager is doing at this moment, for people who look into it: cached, queued, running, since when and why."""
+"""The state of a manager at this moment as JSON, for people: what is cached, queued and running, since when and why."""
 
 from __future__ import annotations
 
@@ -11,14 +11,23 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
-from controller_runtime.queue.turns import Place, Turn
+from controller_runtime.queue.turns import Turn, TurnState
 
 MOST_WAITING = 100
-"""Requests that are shown of each queue, beside all that are in work."""
+"""How many requests of each queue are shown, in addition to those being reconciled."""
+
+_SHOWN_AS = {
+    "running": (TurnState.PROCESSING,),
+    "due": (TurnState.READY, TurnState.BLOCKED),
+    "later": (TurnState.DELAYED,),
+}
 
 
 def describe(manager: Manager) -> dict[str, Any]:
-    """A value that JSON can hold; times are in seconds from now. Each part of it is of one instant, not the whole."""
+    """Return the state as values that JSON can hold; times are seconds from now.
+
+    Each part is a snapshot of one instant, but not all of them of the same instant.
+    """
     now = manager.host.monotonic()
     elector = manager.elector
     election = None
@@ -41,7 +50,7 @@ def describe(manager: Manager) -> dict[str, Any]:
 
 
 def report(manager: Manager) -> str:
-    """The same as text."""
+    """Return the state as JSON text."""
     return json.dumps(describe(manager), indent=2, ensure_ascii=False)
 
 
@@ -57,14 +66,14 @@ def _controller(controller: Controller, now: float) -> dict[str, Any]:
         shown |= {"queued": queue.depth, "queued_low": queue.low_depth}
     if channels := controller.channels:
         shown["channels"] = [{"pushed": channel.pushed, "refused": channel.refused} for channel in channels]
-    for name, places in (("running", (Place.HELD,)), ("due", (Place.READY, Place.AGAIN)), ("later", (Place.WAITING,))):
-        shown[name] = [_turn(turn, now) for turn in turns if turn.place in places]
+    for name, states in _SHOWN_AS.items():
+        shown[name] = [_turn(turn, now) for turn in turns if turn.state in states]
     return shown
 
 
 def _turn(turn: Turn[Request], now: float) -> dict[str, Any]:
     age = now - turn.at
-    when = {"in": round(-age, 3)} if turn.place is Place.WAITING else {"since": round(age, 3)}
+    when = {"in": round(-age, 3)} if turn.state is TurnState.DELAYED else {"since": round(age, 3)}
     return {"request": str(turn.item), **when, "causes": list(turn.causes), "low": turn.low}
 
 

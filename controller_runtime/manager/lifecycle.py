@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs while a manager does: informers, recorders of events, runnables, leader election, controllers.
-
-The order of starting stands in `start_caches` and `start`, read top to bottom; `finish` is its mirror.
-"""
+"""The order in which a manager starts and stops: caches, recorders, runnables, the election, controllers, and back."""
 
 from __future__ import annotations
 
@@ -21,27 +18,31 @@ from controller_runtime.events.recorder import EventRecorder
 log = get_logger(__name__)
 
 CANCEL_GRACE = 5.0
-"""Seconds that what was cancelled has to end before it counts as stuck."""
+"""Seconds that cancelled threads have to end before they count as stuck."""
 
 
 class Runnable(Protocol):
-    """Something that runs beside the controllers, on a thread of its own."""
+    """An object that runs beside the controllers, on a thread of its own, whether this replica leads or not."""
 
     @property
     def name(self) -> str:
-        """What logs and its thread call it; unique in its manager."""
+        """Its name in logs, and that of its thread; unique in its manager."""
 
     def run(self, stop: Stop) -> None:
-        """Work until `stop` is set, or until there is nothing left to do. What it raises stops the manager."""
+        """Work until `stop` is set, or until the work is finished. If it raises, the manager stops."""
 
 
 class Lifecycle:
-    """Starts things in their order, and stops them in its mirror.
+    """Starts the parts of a manager in this order, and stops them in the reverse order:
 
-    Caches outlive the recorders of events, so that they are there for all others; those outlive the
-    runnables, whose last words they write; runnables outlive the lease, and that the
-    controllers. Each has a stop of its own, and `stopping` is that of the controllers and of
-    the whole. With an elector, controllers wait until it leads.
+    1. Informers fill the caches, which all others read.
+    2. Recorders of events run, so that they can write the last events of all that follow.
+    3. Runnables run.
+    4. The election begins. Its lease is given back only once the controllers have ended.
+    5. Controllers run; with an elector, once it leads.
+
+    Each step has a stop of its own; that of the controllers, `stopping`, is the manager's. When it is set, each step
+    in the reverse order gets the rest of the grace to end, then it is cancelled.
 
     Threads: one, the manager's.
     """
@@ -64,11 +65,12 @@ class Lifecycle:
         self._election_stop = Stop(host, "election stop")
         self._recorders: list[Thread] = []
         self._runnables: list[Thread] = []
-        self._elections: list[Thread] = []  # one, once it has been started
-        self._waiting: list[Controller] = []  # until we lead
+        self._elections: list[Thread] = []  # one thread, once the election has begun
+        self._waiting: list[Controller] = []  # controllers that wait until we lead
         self._controllers: list[Controller] = []
         self._informers_stop.on_set(self._pass_on_failure)
-        # What was cancelled does not wait for a silent server, nor do caches, which nobody reads any more.
+        # Cancelled work must not wait for a silent server. Informers need not be cancelled for that: when they are
+        # stopped, all that read their caches have ended.
         self._informers_stop.on_set(give_up_requests)
         self._in_stop_order = (
             stopping,
@@ -81,16 +83,16 @@ class Lifecycle:
             stop.on_set(give_up_requests, Stage.CANCELLED)
 
     def start_caches(self) -> None:
-        """Start the informers there are; those that are asked for later start then."""
+        """Start the informers that exist. An informer that is made later starts at once."""
         self._informers.start(self._informers_stop)
 
     def start(self, things: Sequence[Controller | Runnable], cache_sync_timeout: float) -> None:
-        """Start `things` once the caches they need are filled; nothing, if `stopping` is set first.
+        """Wait until all caches are filled, then start `things`; if `stopping` is set first, start nothing.
 
-        Controllers wait further until we lead: then call this again.
+        While another replica leads, controllers are only noted. Call this again when this replica leads.
 
         Args:
-            things: In the order in which they were added.
+            things: The controllers and runnables that were added since the last call, in that order.
             cache_sync_timeout: Seconds that the caches have to fill.
 
         Raises:
@@ -115,16 +117,16 @@ class Lifecycle:
             self._start_controllers(self._host.monotonic() + cache_sync_timeout)
 
     def fail(self, error: Exception) -> None:
-        """Stop because the thread that starts things failed. An error that is not the first failure is only logged."""
+        """Stop because the thread that calls `start` failed with `error`; if another failed before, log the error."""
         self._stopping.fail(error)
         if self._stopping.failure is not error:
             log.exception("start failed after another failure")
 
     def finish(self, grace: float) -> list[Thread]:
-        """Stop everything, once `stopping` is set; the threads that would not end.
+        """Stop all parts, after `stopping` has been set, and return the threads that have not ended.
 
         Args:
-            grace: Seconds that work in hand has to finish; then it is cancelled.
+            grace: Seconds that running work has to finish; then it is cancelled.
         """
         patience = 0.0 if self._stopping.is_cancelled() else grace
         deadline = self._host.monotonic() + patience
@@ -136,18 +138,20 @@ class Lifecycle:
         stuck += self._end(_joining(self._recorders), self._recorders_stop, deadline)
         self._informers_stop.set()
         stuck += self._end(self._informers.join_until, self._informers_stop, deadline)
-        self._pass_on_failure()  # again, for a subscription may have failed after the stop
+        self._pass_on_failure()  # again, because a subscription may have failed after the stop was set
         return stuck
 
     def _started(self, runnable: Runnable, stop: Stop) -> Thread:
+        """Start a runnable's thread."""
+
         def run() -> None:
             try:
                 runnable.run(stop)
-            except (Cancelled, ConnectionLost):  # giving up when told to is no failure, nor is what was given up
+            except (Cancelled, ConnectionLost):  # expected if it was cancelled, or if its requests were given up
                 if not any(each.is_cancelled() for each in self._in_stop_order):
                     raise
 
-        # Its failure stops the whole, not at once the other runnables.
+        # Its failure sets `stopping` and not `stop`, so that the other runnables end in their turn.
         thread = spawn(self._host, self._stopping, runnable.name, run)
         log.info("runnable started", runnable=runnable.name)
         return thread
@@ -164,10 +168,10 @@ class Lifecycle:
         try:
             self._elector.run(self._election_stop)
         except LeadershipLost as error:
-            self._stopping.fail(error, Stage.CANCELLED)  # another may lead by now, so there is no grace
+            self._stopping.fail(error, Stage.CANCELLED)  # another replica may lead by now, so there is no grace
 
     def _end_election(self, work_goes_on: bool) -> list[Thread]:
-        """Give the lease back, unless something still works under it: then it must expire."""
+        """Give the lease back, unless a controller still works under it; then it must expire."""
         if self._elector is None:
             return []
         if work_goes_on:
@@ -178,7 +182,7 @@ class Lifecycle:
         return self._end(_joining(self._elections), self._election_stop, deadline)
 
     def _end(self, join_until: Callable[[float], list[Thread]], stop: Stop, deadline: float) -> list[Thread]:
-        """Wait until `deadline`, then cancel and wait a little longer; the threads that are left."""
+        """Wait until `deadline`; then cancel, wait for `CANCEL_GRACE`, and return the threads that have not ended."""
         if not join_until(deadline):
             return []
         stop.cancel()
@@ -188,10 +192,11 @@ class Lifecycle:
         return [thread for controller in reversed(self._controllers) for thread in controller.join_until(deadline)]
 
     def _pass_on_failure(self) -> None:
+        """Make a failure of the informers one of the manager."""
         if self._informers_stop.failure is not None:
             self._stopping.fail(self._informers_stop.failure)
 
 
 def _joining(threads: Sequence[Thread]) -> Callable[[float], list[Thread]]:
-    """Wait for threads until an instant; those that are left then."""
+    """Return a function that waits for `threads` until a deadline, and returns those that have not ended by then."""
     return lambda deadline: [thread for thread in threads if not thread.join_until(deadline)]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metrics of one manager, read off its counters when somebody asks.
+"""The metrics of one manager, read from its counters when they are scraped.
 
-Names, labels and buckets are those of Go's controller-runtime wherever it has the thing,
-so that its dashboards and alerts work; what it does not have is called
-`controller_runtime_informer_*`, `_channel_*` or `_events_*`. `docs/operations.md` lists them all.
+Names, labels and buckets are those of Go's controller-runtime, so that its dashboards and alerts work. Metrics that
+Go does not have are called `controller_runtime_informer_*`, `_channel_*` or `_events_*`. `docs/operations.md` lists
+all of them.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.counters import QueueCounters
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""Of what `Metrics.text` gives."""
+"""The content type of `Metrics.text`."""
 
 
 class Metrics:
     """The metrics of one manager, and of the process it runs in.
 
     Args:
-        manager: Whose.
+        manager: The manager.
 
     Attributes:
-        registry: Its own, for more collectors. What others register process-wide is not in it.
+        registry: The registry of these metrics, to which further collectors can be added. Metrics that are registered
+            in `prometheus_client.REGISTRY` are not in it.
 
     Threads: any.
     """
@@ -51,7 +52,7 @@ class Metrics:
             collector(registry=self.registry)
 
     def text(self) -> bytes:
-        """All metrics as they are now, in Prometheus' text format."""
+        """Return all metrics as they are now, in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
@@ -71,7 +72,7 @@ class _ManagerCollector(Collector):
 
 @attrs.frozen
 class _Reconciles:
-    """What is counted of one controller's reconciles, and how many workers it has."""
+    """The metrics of one controller's reconciles, with the number of its workers."""
 
     counters: ReconcileCounters
     workers: int
@@ -84,7 +85,7 @@ _OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
     Row(counter, "controller_runtime_terminal_reconcile_errors_total",
         "Reconciles that failed and are not retried.", lambda r: r.counters.terminal_errors),
     Row(counter, "controller_runtime_reconcile_panics_total",
-        "Reconciles that raised what nobody raises on purpose.", lambda r: r.counters.panics),
+        "Reconciles that raised an unexpected error.", lambda r: r.counters.panics),
     Row(counter, "controller_runtime_reconcile_timeouts_total",
         "Reconciles that took longer than their controller allows.", lambda r: r.counters.timeouts),
     Row(histogram, "controller_runtime_reconcile_time_seconds",
@@ -142,6 +143,7 @@ _OF_INFORMERS: tuple[Row[Informer], ...] = (
 
 
 def _number(version: str) -> int | None:
+    """Return the last 15 digits of a resourceVersion: a metric is a float, which holds no more of them exactly."""
     return int(version[-15:]) if version.isdecimal() else None
 
 
@@ -154,7 +156,7 @@ def _of_controllers(controllers: Sequence[Controller]) -> Iterator[Metric]:
         "controller_runtime_reconcile_total", "Reconciles by how they ended.", ("controller", "result"), results
     )
     yield from metrics_of(_OF_RECONCILES, ("controller",), reconciles)
-    # The priorities are upstream's: the usual one, and that of what was there from the beginning.
+    # The priorities of Go's controller-runtime: the usual one, and that of objects of an initial list.
     depths = [((*name, band), n) for name, q in queues for band, n in (("0", q.depth), ("-100", q.low_depth))]
     yield gauge("workqueue_depth", "Requests that are due and wait.", ("name", "controller", "priority"), depths)
     yield from metrics_of(_OF_QUEUES, ("name", "controller"), queues)
@@ -172,7 +174,7 @@ def _of_recorders(recorders: Iterable[EventRecorder]) -> Iterator[Metric]:
 def _results(counters: ReconcileCounters) -> Iterator[tuple[str, int]]:
     yield "success", counters.success
     yield "error", counters.errors
-    yield "requeue", 0  # upstream's older way to come back, which there is none of here; dashboards add it up
+    yield "requeue", 0  # Go's older kind of requeue, which does not exist here; dashboards add it up
     yield "requeue_after", counters.requeue_after
 
 
@@ -216,7 +218,7 @@ def _of_informers(informers: Iterable[Informer], now: float) -> Iterator[Metric]
         ),
     )
     yield from metrics_of(ages, labels, named)
-    backlogs = Counter[tuple[str, ...]]()  # two of one name are one series
+    backlogs = Counter[tuple[str, ...]]()  # subscribers of one name are one series
     for name, informer in named:
         for subscription in informer.subscriptions:
             backlogs[(*name, subscription.name)] += subscription.backlog

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of a manager, for those who make one and hand them on."""
+"""The types of a manager's options, for code that passes them on to `Manager`; its docstring describes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller_runtime.election.config import LeaderElectionConfig
 
 
 class ManagerOptions(TypedDict, total=False):
-    """What `Manager` takes beside a host and a transport; it says what each means."""
+    """The keyword arguments of `Manager`. Python cannot derive this from its signature; a test compares the two."""
 
     grace: float
     cache_sync_timeout: float

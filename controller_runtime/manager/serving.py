@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small HTTP server for probes and scrapes: short GET requests, one to a connection, on one thread.
+"""A small HTTP server for probes and scrapes: short GET requests, one per connection, on one thread.
 
-It bounds all that a peer decides: how many connections there are, how long each lasts
-and how much it says. Peers that say nothing, or do not read what they asked for, keep no other from its answer: each
-path has places of its own, the oldest connection goes first, and connections are taken up in the order they come.
+It bounds the number of connections, how long each lasts and how many bytes it sends. A peer that sends nothing, or
+does not read its answer, cannot keep others from theirs: each path has slots of its own, the oldest connection
+makes way for the next, and connections are accepted in the order in which they come.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.manager.host_names import names_this_machine
-from controller_runtime.manager.places import Drop, Places
+from controller_runtime.manager.slots import Drop, Slots
 
 log = get_logger(__name__)
 
 MOST_SILENT = 64
-"""Connections at a time of which the request is not here yet; for one more the oldest is dropped."""
+"""Connections at a time whose request has not arrived yet; for one more the oldest is dropped."""
 
 MOST_ANSWERS = 16
-"""Answers at a time that are being sent, for each path; for one more the oldest is dropped."""
+"""Answers that are sent at the same time, for each path; for one more the oldest connection is dropped."""
 
 GRACE = 0.1
-"""Seconds that a connection has for its request before it may be dropped for another, which waits so long."""
+"""Seconds that a connection has for its request before it may be dropped for another; that one waits meanwhile."""
 
 ACCEPT_AGAIN = 1.0
-"""Seconds until connections are accepted again after that failed, as where no descriptor is left."""
+"""Seconds until the next attempt to accept a connection after one failed, as it does without a free descriptor."""
 
 HEAD_PATIENCE = 2.0
-"""Seconds in which the head of a request must come."""
+"""Seconds within which the head of a request must arrive."""
 
 PATIENCE = 5.0
 """Seconds that one connection may last."""
@@ -51,14 +51,17 @@ HEAD_LIMIT = 8192
 """Bytes of a request's head."""
 
 Answer = Callable[[HTTPRequest, bool], HTTPResponse]
-"""Answers a request, without waiting; the flag says whether it came from this machine, and asked for it by its name."""
+"""Answers a request without waiting.
+
+The flag is True if the request came from this machine, and named it in its Host header; see `host_names.py`.
+"""
 
 
 def bind(address: str) -> socket.socket:
-    """Listen on `HOST:PORT`, or on `:PORT` of every interface; port 0 is any that is free.
+    """Return a socket that listens on `HOST:PORT`, or for `:PORT` on every interface; port 0 is any free port.
 
     Raises:
-        UsageError: It is no such address, or cannot be had.
+        UsageError: The address is malformed or cannot be bound.
     """
     name, colon, port = address.rpartition(":")
     name = name.removeprefix("[").removesuffix("]")
@@ -76,15 +79,15 @@ def bind(address: str) -> socket.socket:
 
 
 class Server:
-    """Answers requests on a listening socket while the `with` block lasts; it ends within a second.
+    """Answers requests on a listening socket while the `with` block lasts; its end takes less than a second.
 
     Args:
-        host: Must be the real machine: an event loop waits in the system, not in the host.
-        listener: Listens already; stays its owner's to close.
-        answers: By the first segment of the path.
-        name: By which this machine may be asked for, besides its loopback names and the address of `listener`.
+        host: Its threads. It must be the real machine, because an event loop waits in the operating system.
+        listener: A socket that listens; the caller closes it.
+        answers: The function that answers, by the first segment of the path.
+        name: A name of this machine that requests may use, besides its loopback names and the address of `listener`.
 
-    Threads: one owner; answers are made on the server's own.
+    Threads: one; the answers run on the server's own.
     """
 
     def __init__(self, host: Host, listener: socket.socket, answers: Mapping[str, Answer], name: str = "") -> None:
@@ -94,9 +97,10 @@ class Server:
         self._names = (name, str(listener.getsockname()[0]))
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._until = asyncio.Event()
-        # The loop's own: connections whose request is not here yet, those that are answered, and all of them.
-        self._silent = Places(MOST_SILENT, GRACE)
-        self._answered = {name: Places(MOST_ANSWERS) for name in ("", *answers)}
+        # The three below belong to the loop's thread. A connection is in `_silent` until its request has arrived, then
+        # in the slots of its path; `""` is for requests that are refused.
+        self._silent = Slots(MOST_SILENT, GRACE)
+        self._answered = {name: Slots(MOST_ANSWERS) for name in ("", *answers)}
         self._connections: dict[asyncio.Task[None], Drop] = {}
 
     def __enter__(self) -> Self:
@@ -115,7 +119,7 @@ class Server:
             self._runner.run(self._serve())
 
     async def _serve(self) -> None:
-        # The loop closes what it listens on, and the owner does as well.
+        # A copy, because the loop closes the socket that it watches, and the caller closes its own.
         with self._listener.dup() as listener:
             listener.setblocking(False)
             self._listen(listener)
@@ -135,7 +139,7 @@ class Server:
         self._loop.call_later(seconds, self._listen, listener)
 
     def _accept(self, listener: socket.socket) -> None:
-        """Take up the next connection; while all places are new it waits in the system, and so do those after it."""
+        """Accept the next connection. While no slot can be had, it waits in the system's queue with those after it."""
         now = self._host.monotonic()
         if (seconds := self._silent.wait_for_one(now)) > 0.0:
             return self._listen_after(seconds, listener)
@@ -143,7 +147,7 @@ class Server:
             accepted, _ = listener.accept()
         except (BlockingIOError, ConnectionError):  # the peer has gone
             return None
-        except OSError as error:  # such as that no descriptor is left
+        except OSError as error:  # as it does without a free descriptor
             log.warning("connection not accepted", error=error, retry_in=ACCEPT_AGAIN)
             return self._listen_after(ACCEPT_AGAIN, listener)
         accepted.setblocking(False)
@@ -155,7 +159,7 @@ class Server:
         return None
 
     async def _serve_one(self, accepted: socket.socket, drop: Drop) -> None:
-        places = self._silent
+        slots = self._silent
         reader = asyncio.StreamReader(HEAD_LIMIT)
         protocol = asyncio.StreamReaderProtocol(reader)
         transport: asyncio.Transport | None = None
@@ -164,22 +168,22 @@ class Server:
                 async with asyncio.timeout(PATIENCE):
                     transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, accepted)
                     request = await self._request(reader)
-                    places.give_back(drop)
-                    places = self._answered[_purpose(request, self._answers)]
-                    places.take(drop, self._host.monotonic())
+                    slots.give_back(drop)
+                    slots = self._answered[_purpose(request, self._answers)]
+                    slots.take(drop, self._host.monotonic())
                     writer = asyncio.StreamWriter(transport, protocol, reader, self._loop)
                     writer.write(self._encoded_answer(request, _is_local(writer)))
                     writer.close()
                     await writer.wait_closed()
         finally:
-            places.give_back(drop)
+            slots.give_back(drop)
             if transport is None:
                 accepted.close()
             else:
-                transport.abort()  # for a peer that does not read, nothing is kept
+                transport.abort()  # not `close`, which would keep the answer for a peer that does not read
 
     async def _request(self, reader: asyncio.StreamReader) -> HTTPRequest | int | None:
-        """What is asked; else the status of the refusal, or None for a peer that has gone."""
+        """Return the request, the status with which it is refused, or None if the peer has closed the connection."""
         try:
             async with asyncio.timeout(HEAD_PATIENCE):
                 return _parsed(await reader.readuntil(b"\r\n\r\n"))
@@ -207,28 +211,28 @@ class Server:
             return HTTPResponse(405, {"allow": "GET, HEAD"})
         try:
             return answer(request, is_local)
-        except Exception:  # a request ends here, as a reconcile does
+        except Exception:  # a request ends here, the server does not
             log.exception("request failed", path=request.path)
             return HTTPResponse(500)
 
 
 def _end(connection: socket.socket) -> None:
-    """End a connection in both directions, so that its task ends: what it reads or sends fails."""
-    with contextlib.suppress(OSError):  # it has ended
+    """End a connection in both directions, so that its task ends: its reads and writes fail from then on."""
+    with contextlib.suppress(OSError):  # the peer has ended it
         connection.shutdown(socket.SHUT_RDWR)
 
 
 def _purpose(request: HTTPRequest | int | None, answers: Mapping[str, Answer]) -> str:
-    """Whose places an answer takes: those of its path, or those of all refusals."""
+    """Return the name of the slots for an answer: the first segment of a known path, or `""` for refusals."""
     name = request.path[1:].partition("/")[0] if isinstance(request, HTTPRequest) else ""
     return name if name in answers else ""
 
 
 def _parsed(head: bytes) -> HTTPRequest:
-    """The request that a head makes.
+    """Return the request of a head.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The head is malformed.
     """
     first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     if not first.isascii():

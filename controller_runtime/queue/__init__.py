@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do next: once, later, slower."""
+"""The work queue: each item once, now or after a delay, and later after each failure."""

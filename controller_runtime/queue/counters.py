@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a work queue counts, with the meanings and the buckets of upstream's `workqueue_*` metrics."""
+"""The metrics of a work queue, with the meanings and the buckets of the `workqueue_*` metrics of client-go."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ import attrs
 
 from controller_runtime.core.counters import Histogram
 
-# Multiplied one by one, as upstream does, so that they come out as the same floats: 9.999999999999999e-06.
+# Multiplied one by one, as client-go does, so that the bounds come out as the same floats: 9.999999999999999e-06.
 _BOUNDS = tuple(itertools.accumulate(range(11), lambda bound, _: bound * 10.0, initial=1e-8))
 
 
 @attrs.frozen(kw_only=True)
 class QueueCounters:
-    """The counters of one queue at one instant; durations in seconds.
+    """The metrics of one queue at one instant; durations in seconds.
 
     Attributes:
-        adds: Accepted additions; a duplicate is none, one while the item is held is one.
+        adds: Additions that queued an item. An addition of an item that is queued already does not count; one of an
+            item that is being processed does.
         retries: Additions with a delay.
-        depth: Items of the normal band that were added and not handed out yet.
-        low_depth: The same for the low band.
-        queue_duration: From added (or due) to handed out.
-        work_duration: From handed out to done.
-        unfinished_work: Ages of all held items together.
-        longest_running: Age of the item held longest.
+        depth: Items queued in the normal band.
+        low_depth: Items queued in the low band.
+        queue_duration: How long items were queued: from their addition, or from when a delayed one fell due, until
+            they were handed out.
+        work_duration: How long items were processed: from `get` to `done`.
+        unfinished_work: The sum of how long each item that is being processed has been so.
+        longest_running: The largest of these.
     """
 
     adds: int
@@ -38,29 +40,32 @@ class QueueCounters:
     longest_running: float
 
 
-class Tally:
-    """The counts while they are made; the queue's lock guards them."""
+class QueueTally:
+    """The metrics that only grow. Nothing that the queue does depends on them; the queue's lock guards them."""
 
-    __slots__ = ("adds", "again", "depth", "queue_duration", "retries", "work_duration")
+    __slots__ = ("adds", "queue_duration", "retries", "work_duration")
 
     def __init__(self) -> None:
         self.adds = 0
         self.retries = 0
-        # READY and AGAIN turns of the normal and of the low band; `again` is the latter part of them.
-        self.depth = [0, 0]
-        self.again = 0
         self.queue_duration = Histogram(_BOUNDS)
         self.work_duration = Histogram(_BOUNDS)
 
-    def snapshot(self, held_for: list[float]) -> QueueCounters:
-        """A value of its own, given the ages of the items that are held now."""
+    def snapshot(self, depth: int, low_depth: int, processed_for: list[float]) -> QueueCounters:
+        """Return all metrics as a value that later counting does not change.
+
+        Args:
+            depth: Items queued in the normal band.
+            low_depth: Items queued in the low band.
+            processed_for: Seconds for which each item that is being processed has been so.
+        """
         return QueueCounters(
             adds=self.adds,
             retries=self.retries,
-            depth=self.depth[False],
-            low_depth=self.depth[True],
+            depth=depth,
+            low_depth=low_depth,
             queue_duration=self.queue_duration.copy(),
             work_duration=self.work_duration.copy(),
-            unfinished_work=sum(held_for),
-            longest_running=max(held_for, default=0.0),
+            unfinished_work=sum(processed_for),
+            longest_running=max(processed_for, default=0.0),
         )

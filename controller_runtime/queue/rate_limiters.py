@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a failed item waits: pure arithmetic over failures, tokens and the `now` it is given.
+"""How long a failed item waits: arithmetic on failures, tokens and the time it is given.
 
-A limiter belongs to one queue, which calls it under its own lock; it needs none itself.
-Controllers get `ItemExponential()`. Upstream's classic limiter, which also slows all items
-together, is `MaxOf(ItemExponential(), Bucket())`.
+A limiter belongs to one queue, which calls it while it holds its own lock. So a limiter needs no lock, and must
+not call back into the queue: it would wait for that lock forever.
+
+A controller uses `ItemExponential()` unless it is given another. The classic limiter of client-go, which also
+slows down all items together, is `MaxOf(ItemExponential(), Bucket())`.
 """
 
 from __future__ import annotations
@@ -15,26 +17,30 @@ import attrs
 
 
 class RateLimiter(Protocol):
-    """Decides delays. Threads: one queue's lock; it must be quick and call nobody."""
+    """Decides how long a failed item waits.
+
+    Threads: any, one at a time, under the lock of the queue that it belongs to. Each method must be quick, must not
+    wait and must not use the queue.
+    """
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure of `item` at `now` (monotonic) and return the seconds it must wait."""
+        """Count one failure of `item` at `now` (monotonic seconds) and return the seconds that it must wait."""
 
     def forget(self, item: Hashable) -> None:
-        """Forget the failures of `item`: it succeeded, or was given up."""
+        """Forget the failures of `item`, because it succeeded or is not retried any more."""
 
     def num_requeues(self, item: Hashable) -> int:
-        """How often `item` has failed since it was last forgotten."""
+        """Return how often `item` has failed since it was last forgotten."""
 
 
 class _Failures:
-    """Failures per item, the part that most limiters share. Holds the items that are failing, no others."""
+    """The number of failures of each item that has failed and was not forgotten since."""
 
     def __init__(self) -> None:
         self._counts: dict[Hashable, int] = {}
 
     def _count(self, item: Hashable) -> int:
-        """Count one more; how many there were before."""
+        """Count one failure, and return how many there were before it."""
         before = self._counts.get(item, 0)
         self._counts[item] = before + 1
         return before
@@ -44,17 +50,19 @@ class _Failures:
         self._counts.pop(item, None)
 
     def num_requeues(self, item: Hashable) -> int:
-        """How often `item` has failed since it was last forgotten."""
+        """Return how often `item` has failed since it was last forgotten."""
         return self._counts.get(item, 0)
 
 
 class ItemExponential(_Failures):
-    """Each item on its own: `base` seconds after the first failure, doubling, at most `cap`.
+    """Each item has a delay of its own: `base` seconds after the first failure, doubled by each further one.
 
-    The defaults are upstream's.
+    Args:
+        base: Seconds after the first failure; client-go's default.
+        cap: Seconds that no delay exceeds; client-go's default.
 
     Raises:
-        ValueError: `base` is not positive, or `cap` is less.
+        ValueError: `base` is not positive, or `cap` is less than `base`.
     """
 
     def __init__(self, base: float = 0.005, cap: float = 1000.0) -> None:
@@ -65,13 +73,13 @@ class ItemExponential(_Failures):
         self._cap = cap
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure; twice the last delay, at most `cap`."""
-        # 2.0 ** 1024 overflows; by then every sensible base has reached its cap.
+        """Count one failure, and return twice the last delay of `item`, at most `cap`."""
+        # 2.0 ** 1024 would overflow; after 512 failures every sensible base has reached its cap.
         return min(self._cap, self._base * 2.0 ** min(self._count(item), 512))
 
 
 class ItemFastSlow(_Failures):
-    """Each item on its own: `fast` seconds for its first `tries` failures, `slow` afterwards."""
+    """Each item waits `fast` seconds after each of its first `tries` failures, and `slow` seconds after later ones."""
 
     def __init__(self, fast: float, slow: float, tries: int) -> None:
         super().__init__()
@@ -80,12 +88,16 @@ class ItemFastSlow(_Failures):
         self._tries = tries
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure; `fast` or `slow`."""
+        """Count one failure, and return `fast` or `slow`."""
         return self._fast if self._count(item) < self._tries else self._slow
 
 
 class Bucket:
-    """All items together: `burst` at once, then `rate` a second. It remembers no item.
+    """A token bucket for all items together: `burst` retries without a delay, then `rate` per second.
+
+    Args:
+        rate: Tokens per second; client-go's default.
+        burst: Tokens at the start, and the most there can be; client-go's default.
 
     Raises:
         ValueError: `rate` is not positive, or `burst` is less than one.
@@ -96,27 +108,27 @@ class Bucket:
             raise ValueError(f"rate ({rate}) must be positive and burst ({burst}) at least 1")
         self._rate = rate
         self._burst = burst
-        # Tokens left at `_at`; below zero are those that were promised ahead of time.
+        # Tokens at the time `_at`. A negative number counts tokens that were given away before they exist.
         self._tokens = float(burst)
         self._at: float | None = None
 
     def when(self, item: Hashable, now: float) -> float:
-        """Take one token; the seconds until it exists."""
+        """Take one token, and return the seconds until it exists."""
         elapsed = 0.0 if self._at is None else max(0.0, now - self._at)
         self._tokens = min(self._burst, self._tokens + elapsed * self._rate) - 1.0
         self._at = now
         return max(0.0, -self._tokens / self._rate)
 
     def forget(self, item: Hashable) -> None:
-        """Nothing: there is no item to forget."""
+        """Do nothing: a bucket remembers no items."""
 
     def num_requeues(self, item: Hashable) -> int:
-        """Always zero: it counts no items."""
+        """Return zero: a bucket counts no items."""
         return 0
 
 
 class MaxOf:
-    """The longest delay of several limiters; each is asked every time."""
+    """The longest delay of several limiters. Each of them counts every failure."""
 
     def __init__(self, *limiters: RateLimiter) -> None:
         if not limiters:
@@ -124,28 +136,28 @@ class MaxOf:
         self._limiters = limiters
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure with every member; their longest delay."""
+        """Count one failure with every limiter, and return the longest delay."""
         return max([limiter.when(item, now) for limiter in self._limiters])
 
     def forget(self, item: Hashable) -> None:
-        """Forget the failures of `item` with every member."""
+        """Forget the failures of `item` with every limiter."""
         for limiter in self._limiters:
             limiter.forget(item)
 
     def num_requeues(self, item: Hashable) -> int:
-        """The largest count of any member."""
+        """Return the largest number of failures that any of the limiters counts."""
         return max([limiter.num_requeues(item) for limiter in self._limiters])
 
 
 @attrs.frozen
 class MaxWait:
-    """Another limiter, but never more than `longest` seconds."""
+    """Another limiter whose delays are cut off at `longest` seconds."""
 
     limiter: RateLimiter
     longest: float
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure; the inner delay, at most `longest`."""
+        """Count one failure, and return the delay of `limiter`, at most `longest`."""
         return min(self.longest, self.limiter.when(item, now))
 
     def forget(self, item: Hashable) -> None:
@@ -153,5 +165,5 @@ class MaxWait:
         self.limiter.forget(item)
 
     def num_requeues(self, item: Hashable) -> int:
-        """The inner count."""
+        """Return how often `item` has failed since it was last forgotten."""
         return self.limiter.num_requeues(item)

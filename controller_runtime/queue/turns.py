@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that a work queue is made of: turns, the two bands of those that are due, the timetable of waiting ones.
+"""The parts of a work queue: turns, the two bands in which they are queued, and the heap of delayed ones.
 
-All are guarded by the queue's lock. Neither band nor timetable removes a turn that leaves
-early; its entry stays behind, stale, and is dropped when its time comes.
+A turn is one hand-out of one item, planned or under way. A band is one of two priorities, normal and low.
+The queue's lock guards everything here.
+
+Removing an entry from the middle of a deque or a heap would cost a search. So a turn that leaves early (it was
+raised to the normal band, or its due time was brought forward) leaves its entry behind. Such an entry is stale:
+it is recognized when it comes to the front, and dropped.
 """
 
 from __future__ import annotations
@@ -16,141 +20,173 @@ from typing import Generic, TypeVar
 T = TypeVar("T", bound=Hashable)
 
 LOW_SHARE = 8
-"""While both bands wait, one hand-out in this many goes to the low one."""
+"""While both bands have ready turns, one hand-out in this many comes from the low band."""
+
+_STALE_AT_LEAST = 64
+"""Stale entries of the heap that are not worth sweeping: a small heap is cheap, and a sweep costs a pass over all."""
 
 
-class Place(enum.Enum):
-    """Where a turn is."""
+class TurnState(enum.Enum):
+    """How far a turn has come: from DELAYED or BLOCKED, or at once, to READY, then to PROCESSING."""
 
-    WAITING = enum.auto()  # for its due time
-    READY = enum.auto()  # to be handed out
-    AGAIN = enum.auto()  # to be ready once the item is done, for it is held
-    HELD = enum.auto()  # handed out
+    DELAYED = enum.auto()  # until its due time
+    READY = enum.auto()  # queued, and may be handed out
+    BLOCKED = enum.auto()  # queued, but another turn of its item is being processed
+    PROCESSING = enum.auto()  # handed out by `get`, and not given back by `done` yet
 
 
 class Turn(Generic[T]):
-    """One hand-out of one item, on its way from WAITING or AGAIN over READY to HELD.
+    """One hand-out of one item.
 
     Attributes:
-        low: Its band; may turn False, never back.
-        at: When it falls due, while it waits; else since when it is ready, or held.
-        causes: Why it is handed out.
+        item: The item.
+        low: Whether it is in the low band. It may change to False, never back.
+        state: How far it has come.
+        at: Monotonic seconds: its due time while it is DELAYED, else when it came to be queued or processed.
+        causes: Why the item is handed out, for the log.
     """
 
-    __slots__ = ("at", "causes", "item", "low", "place")
+    __slots__ = ("at", "causes", "item", "low", "state")
 
     def __init__(self, item: T, low: bool) -> None:
         self.item = item
         self.low = low
-        self.place = Place.WAITING
-        self.at = float("inf")
+        self.state = TurnState.DELAYED
+        self.at = float("inf")  # later than any due time that it is given
         self.causes: tuple[str, ...] = ()
 
 
 class _Band(Generic[T]):
-    """READY and AGAIN turns of one band, first come, first served: a turn keeps its place while its item is held."""
+    """The queued turns of one band, first come, first served. A BLOCKED turn keeps its place in the order."""
 
-    __slots__ = ("_is_low", "_passed", "_turns")
+    __slots__ = ("_is_low", "_skipped", "_turns", "count")
 
     def __init__(self, is_low: bool) -> None:
         self._is_low = is_low
+        # Queued turns in their order, and stale entries among them.
         self._turns: deque[Turn[T]] = deque()
-        # Turns that stood first while their items were held, in order: they come before all in `_turns`. There
-        # are no more of them than items held at a time, so looking through them is cheap.
-        self._passed: list[Turn[T]] = []
+        # Turns that were BLOCKED when they came to the front of `_turns`, in their order: they precede all of
+        # `_turns`. There are never more of them than items being processed, so looking through them is cheap.
+        self._skipped: list[Turn[T]] = []
+        # How many turns are queued here, without the stale entries.
+        self.count = 0
 
     def append(self, turn: Turn[T]) -> None:
-        """Put a turn at the end."""
+        """Queue a turn as the last of the band."""
         self._turns.append(turn)
+        self.count += 1
 
     def first(self) -> Turn[T] | None:
-        """Return the first turn that is READY, if there is one."""
-        for turn in self._passed:
-            if turn.place is Place.READY:
+        """Return the first READY turn, or None. The turn stays where it is."""
+        for turn in self._skipped:
+            if turn.state is TurnState.READY:
                 return turn
         while self._turns:
             turn = self._turns[0]
-            if turn.low is self._is_low:  # else it was raised, and its entry here is stale
-                if turn.place is Place.READY:
+            if turn.low is self._is_low:  # else the entry is stale: the turn was raised to the normal band
+                if turn.state is TurnState.READY:
                     return turn
-                self._passed.append(turn)
+                self._skipped.append(turn)
             self._turns.popleft()
         return None
 
     def take(self, turn: Turn[T]) -> None:
-        """Take out what `first` returned."""
-        if not (self._passed and self.leave(turn)):
+        """Remove the turn that `first` has just returned."""
+        if not (self._skipped and self._unskip(turn)):
             self._turns.popleft()
+        self.count -= 1
 
-    def leave(self, turn: Turn[T]) -> bool:
-        """Take out a turn if it was passed; otherwise its entry stays behind."""
-        if turn not in self._passed:
+    def leave(self, turn: Turn[T]) -> None:
+        """Remove a turn that is raised to the other band; unless it was skipped, its entry stays behind, stale."""
+        self._unskip(turn)
+        self.count -= 1
+
+    def _unskip(self, turn: Turn[T]) -> bool:
+        if turn not in self._skipped:
             return False
-        self._passed.remove(turn)
+        self._skipped.remove(turn)
         return True
 
 
 class Bands(Generic[T]):
-    """The two bands of READY and AGAIN turns: the low one has a bounded share of the hand-outs."""
+    """The queued (READY and BLOCKED) turns in the order in which they are handed out.
 
-    __slots__ = ("_low", "_normal", "_passed_over")
+    The normal band comes first, but the low one has a guaranteed share of the hand-outs, so that it does not starve.
+    """
+
+    __slots__ = ("_low", "_low_waited_for", "_normal")
 
     def __init__(self) -> None:
         self._normal: _Band[T] = _Band(is_low=False)
-        # A turn that was raised may still have an entry here. It is no longer `low`, so the entry is stale.
         self._low: _Band[T] = _Band(is_low=True)
-        # Hand-outs since the low band waits.
-        self._passed_over = 0
+        # Hand-outs from the normal band in a row while the low band had a READY turn.
+        self._low_waited_for = 0
+
+    def __len__(self) -> int:
+        """Return how many turns are queued, in both bands."""
+        return self._normal.count + self._low.count
+
+    @property
+    def depth(self) -> int:
+        """How many turns are queued in the normal band."""
+        return self._normal.count
+
+    @property
+    def low_depth(self) -> int:
+        """How many turns are queued in the low band."""
+        return self._low.count
 
     def append(self, turn: Turn[T]) -> None:
-        """Put a turn at the end of its band."""
+        """Queue a turn as the last of its band."""
         (self._low if turn.low else self._normal).append(turn)
 
-    def move_up(self, turn: Turn[T]) -> None:
-        """Move a turn that was low to the end of the normal band."""
+    def raise_to_normal(self, turn: Turn[T]) -> None:
+        """Move a queued turn from the low band to the end of the normal one; its `low` is False already."""
         self._low.leave(turn)
         self._normal.append(turn)
 
     def take(self) -> Turn[T] | None:
-        """Take the next turn that is READY, if there is one."""
+        """Remove and return the turn to hand out next, or None if none is READY."""
         low, normal = self._low.first(), self._normal.first()
-        if low is not None and (normal is None or self._passed_over >= LOW_SHARE - 1):
-            self._passed_over = 0
+        if low is not None and (normal is None or self._low_waited_for >= LOW_SHARE - 1):
+            self._low_waited_for = 0
             self._low.take(low)
             return low
         if normal is None:
             return None
-        self._passed_over = self._passed_over + 1 if low is not None else 0
+        self._low_waited_for = self._low_waited_for + 1 if low is not None else 0
         self._normal.take(normal)
         return normal
 
 
-class Timetable(Generic[T]):
-    """WAITING turns by due time; an entry whose turn has moved on, or forward, is stale."""
+class DelayedTurns(Generic[T]):
+    """The DELAYED turns by due time: a heap. An entry is stale if its turn is not DELAYED until that time any more."""
 
     __slots__ = ("_entries", "_sequence", "first")
 
     def __init__(self) -> None:
-        # A heap; the number settles ties in the order of coming.
+        # Due time, sequence number and turn. The number keeps turns of equal due times in the order of their coming,
+        # and keeps `heapq` from comparing turns.
         self._entries: list[tuple[float, int, Turn[T]]] = []
         self._sequence = 0
-        # When to look next: the earliest due time (or that of a stale entry), if any.
+        # The due time of the first entry, stale or not; None if there is no entry.
         self.first: float | None = None
 
     def __len__(self) -> int:
-        """How many entries it has, stale ones included."""
+        """Return how many entries there are, with the stale ones."""
         return len(self._entries)
 
-    def put(self, turn: Turn[T], due: float, waiting: int) -> bool:
-        """Let a turn wait until `due`; True if it is the first now.
+    def put(self, turn: Turn[T], due: float, live: int) -> bool:
+        """Delay a turn until `due`, and return True if its entry is the first one now.
 
         Args:
-            turn: A new one, or one whose time comes forward.
+            turn: A new turn, or one whose due time is brought forward.
             due: Absolute monotonic seconds.
-            waiting: How many turns wait in all, to know when most entries are stale.
+            live: How many turns are delayed in all, this one included. If more than half of the entries must be
+                stale, they are swept, so that an item that is often brought forward does not fill the heap.
         """
         turn.at = due
-        if len(self._entries) > 64 + 2 * waiting:
+        if len(self._entries) > _STALE_AT_LEAST + 2 * live:
             self._entries = [entry for entry in self._entries if _is_live(entry)]
             heapq.heapify(self._entries)
         heapq.heappush(self._entries, (due, self._sequence, turn))
@@ -159,7 +195,7 @@ class Timetable(Generic[T]):
         return self._entries[0][2] is turn
 
     def take_due(self, now: float) -> Turn[T] | None:
-        """Take the first turn that is due by `now`, if there is one."""
+        """Remove and return the first turn that is due by `now`, or None."""
         while self.first is not None and self.first <= now:
             entry = heapq.heappop(self._entries)
             self.first = self._entries[0][0] if self._entries else None
@@ -175,4 +211,4 @@ class Timetable(Generic[T]):
 
 def _is_live(entry: tuple[float, int, Turn[T]]) -> bool:
     due, _, turn = entry
-    return turn.place is Place.WAITING and turn.at == due
+    return turn.state is TurnState.DELAYED and turn.at == due

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do next: each item once, later, slower; never in two hands at a time.
+"""The work queue: each item once, now or after a delay, and never processed twice at a time.
 
-One class and one condition. There is no timer thread: `get` sleeps until the earliest
-due time, and whoever looks moves what has fallen due. What a key means, it does not know.
+It is one class with one condition, where client-go stacks three queues. There is no timer thread: `get` waits
+until the earliest due time, and each call that looks at the queue first queues the items that have fallen due.
 """
 
 from __future__ import annotations
@@ -15,70 +15,76 @@ from typing import Generic, TypeVar
 
 from controller_runtime.core.errors import ShutDown
 from controller_runtime.core.host import Host
-from controller_runtime.queue.counters import QueueCounters, Tally
+from controller_runtime.queue.counters import QueueCounters, QueueTally
 from controller_runtime.queue.rate_limiters import ItemExponential, RateLimiter
-from controller_runtime.queue.turns import Bands, Place, Timetable, Turn
+from controller_runtime.queue.turns import Bands, DelayedTurns, Turn, TurnState
 
 T = TypeVar("T", bound=Hashable)
 
 MAX_CAUSES = 4
-"""How many different causes are kept for one hand-out; the first ones."""
+"""How many different causes of one hand-out are remembered: the first ones. They are for the log alone."""
 
 
 class _Stage(enum.Enum):
     OPEN = enum.auto()
-    DRAINING = enum.auto()  # shut, and somebody waits until all work is done
+    DRAINING = enum.auto()  # shut down, and a caller of `shut_down` waits until all work is done
     SHUT = enum.auto()
 
 
 class WorkQueue(Generic[T]):
-    """Items to work on: de-duplicated, delayed, rate-limited, in two bands.
+    """Items to process: de-duplicated, delayed, rate-limited, in two bands (priorities).
 
-    An item added while it waits is one item; it keeps the sooner time and the better
-    band. An item added while it is held is handed out again after `done`, not before.
-    Order is first come, first served within a band, by when an item was added or fell due,
-    whether it was held then or not. The low band gets every eighth hand-out while both
-    wait, so nothing starves.
+    An item that is added again before it is handed out is handed out once, at the sooner time and in the better
+    band. An item that is added while it is being processed is handed out again after `done`, not before.
+    Each band is first come, first served: what counts is when an item was added or fell due, even if it was being
+    processed then. While both bands have items, every eighth hand-out comes from the low one, so that none starves.
 
     Args:
-        host: What it waits on.
-        name: Label of its counters.
+        host: Its clock and its condition.
+        name: Label of its metrics.
         limiter: Delays of `add_rate_limited`, for this queue alone; `ItemExponential()` by default.
 
-    Threads: any, for every method; only `get` and a draining `shut_down` block.
+    Threads: any, for every method; only `get` and a draining `shut_down` wait.
     """
 
     def __init__(self, host: Host, *, name: str = "", limiter: RateLimiter | None = None) -> None:
         self.name = name
         self._now = host.monotonic
-        # Guards everything below, the limiter included.
+        # Guards everything below. The limiter, which may be a user's, is called under it: an item's failures and its
+        # next turn change together.
         self._condition = host.condition(f"queue/{name}")
         self._stage = _Stage.OPEN
         self._limiter: RateLimiter = limiter if limiter is not None else ItemExponential()
-        # The next turn of every item that has one: WAITING, READY or AGAIN.
-        self._turns: dict[T, Turn[T]] = {}
-        # The current turn of every item that is out.
-        self._held: dict[T, Turn[T]] = {}
-        self._due: Bands[T] = Bands()
-        self._waiting: Timetable[T] = Timetable()
-        # When the retry of a failed item is (or was) due, until it is forgotten.
+        # Items to process, each with its next turn: client-go's `dirty`, and the delayed items as well. Each turn is
+        # READY or BLOCKED and then in `_queue`, or DELAYED and then in `_delayed`.
+        self._dirty: dict[T, Turn[T]] = {}
+        # Items that were handed out and are not done, each with its PROCESSING turn. An item can be dirty as well;
+        # exactly then its queued turn is BLOCKED rather than READY.
+        self._processing: dict[T, Turn[T]] = {}
+        # The READY and BLOCKED turns of `_dirty`, in the order of hand-out: client-go's `queue`.
+        self._queue: Bands[T] = Bands()
+        # The DELAYED turns of `_dirty`, by due time: client-go's `waitingForQueue`.
+        self._delayed: DelayedTurns[T] = DelayedTurns()
+        # How many turns of `_queue` are READY: `get` would hand them out without waiting.
+        self._ready = 0
+        # The due time of the last retry of each item that has failed and was not forgotten since. It may have passed.
         self._retry_at: dict[T, float] = {}
-        self._tally = Tally()
-        # How many wait in `get`, so that nobody is called while all of them work.
+        # How many threads wait in `get`. While there are none, an addition need not notify.
         self._sleepers = 0
+        self._tally = QueueTally()
 
     def __len__(self) -> int:
-        """How many items could be handed out now; held ones that will come again do not count."""
+        """Return how many items could be handed out now, without those that are delayed or blocked."""
         with self._condition:
-            self._promote_due(self._now())
-            return sum(self._tally.depth) - self._tally.again
+            self._queue_due(self._now())
+            return self._ready
 
     def add(self, item: T, *, low: bool = False, cause: str = "") -> None:
-        """Hand out `item` as soon as possible. Ignored once shut down.
+        """Hand out `item` as soon as possible. Ignored once the queue is shut down.
 
         Args:
-            item: What to hand out.
-            low: Behind everything else; for what is not news.
+            item: The item.
+            low: Put it into the low band, for what is not news, such as an initial list.
             cause: Why, for the log: a few words, the same ones for the same reason.
         """
         with self._condition:
@@ -87,14 +93,15 @@ class WorkQueue(Generic[T]):
                 self._plan(item, now, now, low, cause)
 
     def add_after(self, item: T, delay: float, *, cause: str = "") -> None:
-        """Hand out `item` once `delay` has passed, in the band in which it is held (normal, if it is not).
+        """Hand out `item` once `delay` has passed. Ignored once the queue is shut down.
 
-        If the item waits already, the sooner time wins. Ignored once shut down.
+        If the item is to be handed out already, the sooner time wins. The band is that in which the item is being
+        processed, or the normal one if it is not.
 
         Args:
-            item: What to hand out.
-            delay: Seconds from now; zero or less adds at once.
-            cause: Why, as for `add`.
+            item: The item.
+            delay: Seconds from now; zero or less is the same as `add`.
+            cause: As for `add`.
         """
         with self._condition:
             if self._stage is _Stage.OPEN:
@@ -102,15 +109,15 @@ class WorkQueue(Generic[T]):
                 self._plan_later(item, now, now + delay, cause)
 
     def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
-        """Hand out `item` again when its limiter says so, because it failed. Ignored once shut down.
+        """Hand out `item` again after the delay that the limiter decides. Ignored once the queue is shut down.
 
-        A failure that comes before the retry of the last one is due (an event was
-        quicker) is not counted: the item is retried when it would have been.
+        If an event had the item processed before its last retry was due, and it failed again, that failure does not
+        count: events must not make the delays grow. The item is retried when it would have been.
 
         Args:
-            item: What failed.
-            at_least: Seconds that must pass in any case, such as a server's `Retry-After`.
-            cause: Why, as for `add`.
+            item: The item that failed.
+            at_least: Seconds that must pass whatever the limiter says, such as a server's `Retry-After`.
+            cause: As for `add`.
         """
         with self._condition:
             if self._stage is not _Stage.OPEN:
@@ -123,151 +130,148 @@ class WorkQueue(Generic[T]):
             self._plan_later(item, now, due, cause)
 
     def get(self) -> T:
-        """Wait for the next item and hold it; give it back with `done`.
+        """Wait for the next item and return it. Call `done` with it when it has been processed.
 
         Raises:
-            ShutDown: The queue is shut down and nothing is left to hand out.
+            ShutDown: The queue is shut down, and nothing is left to hand out.
         """
         with self._condition:
             while True:
                 now = self._now()
-                self._promote_due(now)
-                turn = self._due.take()
+                self._queue_due(now)
+                turn = self._queue.take()
                 if turn is not None:
-                    self._hold(turn, now)
+                    self._process(turn, now)
                     return turn.item
                 if self._stage is not _Stage.OPEN:
                     raise ShutDown
-                # No sleeper's deadline is ever later than the earliest due time: see `_plan`.
+                # No thread sleeps past the earliest due time: `_plan` wakes all of them when a sooner one comes.
                 self._sleepers += 1
-                self._condition.wait_until(self._waiting.first)
+                self._condition.wait_until(self._delayed.first)
                 self._sleepers -= 1
 
     def done(self, item: T) -> None:
-        """Give back an item; if it was added meanwhile, it is ready now.
+        """End the processing of an item. If it was added meanwhile, it can be handed out again from now on.
 
         Raises:
-            ValueError: Nobody holds it.
+            ValueError: The item is not being processed.
         """
         with self._condition:
-            held = self._held.pop(item, None)
-            if held is None:
-                raise ValueError(f"{item} is not held: done without get")
-            self._tally.work_duration.observe(self._now() - held.at)
-            turn = self._turns.get(item)
-            if turn is not None and turn.place is Place.AGAIN:
-                self._tally.again -= 1
-                self._offer(turn)
+            processed = self._processing.pop(item, None)
+            if processed is None:
+                raise ValueError(f"{item} is not being processed: done was called without get")
+            self._tally.work_duration.observe(self._now() - processed.at)
+            turn = self._dirty.get(item)
+            if turn is not None and turn.state is TurnState.BLOCKED:
+                self._make_ready(turn)
             if self._stage is not _Stage.OPEN:
-                self._condition.notify_all()  # somebody may wait for the last one
+                self._condition.notify_all()  # `get` may end now, and so may a draining `shut_down`
 
     def forget(self, item: T) -> None:
-        """Forget the failures of `item`: it succeeded, or was given up. What is planned stays planned."""
-        if item not in self._retry_at:  # as a rule; one that is added at this instant could as well come after
+        """Forget the failures of `item`, because it succeeded or is not retried. A turn that is planned stays so."""
+        # Without the lock, because most items have never failed. A failure that is added at the same moment could as
+        # well come after this call.
+        if item not in self._retry_at:
             return
         with self._condition:
             self._limiter.forget(item)
             self._retry_at.pop(item, None)
 
     def num_requeues(self, item: T) -> int:
-        """How many failures of `item` its limiter counts."""
+        """Return how many failures of `item` the limiter counts."""
         with self._condition:
             return self._limiter.num_requeues(item)
 
     def causes(self, item: T) -> tuple[str, ...]:
-        """Why the held `item` was handed out: its first few causes; empty if it is not held."""
+        """Return the first few causes for which `item` is being processed; empty if it is not."""
         with self._condition:
-            held = self._held.get(item)
-            return held.causes if held is not None else ()
+            turn = self._processing.get(item)
+            return turn.causes if turn is not None else ()
 
     def shut_down(self, drain: bool = False) -> None:
-        """Ignore what is added from now on, and drop what waits for its time.
+        """Ignore further additions, and drop the items that are delayed.
 
-        What is ready is still handed out; then `get` raises. Idempotent.
+        Items that are queued are still handed out; then `get` raises. Calling it again is harmless.
 
         Args:
-            drain: Also wait until everything has been handed out and is done. A later
-                plain `shut_down`, from another thread, ends that wait.
+            drain: Also wait until every item has been handed out and is done. A later plain `shut_down` on another
+                thread ends that wait.
         """
         with self._condition:
-            self._promote_due(self._now())
-            self._turns = {item: turn for item, turn in self._turns.items() if turn.place is not Place.WAITING}
-            self._waiting.clear()
+            self._queue_due(self._now())
+            self._dirty = {item: turn for item, turn in self._dirty.items() if turn.state is not TurnState.DELAYED}
+            self._delayed.clear()
             self._stage = _Stage.DRAINING if drain else _Stage.SHUT
             self._condition.notify_all()
-            while self._stage is _Stage.DRAINING and (self._turns or self._held):
+            while self._stage is _Stage.DRAINING and (self._dirty or self._processing):
                 self._condition.wait_until(None)
 
     def counters(self) -> QueueCounters:
-        """What has been counted so far, at one instant."""
+        """Return the metrics of this instant."""
         with self._condition:
             now = self._now()
-            self._promote_due(now)
-            return self._tally.snapshot([now - held.at for held in self._held.values()])
+            self._queue_due(now)
+            processed_for = [now - turn.at for turn in self._processing.values()]
+            return self._tally.snapshot(self._queue.depth, self._queue.low_depth, processed_for)
 
     def turns(self, limit: int) -> list[Turn[T]]:
-        """Copies of all the turns that are held and of up to `limit` others, for people to look at."""
+        """Return copies of the turns of all items being processed and of up to `limit` others, for people to see."""
         with self._condition:
-            others = itertools.islice(self._turns.values(), limit)
-            return [copy.copy(turn) for turn in (*self._held.values(), *others)]
+            others = itertools.islice(self._dirty.values(), limit)
+            return [copy.copy(turn) for turn in (*self._processing.values(), *others)]
 
     def _plan_later(self, item: T, now: float, due: float, cause: str) -> None:
-        held = self._held.get(item)
+        processed = self._processing.get(item)
         self._tally.retries += due > now
-        self._plan(item, now, due, held is not None and held.low, cause)
+        self._plan(item, now, due, processed is not None and processed.low, cause)
 
     def _plan(self, item: T, now: float, due: float, low: bool, cause: str) -> None:
-        """Give the item a turn, or bring the one it has forward to `due` and up to its band."""
-        if self._waiting.first is not None and self._waiting.first <= now:  # what fell due before comes first
-            self._promote_due(now)
-        turn = self._turns.get(item)
+        """Make the item dirty; if it is already, bring its turn forward to `due` and up to its band."""
+        if self._delayed.first is not None and self._delayed.first <= now:  # these precede what is added now
+            self._queue_due(now)
+        turn = self._dirty.get(item)
         if turn is None:
-            turn = self._turns[item] = Turn(item, low)
+            turn = self._dirty[item] = Turn(item, low)
         if cause and len(turn.causes) < MAX_CAUSES and cause not in turn.causes:
             turn.causes += (cause,)
         if turn.low and not low:
-            self._raise(turn)
-        if turn.place is Place.WAITING and due < turn.at:
+            turn.low = False
+            if turn.state is not TurnState.DELAYED:
+                self._queue.raise_to_normal(turn)
+        if turn.state is TurnState.DELAYED and due < turn.at:
             if due <= now:
-                self._make_ready(turn, now)
-            elif self._waiting.put(turn, due, len(self._turns) - sum(self._tally.depth)):
-                # All of them: a condition may wake any of its sleepers. If only one knew of the due time, an addition
+                self._enqueue(turn, now)
+            elif self._delayed.put(turn, due, live=len(self._dirty) - len(self._queue)):
+                # Wake all sleepers: `notify` wakes any one of them. If only one knew of the new due time, an addition
                 # could wake that one and send it off to work, and the others would sleep past the due time.
                 self._condition.notify_all()
 
-    def _raise(self, turn: Turn[T]) -> None:
-        """From the low band to the end of the normal one."""
-        turn.low = False
-        if turn.place is not Place.WAITING:
-            self._tally.depth[True] -= 1
-            self._tally.depth[False] += 1
-            self._due.move_up(turn)
+    def _queue_due(self, now: float) -> None:
+        """Queue the delayed turns that have fallen due."""
+        while (turn := self._delayed.take_due(now)) is not None:
+            self._enqueue(turn, turn.at)
 
-    def _promote_due(self, now: float) -> None:
-        """Make ready what has fallen due."""
-        while (turn := self._waiting.take_due(now)) is not None:
-            self._make_ready(turn, turn.at)
-
-    def _make_ready(self, turn: Turn[T], at: float) -> None:
+    def _enqueue(self, turn: Turn[T], at: float) -> None:
+        """Queue a turn, even if its item is being processed: its place in the order is that of its addition."""
         turn.at = at
         self._tally.adds += 1
-        self._tally.depth[turn.low] += 1
-        self._due.append(turn)  # its place is the time of its addition, even if its item is held
-        if turn.item in self._held:
-            turn.place = Place.AGAIN
-            self._tally.again += 1
+        self._queue.append(turn)
+        if turn.item in self._processing:
+            turn.state = TurnState.BLOCKED
         else:
-            self._offer(turn)
+            self._make_ready(turn)
 
-    def _offer(self, turn: Turn[T]) -> None:
-        turn.place = Place.READY
+    def _make_ready(self, turn: Turn[T]) -> None:
+        turn.state = TurnState.READY
+        self._ready += 1
         if self._sleepers:
             self._condition.notify()
 
-    def _hold(self, turn: Turn[T], now: float) -> None:
-        del self._turns[turn.item]
-        self._held[turn.item] = turn
-        self._tally.depth[turn.low] -= 1
+    def _process(self, turn: Turn[T], now: float) -> None:
+        """Move a turn that was taken from the queue from `_dirty` to `_processing`."""
+        del self._dirty[turn.item]
+        self._processing[turn.item] = turn
+        self._ready -= 1
         self._tally.queue_duration.observe(max(0.0, now - turn.at))
-        turn.place = Place.HELD
+        turn.state = TurnState.PROCESSING
         turn.at = now

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests are written with: the simulated host, the embedded server, faults, objects; see `docs/testing.md`.
+"""Tools for tests: the simulated host, the embedded server, faults, sample objects; see `docs/testing.md`.
 
-Names are imported when they are first used: a test that needs only the simulation does
-not pay for the server.
+Names are imported when they are first used, so that a test that needs only the simulation does
+not import the server.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ __all__ = [
     "scripted",
 ]
 
-# Where each name lives; those of `client.faults` are the rest.
-_HOMES = {
+# The module of each name; names that are not listed are in `testing.faults`.
+_MODULES = {
     "APIServerProcess": "testing.server_process",
     "EmbeddedCluster": "testing.cluster",
     "InProcessTransport": "client.inprocess",
@@ -73,12 +73,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for."""
+    """Import a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"controller_runtime.{_HOMES.get(name, 'testing.faults')}"), name)
+    return getattr(importlib.import_module(f"controller_runtime.{_MODULES.get(name, 'testing.faults')}"), name)
 
 
 def __dir__() -> list[str]:
-    """The public names, whether imported yet or not."""
+    """Return the public names, including those that are not imported yet."""
     return sorted([*globals(), *__all__])

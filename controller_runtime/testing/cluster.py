@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole cluster in one process: the embedded API server, without a socket, and a manager on it."""
+"""A cluster in one process: an embedded API server without a socket, and a manager that runs on it."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from controller_runtime.testing.recording import RecordingTransport
 class EmbeddedCluster:
     """Runs a manager on an embedded API server in this process.
 
-    On a `SystemHost` it is the quickest way to try a controller; on a simulated one, to
-    test it: time moves when the test says so, and every run of a seed is the same.
+    On a `SystemHost` it is the quickest way to try a controller. On a simulated host it is the way to
+    test one: time moves when the test lets it, and every run with the same seed is the same.
 
-    Entering starts nothing: add controllers to `manager`, then `start`. Leaving stops
-    the manager and raises what it failed of.
+    Entering starts nothing: add controllers to `manager`, then call `start`. Leaving stops
+    the manager, and raises the error that ended it if it failed.
 
     Args:
-        host: What server and manager run on.
-        server: An API server that exists already, to restart a manager on its objects.
-        transport: How the manager reaches the server; straight into it by default.
-        faults: What goes wrong on that way; nothing by default.
-        leader_election: As for the manager: for several of them on one server.
+        host: The host that the server and the manager run on.
+        server: An API server that exists already, to run another manager on its objects.
+        transport: The manager's transport; by default it calls the server directly.
+        faults: The faults of the manager's requests; none by default.
+        leader_election: The manager's leader election, for several managers on one server.
         garbage_collection: Also do what a controller manager does for every object, from `start` until `stop`: delete
-            what has lost its last owner, honor propagation policies, and empty namespaces that are deleted. It looks at
-            a change a tenth of a second after it is made, in virtual time too. Of several clusters on one server, give
-            it to one.
+            objects that have lost their last owner, honor propagation policies, and empty namespaces that are
+            deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
+            clusters share one server, set it for one of them.
 
     Attributes:
         server: The API server.
-        transport: Keeps the manager's requests, to assert on.
-        manager: Add controllers to it.
-        user: Somebody else's client of the same server, which meets no faults and is not recorded.
+        transport: Records the manager's requests, for assertions.
+        manager: The manager; add controllers to it.
+        user: A client of the same server for the test, without faults and not recorded.
     """
 
     def __init__(
@@ -70,19 +70,19 @@ class EmbeddedCluster:
 
     @property
     def client(self) -> Client:
-        """The manager's client: the same credentials, live reads and writes."""
+        """The manager's client, whose requests have faults and are recorded."""
         return self.manager.client
 
     def start(self) -> None:
         """Run the manager on a thread of its own, and garbage collection on another if it was asked for."""
         if self._threads:
-            raise RuntimeError("the cluster's manager has been started already")
+            raise RuntimeError("the cluster's manager has been started already: call start() once")
         self._threads.append(spawn(self.host, self._stop, "manager", lambda: self.manager.run(self._stop)))
         if (upkeep := self._upkeep) is not None:
             self._threads.append(spawn(self.host, self._stop, "upkeep", lambda: upkeep.run(self._stop)))
 
     def stop(self) -> None:
-        """Stop the manager and wait for it; raises what it failed of. Idempotent."""
+        """Stop the manager and wait until it has ended; raise the error that ended it if it failed. Idempotent."""
         self._stop.set()
         for thread in self._threads:
             thread.join_until(None)

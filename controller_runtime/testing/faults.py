@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults between a client and its server, as values: a wrapper over any transport that makes them happen.
+"""Faults between a client and its server as values, and a transport around another one that makes them happen.
 
-Which call fails, and how, is decided by a function of the call's number and the request,
-so a test writes a table and a simulation draws from its seed.
+A function of the call's number and the request decides which call fails and how, so a test can
+write a table and a simulation can draw from its seed. Faults of whole hosts are in
+`simulation.system_faults`.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ class Refused:
 
 @attrs.frozen
 class LostRequest:
-    """The request vanishes; the caller waits for an answer until its deadline."""
+    """The request is lost; the caller waits for an answer until its deadline."""
 
 
 @attrs.frozen
 class LostReply:
-    """The server acts; its answer vanishes, and the caller waits for it until its deadline."""
+    """The server acts; its answer is lost, and the caller waits for it until its deadline."""
 
 
 @attrs.frozen
@@ -41,54 +42,54 @@ class CutReply:
 
 @attrs.frozen
 class Delayed:
-    """The request arrives `seconds` later; one that would arrive after the deadline is a lost one."""
+    """The request arrives `seconds` later; a request that would arrive after its deadline is lost."""
 
     seconds: float
 
 
 @attrs.frozen
 class Answered:
-    """Something before the server answers in its place, such as 429 or 500; the server sees nothing."""
+    """A proxy in front of the server answers, such as with 429 or 500; the server sees nothing."""
 
     response: HTTPResponse
 
 
 @attrs.frozen
 class CutStream:
-    """The stream is cut after so many lines. Harmless to a request."""
+    """The stream is cut after `after` lines. A call that is not a stream is not affected."""
 
     after: int = 0
 
 
 @attrs.frozen
 class SilentStream:
-    """The stream stays open and says nothing after so many lines (half-open). Harmless to a request."""
+    """The stream stays open, but is silent after `after` lines. A call that is not a stream is not affected."""
 
     after: int = 0
 
 
 Fault = Refused | LostRequest | LostReply | CutReply | Delayed | Answered | CutStream | SilentStream
 Faults = Callable[[int, HTTPRequest], Fault | None]
-"""Which fault befalls a call: by its number (from 0, requests and streams together) and what it asks."""
+"""Returns the fault of a call, or None, from its number (from 0, requests and streams together) and its request."""
 
 
 def scripted(script: Mapping[int, Fault]) -> Faults:
-    """Faults by the number of the call."""
+    """Return faults by the number of the call."""
     return lambda number, request: script.get(number)
 
 
 def no_faults(number: int, request: HTTPRequest) -> Fault | None:
-    """Nothing goes wrong."""
+    """Return None: no call has a fault."""
     return None
 
 
 class FaultyTransport(TransportWrapper):
-    """A `transport.Transport` that fails as told, and otherwise is the one inside.
+    """A `transport.Transport` around another one that makes faults happen.
 
     Args:
-        host: The client's.
-        inner: Carries what is not lost.
-        faults: Decides for each call.
+        host: The client's host.
+        inner: Carries the requests that are not lost.
+        faults: Decides the fault of each call.
 
     Threads: any; calls are numbered in the order in which they begin.
     """
@@ -97,14 +98,14 @@ class FaultyTransport(TransportWrapper):
         self._host = host
         super().__init__(inner)
         self._faults = faults
-        # Guards the number of the next call, and the waits of those in hand.
+        # Guards the number of the next call, and the waits that `close` ends.
         self._lock = host.lock("faulty transport")
         self._calls = 0
         self._waits: dict[_Pause, None] = {}
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         fault = self._next_fault(request)
-        answer = self._befallen(fault, request, deadline)
+        answer = self._on_the_way(fault, request, deadline)
         if answer is not None:
             return answer
         response = self.inner.request(request, deadline)
@@ -113,7 +114,7 @@ class FaultyTransport(TransportWrapper):
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
         fault = self._next_fault(request)
-        answer = self._befallen(fault, request, deadline)
+        answer = self._on_the_way(fault, request, deadline)
         if answer is not None:
             return _AnsweredStream(answer)
         stream = self.inner.stream(request, deadline)
@@ -129,7 +130,7 @@ class FaultyTransport(TransportWrapper):
                 return stream
 
     def close(self) -> None:
-        """Close the inner transport; calls that are delayed end at once."""
+        """Close the inner transport; calls that wait for a fault to pass end at once."""
         with self._lock:
             waits = [*self._waits]
         for wait in waits:
@@ -142,8 +143,8 @@ class FaultyTransport(TransportWrapper):
             self._calls += 1
         return self._faults(number, request)
 
-    def _befallen(self, fault: Fault | None, request: HTTPRequest, deadline: float) -> HTTPResponse | None:
-        """What happens on the way to the server: an answer in its place, or nothing that keeps the request from it."""
+    def _on_the_way(self, fault: Fault | None, request: HTTPRequest, deadline: float) -> HTTPResponse | None:
+        """Make a fault happen on the way to the server; return an answer instead of the server's, or None to go on."""
         match fault:
             case Refused():
                 self._host.leaving("transport")
@@ -190,16 +191,16 @@ class FaultyTransport(TransportWrapper):
 
 
 class _Pause:
-    """A wait that can be ended. Threads: any."""
+    """A wait that another thread can end. Threads: any."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the flag.
+        # Guards the flag; `wait_until` waits on it.
         self._condition = host.condition("faulty transport")
         self._ended = False
 
     def wait_until(self, deadline: float) -> bool:
-        """Whether it was ended before `deadline`."""
+        """Wait until it is ended or until `deadline`, and return whether it was ended."""
         with self._condition:
             while not self._ended and self._host.monotonic() < deadline:
                 self._condition.wait_until(deadline)
@@ -212,7 +213,7 @@ class _Pause:
 
 
 class _FaultyStream(Stream):
-    """A stream that is cut or falls silent after some lines. Threads: one reads, any closes."""
+    """A stream that is cut or becomes silent after some lines. Threads: one reads, any closes."""
 
     def __init__(self, host: Host, inner: Stream, fault: CutStream | SilentStream, request: HTTPRequest) -> None:
         self.response = inner.response
@@ -220,7 +221,7 @@ class _FaultyStream(Stream):
         self._fault = fault
         self._what = _what(request)
         self._pause = _Pause(host)
-        self._left = fault.after  # lines before it happens; the reader's own
+        self._left = fault.after  # lines until the fault; only the reading thread uses it
 
     def read(self, deadline: float) -> list[bytes] | None:
         if self._left > 0:
@@ -242,7 +243,7 @@ class _FaultyStream(Stream):
 
 
 class _AnsweredStream(Stream):
-    """An answer in the server's place; a stream that is over."""
+    """A stream that has ended, with an answer that is not the server's."""
 
     def __init__(self, response: HTTPResponse) -> None:
         self.response = response

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects to begin a test with: plain dicts that the API server accepts, and nothing in them but what was asked for."""
+"""Sample objects for tests: plain dicts that the API server accepts, with no fields but those that are asked for."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def a_node(
     annotations: Mapping[str, str] | None = None,
     ready: bool | None = True,
 ) -> dict[str, Any]:
-    """A node.
+    """Return a node.
 
     Args:
         name: Its name.
         labels: Its labels.
         annotations: Its annotations.
-        ready: What its Ready condition says: `True`, `False`, or `Unknown` for None.
+        ready: The status of its Ready condition: `True`, `False`, or `Unknown` for None.
     """
     status = "Unknown" if ready is None else str(ready)
     return {
@@ -37,7 +37,7 @@ def a_pod(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A pod of one container.
+    """Return a pod of one container.
 
     Args:
         name: Its name.
@@ -55,14 +55,14 @@ def a_pod(
 def a_lease(
     name: str, namespace: str = "default", *, holder: str = "", duration: int = 15, renew_time: str = ""
 ) -> dict[str, Any]:
-    """A lease.
+    """Return a lease.
 
     Args:
         name: Its name.
         namespace: Its namespace, which must exist.
-        holder: Who holds it; empty for nobody.
-        duration: Seconds that it is good for.
-        renew_time: When it was renewed last, as `microtime` writes it; empty for never.
+        holder: The identity of its holder; empty for none.
+        duration: Seconds for which a renewal is valid.
+        renew_time: When it was last renewed, as `microtime` writes it; empty for never.
     """
     spec: dict[str, Any] = {"leaseDurationSeconds": duration}
     if holder:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that pytest knows once this package is installed; each pays for what it needs when it is used.
+"""Fixtures that pytest finds when this package is installed; each imports what it needs when it is used.
 
-`simulation` and `cluster` are deterministic, `real_cluster` is not. To hunt for races, let
-`@pytest.mark.parametrize("simulation_seed", range(100))` walk over the seeds. The marker `embedded_cluster` passes
+`simulation` and `cluster` are deterministic, `real_cluster` is not. To search for races, run a test with
+many seeds by `@pytest.mark.parametrize("simulation_seed", range(100))`. The marker `embedded_cluster` passes
 options to the clusters of the fixtures, such as `@pytest.mark.embedded_cluster(garbage_collection=True)`.
 """
 
@@ -22,31 +22,31 @@ _MARKER = "embedded_cluster"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, so that `--strict-markers` accepts it."""
+    """Register the marker, so that `--strict-markers` accepts it."""
     config.addinivalue_line(
         "markers", f"{_MARKER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`"
     )
 
 
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Return what the markers ask for; that of a test goes before that of its class, and that before its module's."""
+    """Return the options of the markers; a test's marker overrides its class's, and that overrides its module's."""
     options: dict[str, Any] = {}
     for marker in request.node.iter_markers(_MARKER):
         if marker.args:
-            raise pytest.UsageError(f"the marker {_MARKER} takes options by name alone, not {marker.args}")
+            raise pytest.UsageError(f"the marker {_MARKER} takes options by name, not {marker.args}")
         options = {**marker.kwargs, **options}
     return options
 
 
 @pytest.fixture
 def simulation_seed() -> int:
-    """From which every choice of `simulation` follows; parametrize it to try many."""
+    """Return the seed that determines every choice of `simulation`; parametrize it to try many."""
     return 0
 
 
 @pytest.fixture
 def simulation(simulation_seed: int) -> Iterator[Simulation]:
-    """A world of hosts under virtual time. What any of its threads fails of fails the test."""
+    """Provide a simulation: hosts under virtual time. An error in any of its threads fails the test."""
     from controller_runtime.testing.simulation import Simulation
 
     with Simulation(simulation_seed) as simulation:
@@ -55,7 +55,7 @@ def simulation(simulation_seed: int) -> Iterator[Simulation]:
 
 @pytest.fixture
 def cluster(simulation: Simulation, request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
-    """An API server and a manager on one host of `simulation`: add controllers to the manager, then start it."""
+    """Provide an API server and a manager on one host of `simulation`: add controllers to it, then start it."""
     from controller_runtime.testing.cluster import EmbeddedCluster
 
     with EmbeddedCluster(simulation.host("cluster"), **_options(request)) as cluster:
@@ -64,7 +64,7 @@ def cluster(simulation: Simulation, request: pytest.FixtureRequest) -> Iterator[
 
 @pytest.fixture
 def real_cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
-    """The same on this machine, in real time: for what waits in the system itself."""
+    """Provide the same on this machine, in real time, for code that waits outside of the host, such as on a socket."""
     from controller_runtime.core.system import SystemHost
     from controller_runtime.testing.cluster import EmbeddedCluster
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record of the requests a program makes, to assert on."""
+"""A record of the requests that a program makes, for assertions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network between a client and a server, for a test to cut, stall or slow, where time is real.
+"""A TCP proxy between a client and a server, which a test can cut, stall or slow down, where time is real.
 
-It moves bytes and understands none of them, so what speaks through it may speak TLS. One
-thread moves them all; `cut` and its like return once they hold.
+It copies bytes and does not interpret them, so clients may use TLS. One thread
+copies all of them; `cut` and the other orders return when they are in effect.
 """
 
 from __future__ import annotations
@@ -19,30 +19,35 @@ from typing import Self
 from controller_runtime.core.host import Thread
 from controller_runtime.core.system import SystemHost
 
-_AT_ONCE = 65536
+_READ_SIZE = 65536
+"""Bytes to read at a time, at most."""
 _ORDER_TIMEOUT = 10.0
-_LOOK_AGAIN = 0.01
+"""Seconds for the loop to carry out an order, which takes it no time; more means that the loop has failed."""
+_CLOSE_INTERVAL = 0.01
+"""Seconds between two attempts to end the connections when the proxy is closed."""
 _PIECES_PER_SECOND = 50.0
+"""Pieces into which `drip` divides a second's bytes, so that they arrive evenly."""
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+"""SO_LINGER, on and with zero seconds: closing the socket then sends a reset."""
 
 
 class TCPProxy:
-    """Listens on a loopback port of its own and passes everything on to a server, until told otherwise.
+    """Listens on a loopback port of its own, and copies everything to and from a server until it is told otherwise.
 
-    For protocols in which the client speaks first, as in HTTP and TLS: what befalls a new
-    connection befalls it at its first words. Conditions add up (`stall` what is already
-    slow), and `restore` ends them all. Entering starts it, leaving resets what is open.
+    It is for protocols in which the client sends first, such as HTTP and TLS: a new connection is
+    cut or stalled when its first bytes arrive. Conditions add up (a slow connection can be stalled
+    too), and `restore` ends them all. Entering starts it, leaving resets the open connections.
 
     Args:
-        target_host: Where the server listens. It may start later, and need not stay.
-        target_port: Its port.
+        target_host: The server's host. The server may start later, and restart.
+        target_port: The server's port.
 
     Attributes:
-        port: Where clients connect, on 127.0.0.1.
-        accepted: Connections that clients have made so far.
+        port: The port that clients connect to, on 127.0.0.1.
+        accepted: The number of connections that clients have made so far.
 
     Raises:
-        OSError: There is no free port.
+        OSError: No port is free.
 
     Threads: any, while it runs.
     """
@@ -53,7 +58,7 @@ class TCPProxy:
         self.port: int = self._listener.getsockname()[1]
         self.accepted = 0
         self._thread: Thread | None = None
-        # The loop's thread alone touches what follows.
+        # Only the loop's thread uses the fields below, so they need no lock.
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
         self._may_pass = asyncio.Event()
@@ -65,11 +70,11 @@ class TCPProxy:
 
     @property
     def open(self) -> int:
-        """How many connections there are now."""
+        """The number of connections that are open."""
         return len(self._connections)
 
     def cut(self) -> None:
-        """Reset every connection now, and new ones as they begin to speak, until `restore`."""
+        """Reset every connection now, and new ones when their first bytes arrive, until `restore`."""
 
         def act() -> None:
             self._is_cut = True
@@ -78,15 +83,15 @@ class TCPProxy:
         self._order(act)
 
     def drop(self) -> None:
-        """Reset every connection once; new ones are welcome."""
+        """Reset every connection once; new ones are served."""
         self._order(self._reset)
 
     def stall(self) -> None:
-        """Let nothing pass until `restore`, though connections stay open and new ones seem to be made."""
+        """Let nothing pass until `restore`; connections stay open, and new ones are accepted."""
         self._order(self._may_pass.clear)
 
     def slow(self, seconds: float) -> None:
-        """Let everything arrive so many seconds later, until `restore`."""
+        """Delay everything by `seconds` in each direction, until `restore`."""
 
         def act() -> None:
             self._delay = seconds
@@ -94,7 +99,7 @@ class TCPProxy:
         self._order(act)
 
     def drip(self, bytes_per_second: float) -> None:
-        """Let answers pass at this pace, on each connection, until `restore`."""
+        """Limit the answers on each connection to this rate, until `restore`."""
 
         def act() -> None:
             self._rate = bytes_per_second
@@ -104,11 +109,11 @@ class TCPProxy:
     def drop_after_request(self) -> None:
         """Lose one answer: pass on the next request, and reset its connection when the server has answered.
 
-        The request that counts is the first on any connection that is open now. New ones do
-        not count, for they begin with a handshake: make one request before.
+        It is the next request on any connection that is open now. New connections do not count,
+        because their first bytes are a TLS handshake: make a request before.
 
         Raises:
-            RuntimeError: There is no connection.
+            RuntimeError: No connection is open.
         """
 
         def act() -> None:
@@ -120,7 +125,7 @@ class TCPProxy:
         self._order(act)
 
     def restore(self) -> None:
-        """Let everything pass again, that which has been held first."""
+        """End all conditions; bytes that were held back are passed on first."""
 
         def act() -> None:
             self._is_cut, self._delay, self._rate = False, 0.0, None
@@ -142,7 +147,7 @@ class TCPProxy:
         self._thread.join_until(None)
 
     def _order(self, action: Callable[[], None]) -> None:
-        """Have the loop do something, and wait until it has."""
+        """Run `action` on the loop's thread, and wait until it has run."""
 
         async def act() -> None:
             action()
@@ -160,26 +165,26 @@ class TCPProxy:
         await self._closing.wait()
         server.close()
         self._may_pass.set()
-        # Those that have just been accepted are tasks before they are connections.
+        # Repeated, because a connection that has just been accepted is a task before it is in `_connections`.
         while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
             for connection in self._connections:
                 connection.reset()
-            await asyncio.wait(tasks, timeout=_LOOK_AGAIN)
-        await asyncio.sleep(0)  # sockets are closed in the turn after the reset
+            await asyncio.wait(tasks, timeout=_CLOSE_INTERVAL)
+        await asyncio.sleep(0)  # the loop closes sockets one iteration after the reset
 
     def _reset(self) -> None:
-        # Python's TLS leaks the socket of a connection that ends before its handshake has begun.
+        # Only connections that have sent: Python's TLS leaks the socket of one that ends before its handshake begins.
         for connection in self._connections:
             if connection.has_spoken:
                 connection.reset()
 
     async def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """One connection, from beginning to end."""
+        """Serve one connection until it ends."""
         connection = _Connection(writer)
         self.accepted += 1
         self._connections.add(connection)
         try:
-            first = await reader.read(_AT_ONCE)
+            first = await reader.read(_READ_SIZE)
             connection.has_spoken = True
             if first and not self._is_cut:
                 answers, requests = await self._reach_server(connection)
@@ -188,7 +193,7 @@ class TCPProxy:
                     group.create_task(self._pass_answers(connection, answers, writer))
                 await connection.close()
         except* OSError:
-            pass  # one side is gone, of which the other one shall hear
+            pass  # one side has closed or reset its end; `reset` below closes the other
         finally:
             connection.reset()
             self._connections.remove(connection)
@@ -210,12 +215,12 @@ class TCPProxy:
                     each.loses_next_answer = False
             writer.write(data)
             await writer.drain()
-            data = await reader.read(_AT_ONCE)
+            data = await reader.read(_READ_SIZE)
         await self._hold()
         writer.write_eof()
 
     async def _pass_answers(self, connection: _Connection, reader: StreamReader, writer: StreamWriter) -> None:
-        while data := await reader.read(_AT_ONCE):
+        while data := await reader.read(_READ_SIZE):
             await self._hold()
             if connection.answer_is_lost:
                 connection.reset()
@@ -231,14 +236,14 @@ class TCPProxy:
         writer.write_eof()
 
     async def _hold(self) -> None:
-        """Keep what has just been read for as long as the network takes."""
+        """Wait for as long as the conditions hold back what has just been read."""
         if self._delay:
             await asyncio.sleep(self._delay)
         await self._may_pass.wait()
 
 
 class _Connection:
-    """A client's connection, and the one that it has with the server for it."""
+    """A client's connection, and the connection to the server that belongs to it."""
 
     def __init__(self, client: StreamWriter) -> None:
         self.ends = [client]
@@ -247,15 +252,15 @@ class _Connection:
         self.answer_is_lost = False
 
     async def close(self) -> None:
-        """End it once everything has been sent."""
+        """Close both ends when everything has been sent."""
         for end in self.ends:
             end.close()
             await end.wait_closed()
 
     def reset(self) -> None:
-        """End it without a farewell."""
+        """Reset both ends at once."""
         for end in self.ends:
             sock = end.get_extra_info("socket")
-            with contextlib.suppress(OSError):  # it has been closed before
+            with contextlib.suppress(OSError):  # it is closed already
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             end.transport.abort()

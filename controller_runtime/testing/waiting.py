@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for what happens by itself, where time is real: from change to change, without a sleep."""
+"""Waits for a condition where time is real: it is checked after each change of a collection, without a sleep."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ V = TypeVar("V")
 def eventually(
     manager: Manager, resource: Resource[Any], check: Callable[[], V], *, namespace: str = "", timeout: float = 10.0
 ) -> V:
-    """Ask `check` once a collection's initial list is in, and after every change of it, until its answer is true.
+    """Call `check` until it returns a true value: when a collection's initial list is in, and after every change of it.
 
-    It needs no guess of how often to look, and no change between two looks is missed.
-    Where time is simulated, `Simulation.settle` says more.
+    No polling interval has to be guessed, and no change between two calls is missed.
+    Where time is simulated, use `Simulation.settle`.
 
     Args:
         manager: Watches the collection; it must be running.
-        resource: The collection whose changes can make the answer true.
-        check: Reads the state, from a lister or by the client. What it raises is raised.
-        namespace: Only this one; empty is all of them.
-        timeout: Seconds that it may take.
+        resource: The collection whose changes can make the value true.
+        check: Reads the state from a lister or with the client. What it raises is raised.
+        namespace: The namespace to watch; empty for all.
+        timeout: Seconds until the wait fails.
 
     Returns:
-        The answer.
+        The true value.
 
     Raises:
-        AssertionError: It did not become true in time.
+        AssertionError: The value did not become true in time.
     """
     deadline = manager.host.monotonic() + timeout
     changes = _Changes(manager.host)
@@ -58,7 +58,7 @@ class _Changes:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the count.
+        # Guards the count; `wait_for_more` waits on it.
         self._condition = host.condition("eventually")
         self.count = 0
 
@@ -68,7 +68,7 @@ class _Changes:
             self._condition.notify_all()
 
     def wait_for_more(self, than: int, deadline: float) -> bool:
-        """Whether there are more by `deadline`."""
+        """Wait until there are more changes than `than` or until `deadline`, and return whether there are more."""
         with self._condition:
             while self.count == than and self._host.monotonic() < deadline:
                 self._condition.wait_until(deadline)

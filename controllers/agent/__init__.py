@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node agent: what a kubelet does to stay alive in the API, on the machine it runs on."""
+"""The node agent: registers its machine as a Node, posts the Node's status and renews its lease, as a kubelet does."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kubelet does to stay alive in the API, without a container runtime: a node, its status and its lease."""
+"""Composes the node agent: a reporter that posts the Node and its status, and the heartbeat of the Node's lease."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 from controllers.heartbeat.node_lease import REQUEST_TIMEOUT, node_lease
 
 COMPONENT = "node-agent"
-"""Who reports the events."""
-RENEWED_AFTER = 0.25
-"""Of its duration a lease is renewed."""
-LEASE_PATIENCE = 1.0
-"""Seconds that the first renewal waits for the registration, since a lease is not made before its Node."""
+"""Name of the component that reports the events."""
+RENEW_FRACTION = 0.25
+"""Fraction of a lease's duration after which it is renewed, as a kubelet does."""
+REGISTRATION_WAIT = 1.0
+"""Seconds for which the first renewal waits for the registration at most."""
 
 
 @attrs.frozen
 class _LeaseOfNode:
-    """The heartbeat of the lease: it begins once the Node is registered, but waits no longer than a moment.
+    """The heartbeat of the lease, which begins once the Node is registered, or after `REGISTRATION_WAIT` seconds.
 
-    While a registration fails, the lease of a Node that is there already must be kept all the same.
+    It waits because the lease is not created before its Node, and a try too early would delay it to the next
+    pass. It does not wait longer, because the lease of a Node that exists must be renewed even while the
+    registration fails.
     """
 
     heartbeat: LeaseHeartbeat
@@ -43,19 +45,22 @@ class _LeaseOfNode:
         return self.heartbeat.name
 
     def run(self, stop: Stop) -> None:
-        self.registered.wait(stop, self.host.monotonic() + LEASE_PATIENCE)
+        self.registered.wait(stop, self.host.monotonic() + REGISTRATION_WAIT)
         self.heartbeat.run(stop)
 
 
 def add_node_agent(manager: Manager, observer: Observer, settings: Settings) -> NodeReporter:
-    """Let `manager` run the agent of one node: its reporter, and beside it the heartbeat of its lease.
+    """Add the agent of one node to `manager`: a reporter of its status, and the heartbeat of its lease.
 
-    The two share nothing but the connections, which either drops when its requests fail repeatedly:
-    a status that hangs holds up no renewal.
+    A status that hangs does not delay a renewal: the two share only their connections, which each of
+    them closes when its requests fail repeatedly.
+
+    Returns:
+        The reporter.
     """
-    # As a dict and not a view: what others put on the Node is part of the difference.
+    # Read as dicts, not as a view: a patch is the difference to the whole Node, with what others have set on it.
     nodes: Lister[dict[str, object]] = manager.lister(NODES, dict, field_selector=f"metadata.name={settings.name}")
-    # Of the core API, as a kubelet's are: the rights of a node end there.
+    # Events of the core API, as a kubelet's are: a node has no rights to those of events.k8s.io.
     recorder = EventRecorder(manager.host, manager.client, component=COMPONENT, api=EventAPI.CORE)
     reporter = NodeReporter(
         manager.host,
@@ -71,7 +76,7 @@ def add_node_agent(manager: Manager, observer: Observer, settings: Settings) -> 
         manager.client,
         settings.name,
         duration=settings.lease_duration,
-        renew_interval=settings.lease_duration * RENEWED_AFTER,
+        renew_interval=settings.lease_duration * RENEW_FRACTION,
         on_repeated_heartbeat_failure=manager.transport.close,
     )
     manager.add(recorder)

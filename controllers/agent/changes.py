@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a status is worth a post, when an unchanged one is, and the patch that makes one Node of another."""
+"""Decides whether a status is posted, and computes the patch that turns one Node into another."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from typing import Any
 import attrs
 
 from controller_runtime.api.differ import merge_patch
-from controllers.shared.quantities import parse_quantity
+from controller_runtime.api.quantities import parse_quantity
 
 Node = Mapping[str, Any]
 
 _SPREAD = 0.5
+"""Half the width of the spread of posts after a change, as a fraction of the interval."""
 _HEARTBEAT = "lastHeartbeatTime"
 _RESOURCES = ("capacity", "allocatable")
-_PATCHED_APART = ("conditions", "addresses")
+_MERGED_LISTS = ("conditions", "addresses")  # which a strategic merge patch merges by their type
 
 
 def differs(before: Node, after: Node) -> bool:
-    """Whether a Node says something else, by its labels, annotations or status."""
+    """Tell whether the labels, annotations or status of a Node differ; see `status_differs`."""
     return bool(_metadata_patch(before, after)) or status_differs(before.get("status"), after.get("status"))
 
 
 def status_differs(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bool:
-    """Whether a status says something else: times of heartbeats and the order of conditions do not count."""
+    """Tell whether a status differs; heartbeat times, the order of conditions and the form of amounts do not count."""
     if before is None or after is None:
         return before is not after
     return bool(merge_patch(_comparable(before), _comparable(after)))
 
 
 def _comparable(status: Mapping[str, Any]) -> dict[str, Any]:
-    """A status in which what means the same is the same."""
+    """Return a status in a normal form, so that two statuses that mean the same compare equal."""
     found = {name: value for name, value in status.items() if value not in (None, [], {})}
     conditions = [{**condition, _HEARTBEAT: None} for condition in status.get("conditions") or ()]
     found["conditions"] = sorted(conditions, key=lambda condition: str(condition.get("type")))
@@ -44,29 +45,32 @@ def _comparable(status: Mapping[str, Any]) -> dict[str, Any]:
 
 @attrs.frozen
 class Reported:
-    """The last post that was taken; the first value is that of an agent that has posted nothing.
+    """The last post that succeeded; the defaults are those of an agent that has not posted yet.
 
     Attributes:
-        at: When, in monotonic seconds.
-        delay: Seconds by which the next unchanged post comes later than its interval, or earlier.
+        at: Monotonic seconds of the post.
+        delay: Seconds by which the next post of an unchanged status comes later than one interval; may be negative.
     """
 
     at: float | None = None
     delay: float = 0.0
 
     def is_due(self, now: float, interval: float) -> bool:
-        """Whether an unchanged status is to be posted."""
+        """Tell whether an unchanged status is to be posted now."""
         return self.at is None or now - self.at >= interval + self.delay
 
     def after(self, now: float, interval: float, *, changed: bool, chance: random.Random) -> Reported:
-        """What to remember of a post at `now`: after a change, and at first, the next one comes anywhere around
-        the interval, so that nodes that changed together part again."""
+        """Return the value for a post at `now`.
+
+        After a change, and after the first post, the next one is spread over 0.5 to 1.5 intervals, so that
+        nodes that changed together do not post together from then on.
+        """
         spread = changed or self.at is None
         return Reported(now, interval * (chance.random() - _SPREAD) if spread else 0.0)
 
 
 def node_patch(before: Node, after: Node) -> dict[str, Any]:
-    """The strategic merge patch, for the status subresource, of labels, annotations and status; never of the spec."""
+    """Return the strategic merge patch of labels, annotations and status; the spec is not compared."""
     patch = {}
     for name, difference in (("metadata", _metadata_patch(before, after)), ("status", _status_patch(before, after))):
         if difference:
@@ -88,7 +92,7 @@ def _status_patch(before: Node, after: Node) -> dict[str, Any]:
 
 
 def _conditions_patch(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The conditions that differ, by type, and the order of all; none are ever taken away."""
+    """Return the patch of the conditions that differ, by type, with the order of all; none is removed."""
     was = {condition["type"]: condition for condition in before}
     changed = [
         {**difference, "type": condition["type"]}
@@ -102,7 +106,11 @@ def _conditions_patch(before: Sequence[Mapping[str, Any]], after: Sequence[Mappi
 
 
 def _addresses_patch(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """All addresses, if they differ. A server merges such lists by the type, of which there may be several."""
+    """Return the patch of all addresses if they differ.
+
+    The server merges addresses by their type. So a patch replaces the whole list where the merge would go
+    wrong: where there are addresses already, or several of one type.
+    """
     before, after = _list(was, "addresses"), _list(now, "addresses")
     if before == after:
         return {}
@@ -111,7 +119,7 @@ def _addresses_patch(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str
 
 
 def _without_lists(status: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in status.items() if name not in _PATCHED_APART}
+    return {name: value for name, value in status.items() if name not in _MERGED_LISTS}
 
 
 def _list(status: Mapping[str, Any], name: str) -> list[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node agent tells people: that it starts, and what has changed of its node, by a kubelet's reasons."""
+"""The events of a node agent: its start, and changes of its node, with a kubelet's reasons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controllers.agent.conditions import transitions
 
 
 class NodeEvents:
-    """Tells about one node. Threads: one at a time."""
+    """Records the events of one node. Threads: one at a time."""
 
     def __init__(self, recorder: EventRecorder, name: str) -> None:
         self._recorder = recorder
@@ -22,24 +22,28 @@ class NodeEvents:
         self._rebooted = False
 
     def started(self, node: AnyObject) -> None:
-        """The agent begins."""
+        """Record that the agent starts."""
         self._event(node, "Starting", "starting the node agent")
 
-    def tell(self, before: Mapping[str, Any] | None, node: Mapping[str, Any]) -> None:
-        """What differs between a status and the one that `node` has now; a reboot once in a program's life."""
+    def record(self, before: Mapping[str, Any] | None, node: Mapping[str, Any]) -> None:
+        """Record the differences between the status `before` and the one in `node`.
+
+        A reboot is recorded at most once, because this process cannot outlive one: any further difference of
+        the boot id was written by another client.
+        """
         was, now = before or {}, node["status"]
         for reason in transitions(was.get("conditions") or (), now["conditions"]):
-            self._status_is(node, reason)
+            self._record_status(node, reason)
         unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
         if unschedulable != self._unschedulable:
             self._unschedulable = unschedulable
-            self._status_is(node, "NodeNotSchedulable" if unschedulable else "NodeSchedulable")
+            self._record_status(node, "NodeNotSchedulable" if unschedulable else "NodeSchedulable")
         last, boot = (each.get("nodeInfo", {}).get("bootID") for each in (was, now))
         if last and boot and last != boot and not self._rebooted:
             self._rebooted = True
             self._event(node, "Rebooted", f"node {self._name} has been rebooted, boot id: {boot}", "Warning")
 
-    def _status_is(self, node: AnyObject, reason: str) -> None:
+    def _record_status(self, node: AnyObject, reason: str) -> None:
         self._event(node, reason, f"node {self._name} status is now: {reason}")
 
     def _event(self, node: AnyObject, reason: str, message: str, type: str = "Normal") -> None:  # noqa: A002

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node agent sees of its machine at one moment, as a value. How it is seen: `controllers.agent.observer`."""
+"""A machine as a value: what a node agent measured at one moment. `controllers.agent.observer` measures it."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ ARCHITECTURES: Mapping[str, str] = {
     "i386": "386",
     "i686": "386",
 }
-"""Go's names, which the API uses, by the kernel's where the two differ."""
+"""Names of architectures in Go, which the API uses, by the kernel's name; those that are equal are left out."""
 
 
 class NotObserved(ControllerRuntimeError):
-    """A part of the status cannot be told; it stays as it was."""
+    """A part of the status is not known; it stays as it was."""
 
 
 @attrs.frozen(kw_only=True)
 class Machine:
-    """A machine. None is what could not be told, on this system or just now.
+    """A machine. An attribute is None if this system does not report it, or could not at that moment.
 
     Attributes:
-        system: Operating system by Go's name, such as `linux`.
-        architecture: By Go's name, such as `amd64`.
-        cores: Logical processors that are online.
-        memory: Bytes, all of it.
-        memory_available: Bytes that programs could have without swapping.
-        swap: Bytes, all of it.
-        disk: Bytes of the agent's file system.
-        disk_available: Bytes that are free to unprivileged users.
-        inodes: Of the same file system; None also where it has no fixed number of them.
-        inodes_available: Those that are free.
-        tasks: Processes and threads that exist.
-        tasks_limit: How many there can be.
-        huge_pages: Bytes set aside, by the size of a page in bytes.
-        kernel: Its release.
-        os_image: The system's name, for people.
-        machine_id: Stays with the installation.
-        system_uuid: Stays with the hardware.
+        system: Operating system by its name in Go, such as `linux`.
+        architecture: Architecture by its name in Go, such as `amd64`.
+        cores: Number of logical processors that are online.
+        memory: Total memory in bytes.
+        memory_available: Bytes that programs could allocate without swapping.
+        swap: Total swap in bytes.
+        disk: Size of the measured file system in bytes.
+        disk_available: Bytes of it that unprivileged users may write.
+        inodes: Number of inodes of that file system; None also if it has no fixed number of them.
+        inodes_available: Number of inodes that are free.
+        tasks: Number of processes and threads that exist.
+        tasks_limit: Largest number of them that can exist.
+        huge_pages: Bytes set aside for huge pages, by the size of a page in bytes.
+        kernel: Release of the kernel.
+        os_image: Name of the operating system, for people.
+        machine_id: Identifies the installation.
+        system_uuid: Identifies the hardware.
         boot_id: Changes with each boot.
-        resolved: What the node's name resolves to, in the resolver's order.
-        local: The addresses of this machine's interfaces.
-        routed: Its address on the way to everywhere else: one for each family that has a default route.
+        resolved: Addresses to which the node's name resolves, in the resolver's order.
+        local: Addresses of this machine's interfaces.
+        routed: Source addresses towards other networks: one for each family that has a default route.
     """
 
     system: str
@@ -77,12 +77,16 @@ class Machine:
     routed: Sequence[str] = ()
 
     def unknown(self) -> list[str]:
-        """What could not be told, by name."""
+        """Return the names of the attributes that are None, in words."""
         return [name.replace("_", " ") for name, value in attrs.asdict(self, recurse=False).items() if value is None]
 
 
 class Observer(Protocol):
-    """Looks at a machine."""
+    """Measures a machine."""
 
     def observe(self) -> Machine:
-        """The machine now. It never raises for what it cannot tell; it may take as long as a disk or a resolver."""
+        """Return the machine as it is now.
+
+        Does not raise for an attribute that is not known, but sets it to None. May block for as long as a disk or
+        a resolver does.
+        """

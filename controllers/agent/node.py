@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Node that an agent makes, and what it brings to date of one that is there already."""
+"""The Node that an agent creates, and the patches of one that exists already."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _DEFAULT_LABELS = (
     "beta.kubernetes.io/os",
     "beta.kubernetes.io/arch",
 )
-"""Labels that are brought to date on a Node that is there already; others are its administrators'."""
+"""Labels that an agent updates on a Node that exists already; the others belong to its administrators."""
 
 
 def _platform_labels(machine: Machine) -> dict[str, str]:
-    """The two labels that a Node always carries."""
+    """Return the two labels that every round restores."""
     return {OS: machine.system, ARCH: machine.architecture}
 
 
 def initial_node(settings: Settings, machine: Machine, status: Status) -> Node:
-    """The Node to make."""
+    """Return the Node to create."""
     labels = {
         "kubernetes.io/hostname": settings.name,
         "beta.kubernetes.io/os": machine.system,
@@ -58,8 +58,12 @@ def initial_node(settings: Settings, machine: Machine, status: Status) -> Node:
     return {"metadata": metadata, "spec": spec, "status": status}
 
 
-def reconciled(existing: Mapping[str, Any], initial: Node) -> dict[str, Any]:
-    """The patch, for the status subresource, that makes `existing` ours; empty if it is already."""
+def adoption_patch(existing: Mapping[str, Any], initial: Node) -> dict[str, Any]:
+    """Return the patch, for the status subresource, that registers `existing` as our Node; empty if it needs none.
+
+    It updates the default labels, the annotation about volumes, the huge pages, and capacity and allocatable if
+    they are missing. A default label whose value in `initial` is empty is removed.
+    """
     metadata, status = existing["metadata"], existing.get("status") or {}
     labels, annotations = dict(metadata.get("labels") or {}), dict(metadata.get("annotations") or {})
     for name in _DEFAULT_LABELS:
@@ -77,22 +81,23 @@ def reconciled(existing: Mapping[str, Any], initial: Node) -> dict[str, Any]:
 
 
 def _with_huge_pages(before: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Return the amounts `before`, with the huge pages of `wanted` in place of theirs."""
     rest = {name: amount for name, amount in before.items() if not name.startswith(HUGE_PAGES)}
     return rest | {name: amount for name, amount in wanted.items() if name.startswith(HUGE_PAGES)}
 
 
-def brought_to_date(node: Mapping[str, Any], machine: Machine, status: Status) -> Node:
-    """`node` as it should be now: with this status, and the labels that it always carries."""
+def updated_node(node: Mapping[str, Any], machine: Machine, status: Status) -> Node:
+    """Return `node` as it should be now: with `status`, and with the labels that every round restores."""
     labels = {**(node["metadata"].get("labels") or {}), **_platform_labels(machine)}
     return {**node, "metadata": {**node["metadata"], "labels": labels}, "status": status}
 
 
 def pod_cidrs_of(node: Mapping[str, Any]) -> str:
-    """The ranges of addresses that the node's pods have, in one word; empty for none."""
+    """Return the address ranges of the node's pods, separated by commas; empty if there are none."""
     return ",".join((node.get("spec") or {}).get("podCIDRs") or ())
 
 
-def kept_by_another(node: Mapping[str, Any]) -> str:
-    """The version of the kubelet that posted the status of `node`; empty if it was an agent, or nobody."""
+def version_of_kubelet(node: Mapping[str, Any]) -> str:
+    """Return the version of the kubelet that posted the status of `node`; empty if no kubelet posted it."""
     version: str = ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion", "")
     return "" if version.endswith(AGENT_SUFFIX) else version

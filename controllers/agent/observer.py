@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at the machine this process runs on: the kernel's files, and psutil for what every system tells.
+"""Measures the machine that this process runs on, by psutil and the files of the kernel.
 
-What a system does not have simply is not known there; nothing here asks which system it is.
+Nothing here asks which system it is: where a file or a call does not exist, its attribute is None.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ T = TypeVar("T")
 _PRETTY_NAME = re.compile(r"""^PRETTY_NAME=(["']?)(.*)\1\s*$""", re.MULTILINE)
 _HUGE_PAGES = re.compile(r"hugepages-(\d+)kB")
 _ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""Addresses reserved for documentation, which only a default route leads to."""
 _ANY_PORT = 9
 
 
 class MachineObserver:
-    """Sees this machine.
+    """Measures this machine.
 
     Args:
-        folder: On the file system that is measured.
-        resolve: What the node's name resolves to, asked in each observation; nothing by default.
-        files: Where the kernel's files and the system's are found.
+        folder: A folder on the file system that is measured.
+        resolve: Returns the addresses to which the node's name resolves; called by each observation.
+        files: Root of the files of the kernel and the system; another folder in tests.
 
     Threads: any.
     """
@@ -44,11 +45,11 @@ class MachineObserver:
         self._files = files
 
     def observe(self) -> Machine:
-        """The machine now; what cannot be told is None."""
-        import psutil  # 4 MiB that only an agent needs
+        """Return the machine as it is now; what is not known is None."""
+        import psutil  # imported here, because it takes 4 MiB that only an agent needs
 
-        disk = _told(lambda: os.statvfs(self._folder))
-        memory = _told(psutil.virtual_memory)
+        disk = _or_none(lambda: os.statvfs(self._folder))
+        memory = _or_none(psutil.virtual_memory)
         tasks = self._integers("proc/loadavg", r"/(\d+)")
         limits = [*self._integers("proc/sys/kernel/pid_max"), *self._integers("proc/sys/kernel/threads-max")]
         swap = self._integers("proc/meminfo", r"^SwapTotal:\s+(\d+) kB")
@@ -56,7 +57,7 @@ class MachineObserver:
         return Machine(
             system=platform.system().lower(),
             architecture=ARCHITECTURES.get(platform.machine(), platform.machine()),
-            cores=_told(psutil.cpu_count),
+            cores=_or_none(psutil.cpu_count),
             memory=memory.total if memory else None,
             memory_available=memory.available if memory else None,
             swap=swap[0] * 1024 if swap else None,
@@ -66,7 +67,7 @@ class MachineObserver:
             inodes_available=disk.f_ffree if disk and disk.f_files else None,
             tasks=tasks[0] if tasks else None,
             tasks_limit=min(limits) if limits else None,
-            huge_pages=_told(self._huge_pages),
+            huge_pages=_or_none(self._huge_pages),
             kernel=platform.release() or None,
             os_image=self._os_image(),
             machine_id=machine_id,
@@ -76,19 +77,20 @@ class MachineObserver:
             or machine_id,
             boot_id=self._first("proc/sys/kernel/random/boot_id"),
             resolved=self._resolve(),
-            local=_told(lambda: [a.address for each in psutil.net_if_addrs().values() for a in each]) or (),
-            routed=[address for elsewhere in _ELSEWHERE if (address := _told(partial(_source, *elsewhere)))],
+            local=_or_none(lambda: [a.address for each in psutil.net_if_addrs().values() for a in each]) or (),
+            routed=[address for elsewhere in _ELSEWHERE if (address := _or_none(partial(_source, *elsewhere)))],
         )
 
     def _text(self, path: str) -> str:
-        """What a file says; empty if it cannot be read."""
-        return _told(lambda: (self._files / path).read_text(encoding="utf-8", errors="replace").strip("\0\n ")) or ""
+        """Return the content of a file; empty if it cannot be read."""
+        return _or_none(lambda: (self._files / path).read_text(encoding="utf-8", errors="replace").strip("\0\n ")) or ""
 
     def _first(self, *paths: str) -> str | None:
-        """What the first of the files that says anything says."""
+        """Return the content of the first of the files that is not empty; None if all are."""
         return next((text for path in paths if (text := self._text(path))), None)
 
     def _integers(self, path: str, pattern: str = r"^(\d+)$") -> list[int]:
+        """Return the integers that `pattern` finds in a file; empty if it cannot be read."""
         return [int(number) for number in re.findall(pattern, self._text(path), re.MULTILINE)]
 
     def _huge_pages(self) -> dict[int, int]:
@@ -108,14 +110,14 @@ class MachineObserver:
 
 
 def _source(family: socket.AddressFamily, to: str) -> str:
-    """The address with which this machine would speak to another; nothing is sent."""
+    """Return the source address that this machine would use towards `to`. Connecting by UDP sends nothing."""
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((to, _ANY_PORT))
         return str(probe.getsockname()[0])
 
 
-def _told(ask: Callable[[], T]) -> T | None:
-    """What `ask` answers; None if the system does not tell."""
+def _or_none(ask: Callable[[], T]) -> T | None:
+    """Return what `ask` returns; None if this system does not report it."""
     try:
         return ask()
     except (OSError, ValueError, NotImplementedError):  # no such file, format, or call on this system

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a machine is short of memory, disk or processes: thresholds, what they say now, and for how long that holds."""
+"""Decides by thresholds whether a machine is short of memory, disk or processes, and how long a shortage counts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from decimal import Decimal
 
 import attrs
 
+from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.core.errors import UsageError
 from controllers.agent.machine import Machine
-from controllers.shared.quantities import parse_quantity
 
 HOLD = 300.0
-"""Seconds that a shortage counts after it was seen last."""
+"""Seconds for which a shortage counts after it was last measured, so that a condition does not flap."""
 
 
 class Signal(enum.Enum):
-    """What is measured, by the kubelet's names."""
+    """The quantities that thresholds are for, by the kubelet's names."""
 
     MEMORY = "memory.available"
     DISK = "nodefs.available"
@@ -31,27 +31,35 @@ SIGNALS: Mapping[str, Sequence[Signal]] = {
     "DiskPressure": (Signal.DISK, Signal.INODES),
     "PIDPressure": (Signal.TASKS,),
 }
-"""What each condition of a node depends on."""
+"""The signals on which each pressure condition of a node depends."""
 
 
 @attrs.frozen
 class Threshold:
-    """How little may be left: an amount, or a share of the whole."""
+    """The smallest amount that may be left of something.
+
+    Attributes:
+        signal: The quantity.
+        amount: Bytes or a number; or, if `is_share`, a fraction of the capacity, 0 to 1.
+        is_share: Whether `amount` is a fraction.
+    """
 
     signal: Signal
     amount: Decimal
     is_share: bool = False
 
     def of(self, capacity: int) -> int:
-        """The amount, in what the signal counts, rounded down."""
+        """Return the threshold for this capacity, in the unit of the signal, rounded down."""
         return int(self.amount * capacity if self.is_share else self.amount)
 
 
 def parse_thresholds(text: str) -> tuple[Threshold, ...]:
-    """Thresholds as the kubelet's option has them: `memory.available<100Mi,nodefs.available<10%`; empty for none.
+    """Parse thresholds in a kubelet's notation, such as `memory.available<100Mi,nodefs.available<10%`.
+
+    An empty text has no thresholds.
 
     Raises:
-        UsageError: A signal there is not, one given twice, or an amount that is none.
+        UsageError: An unknown signal, one given twice, or an amount that is not one.
     """
     found: dict[Signal, Threshold] = {}
     for part in (part.strip() for part in text.split(",") if part.strip()):
@@ -61,7 +69,7 @@ def parse_thresholds(text: str) -> tuple[Threshold, ...]:
         except ValueError as error:
             known = ", ".join(signal.value for signal in Signal)
             raise UsageError(
-                f"--eviction-hard: {part!r} is no threshold such as memory.available<100Mi or nodefs.available<10%: "
+                f"--eviction-hard: {part!r} is not a threshold such as memory.available<100Mi or nodefs.available<10%: "
                 f"signals are {known}, amounts are positive quantities or percentages"
             ) from error
         if threshold.signal in found:
@@ -79,11 +87,11 @@ def _threshold(signal: Signal, amount: str) -> Threshold:
 
 
 DEFAULTS = parse_thresholds("memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%")
-"""The kubelet's own, but for those of a file system of images, which there is none of."""
+"""The defaults of a kubelet, without those for images, because there is no file system of images."""
 
 
 def reading(machine: Machine, signal: Signal) -> tuple[int, int] | None:
-    """What is left and what there is at all; None where the machine does not tell."""
+    """Return the available amount and the capacity of a signal; None if one of them is not known."""
     available, capacity = {
         Signal.MEMORY: (machine.memory_available, machine.memory),
         Signal.DISK: (machine.disk_available, machine.disk),
@@ -97,7 +105,7 @@ def reading(machine: Machine, signal: Signal) -> tuple[int, int] | None:
 
 
 def is_short(machine: Machine, threshold: Threshold) -> bool:
-    """Whether less is left than the threshold; exactly as much is enough."""
+    """Tell whether less is left than the threshold; exactly as much is enough."""
     found = reading(machine, threshold.signal)
     return found is not None and threshold.of(found[1]) > found[0]
 
@@ -105,19 +113,29 @@ def is_short(machine: Machine, threshold: Threshold) -> bool:
 def last_short(
     machine: Machine, thresholds: Sequence[Threshold], before: Mapping[str, float], now: float
 ) -> dict[str, float]:
-    """When each condition was last seen to be so, this look at the machine included; absent: never."""
+    """Return when each pressure condition was last measured to hold, this measurement included.
+
+    Args:
+        machine: The machine as measured now.
+        thresholds: The thresholds in force.
+        before: The result for the measurement before.
+        now: Monotonic seconds.
+
+    Returns:
+        Monotonic seconds by condition; conditions that never held are absent.
+    """
     short = {threshold.signal for threshold in thresholds if is_short(machine, threshold)}
     return {**before, **{kind: now for kind, signals in SIGNALS.items() if short.intersection(signals)}}
 
 
 def pressures(machine: Machine, last: Mapping[str, float], now: float, hold: float = HOLD) -> dict[str, bool | None]:
-    """Whether each condition holds now; None where the machine does not tell.
+    """Return whether each pressure condition holds now; None if the machine does not report its signals.
 
     Args:
-        machine: As seen now.
-        last: When each condition was seen to be so, this look included.
+        machine: The machine as measured now.
+        last: The result of `last_short` for this measurement.
         now: Monotonic seconds.
-        hold: Seconds that it counts after that.
+        hold: Seconds for which a condition holds after it was last measured to hold.
     """
     found: dict[str, bool | None] = {}
     for kind, signals in SIGNALS.items():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers a node and posts its status, one request at a time: a thin hand around pure functions.
+"""Registers a node and posts its status; the decisions are pure functions in the modules beside this one.
 
-Its one key is the node's name. Registration, the five tries of a round and the pause between rounds
-are waits of its queue, so that a stop is never further away than the request in hand.
+The reporter is a reconciler with one key, the node's name. It measures the machine and posts the status in
+rounds of up to five tries. All its waits are waits of its queue, so that a stop never waits for more
+than the request under way.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from controllers.agent.changes import Reported, differs, node_patch
 from controllers.agent.conditions import is_ready
 from controllers.agent.events import NodeEvents
 from controllers.agent.machine import Machine, Observer
-from controllers.agent.node import brought_to_date, initial_node, pod_cidrs_of, reconciled
+from controllers.agent.node import adoption_patch, initial_node, pod_cidrs_of, updated_node
 from controllers.agent.pressure import last_short, pressures
 from controllers.agent.settings import Settings
 from controllers.agent.status import Composed, Situation, compose
@@ -44,34 +45,34 @@ log = get_logger(__name__)
 Node = dict[str, Any]
 
 REGISTRATION = Backoff(initial=0.1, factor=2.0, cap=7.0, jitter=0.0)
-"""Before each try, the first one included."""
+"""Seconds before each try to register, the first one included."""
 TRIES = 5
-"""Of a round, one after the other; then the next round is waited for."""
+"""Tries of a round, without a pause between them; after the last one the next round is waited for."""
 JITTER = 0.04
-"""The pause between rounds is stretched by up to this part of it."""
-SOON = 0.1
-"""Seconds between rounds at the start, until the node is ready,"""
-AT_FIRST = 120.0
-"""but no longer than these."""
+"""The pause between rounds is stretched by up to this fraction of it."""
+STARTUP_INTERVAL = 0.1
+"""Seconds between rounds at the start, until the node is ready."""
+STARTUP_PERIOD = 120.0
+"""Seconds after which rounds are `update_interval` apart even if the node is not ready."""
 
 
 class NodeReporter(Reconciler):
-    """Registers a Node, once, and then keeps its status as the machine is.
+    """Registers a Node once, and then updates its status from the machine.
 
-    A Node that is deleted is not made again while the program runs.
+    A Node that is deleted is not created again while the program runs, as with a kubelet.
 
     Args:
-        host: What it runs on.
-        client: Writes the Node; give it a timeout of its own.
+        host: Its clock is used, and the queue waits on it.
+        client: Reads and writes the Node; its timeout bounds each try.
         nodes: A cache of (at least) this Node, which saves a request each round.
-        observer: Sees the machine.
-        settings: What it was told.
-        events: Tells people what has changed.
-        on_repeated_failure: Called after every failed try of a round but the first; a component closes
-            its connections.
+        observer: Measures the machine.
+        settings: The settings of the agent.
+        events: Records the changes as events.
+        on_repeated_failure: Called after each failed try of a round but the first. A component closes
+            its connections here, since they may be broken.
 
     Attributes:
-        registered: Set once the Node is registered, or if that is left to others.
+        registered: Set once the Node is registered; from the start if the agent is not to register it.
 
     Threads: `run` from one, once.
     """
@@ -97,21 +98,21 @@ class NodeReporter(Reconciler):
         self._settings = settings
         self._events = events
         self._on_repeated_failure = on_repeated_failure
-        self._until = host.monotonic() + AT_FIRST
+        self._startup_ends = host.monotonic() + STARTUP_PERIOD
         self.registered = Latch(host, "node registered")
         if not settings.register:
             self.registered.set()
-        # Whoever holds the key owns all below.
+        # The fields below belong to the one call of `reconcile` that runs; so they need no lock.
         self._failures = 0  # of registration, or of this round
-        self._lament = ""  # what was logged of failures, until one try succeeds
+        self._logged_failure = ""  # the failure that was logged last; empty once a try has succeeded
         self._reported = Reported()
-        self._short: dict[str, float] = {}  # when each condition was last seen to be so
-        self._version = ""  # of the Node as we wrote it last: a cache that is behind that is not asked
-        self._problems: list[str] = []  # that were logged
+        self._short: dict[str, float] = {}  # when each pressure condition was last measured to hold
+        self._version = ""  # of the Node as we wrote it last; a cache that is behind it is not used
+        self._problems: list[str] = []  # of the last round, which were logged
         self._pod_cidrs = ""
 
     def run(self, stop: Stop) -> None:
-        """Register and report until `stop` is set; then say the last word, if one is to be said."""
+        """Register the Node and post its status until `stop` is set; then post Ready=False if the settings say so."""
         queue: WorkQueue[Request] = WorkQueue(self._host, name=self.name)
         workers = Workers(self._host, self.name, self, queue, stop)
         queue.add_after(self.key, 0.0 if self.registered.is_set() else REGISTRATION.initial)
@@ -119,10 +120,10 @@ class NodeReporter(Reconciler):
         workers.start(1)
         workers.join_until(None)
         if self._settings.shutdown_grace and self.registered.is_set() and not stop.is_cancelled():
-            self._say_goodbye()
+            self._report_shutdown()
 
     def reconcile(self, request: Request) -> Result:
-        """Make the next try of what is due, and say when to make the one after it."""
+        """Register the Node or post its status, and return when the next try is due."""
         try:
             if self.registered.is_set():
                 result = self._next_round(self._report(self._node()))
@@ -135,40 +136,37 @@ class NodeReporter(Reconciler):
         except ControllerRuntimeError as error:
             return self._failed(error)
         self._failures = 0
-        if self._lament:
-            self._lament = ""
-            log.info("node is heard again", node=self.key)
+        if self._logged_failure:
+            self._logged_failure = ""
+            log.info("requests for the node succeed again", node=self.key)
         return result
 
-    # Registration
-
     def _register(self) -> None:
-        """Make the Node, or bring to date the one that is there."""
+        """Create the Node, or patch the one that exists."""
         machine = self._observer.observe()
         initial = initial_node(self._settings, machine, self._composed(machine, None).status)
         try:
             made = self._client.create(NODES, initial)
-        except (AlreadyExists, Forbidden):  # it may be there though we may not make it
+        except (AlreadyExists, Forbidden):  # it may exist even if we have no right to create it
             existing = self._client.get(NODES, self.key, dict)
-            if patch := reconciled(existing, initial):
+            if patch := adoption_patch(existing, initial):
                 self._write(patch)
             self._events.started(existing)
         else:
             self._version = made.resource_version
             self._events.started(made)
-            self._events.tell(None, {**initial, "metadata": {**initial["metadata"], "uid": made.uid}})
+            self._events.record(None, {**initial, "metadata": {**initial["metadata"], "uid": made.uid}})
         log.info("node is registered", node=self.key)
 
-    # Status
-
     def _report(self, node: Node, *, stops: bool = False) -> Node:
-        """Post the status if it says something new or is due; the Node as it should be now."""
+        """Post the status if it has changed or is due, and return the Node as it should be now."""
         machine = self._observer.observe()
         composed = self._composed(machine, node.get("status"), stops=stops)
-        self._complain(composed.problems)
-        after = brought_to_date(node, machine, composed.status)
+        self._log_problems(composed.problems)
+        after = updated_node(node, machine, composed.status)
         pod_cidrs = pod_cidrs_of(node)
         is_new_range = pod_cidrs not in ("", self._pod_cidrs)
+        # A new range is posted at once, as by a kubelet, though the status does not contain it.
         changed = is_new_range or differs(node, after)
         if changed or self._reported.is_due(self._host.monotonic(), self._settings.report_interval):
             self._write(node_patch(node, after))
@@ -178,11 +176,14 @@ class NodeReporter(Reconciler):
         if is_new_range:
             log.info("node has a range of pod addresses", node=self.key, pod_cidrs=pod_cidrs)
             self._pod_cidrs = pod_cidrs
-        self._events.tell(node.get("status"), after)
+        self._events.record(node.get("status"), after)
         return after
 
     def _node(self) -> Node:
-        """The Node: the first try of a round takes the cache's, if that knows our own last word; the others ask."""
+        """Return the Node: in the first try of a round from the cache, unless that is behind our last write.
+
+        Further tries read it from the server, as a kubelet's do, since a stale Node may be why the first failed.
+        """
         if self._failures == 0 and not self._nodes.behind(self._version):
             node: Node | None = self._nodes.get(self.key)
             if node is None:
@@ -202,41 +203,40 @@ class NodeReporter(Reconciler):
         self._version = written.resource_version
 
     def _next_round(self, node: Node) -> Result:
-        if not is_ready(node["status"]["conditions"]) and self._host.monotonic() < self._until:
-            return Result(requeue_after=SOON)
+        if not is_ready(node["status"]["conditions"]) and self._host.monotonic() < self._startup_ends:
+            return Result(requeue_after=STARTUP_INTERVAL)
         return Result(requeue_after=self._settings.update_interval, jitter=JITTER)
 
-    def _say_goodbye(self) -> None:
-        """Post that the node is not ready, because it goes."""
+    def _report_shutdown(self) -> None:
+        """Post Ready=False, because the node shuts down."""
         self._client = self._client.within(self._settings.shutdown_grace)
         try:
             self._report(self._client.get(NODES, self.key, dict), stops=True)
         except ControllerRuntimeError as error:
-            log.warning("node goes without a word", node=self.key, error=error)
+            log.warning("cannot post that the node shuts down", node=self.key, error=error)
 
     def _failed(self, error: ControllerRuntimeError) -> Result:
+        """Count a failed try, and return when the next one is due."""
         self._failures += 1
         at_least = (error.retry_after or 0.0) if isinstance(error, APIError) else 0.0
         if not self.registered.is_set():
-            self._failed_with("node cannot be registered, trying again", error)
+            self._log_failure("cannot register the node, trying again", error)
             return Result(requeue_after=max(REGISTRATION.delay(self._failures + 1, self._host.random), at_least))
         if self._failures > 1:
             self._on_repeated_failure()
         if self._failures < TRIES:
             return Result(requeue_after=at_least)
         self._failures = 0
-        self._failed_with("status cannot be posted, trying again", error)
+        self._log_failure("cannot post the status, trying again", error)
         return Result(requeue_after=max(self._settings.update_interval, at_least), jitter=JITTER)
 
-    # Words
+    def _log_failure(self, message: str, error: ControllerRuntimeError) -> None:
+        """Log a failure as a warning, or at debug level if it is the one that was logged last."""
+        write_log = log.debug if str(error) == self._logged_failure else log.warning
+        write_log(message, node=self.key, error=error)
+        self._logged_failure = str(error) or message
 
-    def _failed_with(self, message: str, error: ControllerRuntimeError) -> None:
-        """Log a failure unless it is the one that was logged last; repetitions are for the curious."""
-        tell = log.debug if str(error) == self._lament else log.warning
-        tell(message, node=self.key, error=error)
-        self._lament = str(error) or message
-
-    def _complain(self, problems: list[str]) -> None:
+    def _log_problems(self, problems: list[str]) -> None:
         for problem in problems:
             if problem not in self._problems:
                 log.warning("a part of the status is not known, so it stays as it was", why=problem)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks the node's name up, as whoever wants to reach the node would, and waits for nobody who is slow."""
+"""Looks up the node's name, and does not wait for long if the resolver is slow."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from controller_runtime.core.host import Host
 
-PATIENCE = 1.0
-"""Seconds that a look at the machine waits for the resolver."""
+TIMEOUT = 1.0
+"""Seconds for which a measurement of the machine waits for the resolver."""
 
 
 def _system(name: str) -> list[str]:
@@ -17,15 +17,15 @@ def _system(name: str) -> list[str]:
 
 
 class Resolver:
-    """Knows the addresses of one name.
+    """Looks up the addresses of one name.
 
-    The system's resolver cannot be told how long it may take. So it is asked on a thread of its
-    own, one question at a time, and the process may end without its answer.
+    The system's resolver takes no timeout. So each look-up runs on a daemon thread, one at a time, and
+    does not keep the process from ending.
 
     Args:
-        host: What it runs on.
+        host: Makes the thread, and its clock is used.
         name: The name.
-        ask: The resolver; it raises OSError or ValueError for a name it does not know.
+        ask: The resolver; raises OSError or ValueError for a name that it does not know.
 
     Threads: one at a time.
     """
@@ -34,21 +34,27 @@ class Resolver:
         self._host = host
         self._name = name
         self._ask = ask
-        # Guards the two below.
+        # Guards the two fields below.
         self._condition = host.condition("resolver")
         self._is_asking = False
         self._found: Sequence[str] = ()
 
     def addresses(self) -> Sequence[str]:
-        """What the name resolves to; where there is no answer yet, what it did last."""
+        """Return the addresses to which the name resolves.
+
+        If there is no answer within `TIMEOUT` seconds, these are those of the last answer. A name that is not
+        known has none.
+        """
         with self._condition:
-            if self._is_asking:  # since the last look; nobody waits for that one twice
+            if self._is_asking:  # a look-up that timed out before still runs: do not wait for it again
                 return self._found
             self._is_asking = True
-        deadline = self._host.monotonic() + PATIENCE
+        deadline = self._host.monotonic() + TIMEOUT
         try:
             self._host.spawn("look-up", self._look_up, daemon=True)
-        except RuntimeError:  # the system has no threads left, of which the status is to tell
+        except (
+            RuntimeError
+        ):  # no more threads can be started; the status must be posted all the same, since it reports that shortage
             self._answer(self._found)
         with self._condition:
             while self._is_asking and self._host.monotonic() < deadline:

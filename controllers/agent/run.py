@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composes a run of one node's agent: what it was told, a cluster, a manager, and this machine."""
+"""Composes a run of the node agent: its options, a cluster, a manager, and this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.agent.agent import add_node_agent
-from controllers.agent.node import kept_by_another
+from controllers.agent.node import version_of_kubelet
 from controllers.agent.observer import MachineObserver
 from controllers.agent.pressure import DEFAULTS, parse_thresholds
 from controllers.agent.resolver import Resolver
@@ -33,16 +33,16 @@ from controllers.agent.settings import (
     parse_reserved,
     parse_taints,
 )
-from controllers.command.signals import handled_signals
 from controllers.heartbeat.node_lease import DURATION
 from controllers.shared.session import GRACE, await_server
+from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 
 
 @attrs.frozen(kw_only=True)
 class AgentOptions:
-    """What `controllers agent` was asked to do; texts as the kubelet's options have them."""
+    """The options of `controllers agent`; the texts are in the notation of the kubelet's options."""
 
     node_name: str | None = None
     embedded: bool = False
@@ -69,15 +69,15 @@ class AgentOptions:
 
 
 def settings_of(options: AgentOptions, hostname: str) -> Settings:
-    """The agent's settings.
+    """Return the settings for these options, on a machine named `hostname`.
 
     Raises:
-        UsageError: One of the options cannot be.
+        UsageError: The value of an option is invalid.
     """
     if not Path(options.root_dir).is_dir():
         raise UsageError(f"--root-dir: {options.root_dir} is not a folder: name one on the disk that is to be measured")
     update, post = options.node_status_update_frequency, options.node_status_report_frequency
-    # As a kubelet: who says how often to look, and not how often to post, gets a post each time.
+    # As in a kubelet, the update frequency alone also sets how often an unchanged status is posted.
     report_interval = post or update or 300.0
     return Settings(
         name=node_name(options.node_name, hostname),
@@ -101,14 +101,14 @@ def settings_of(options: AgentOptions, hostname: str) -> Settings:
 
 
 def run_agent(options: AgentOptions) -> None:
-    """Run the agent until stopped.
+    """Run the agent until it is asked to stop.
 
-    Without a kubeconfig: on the cluster of the pod this runs in, else on an embedded server. A
-    server that is away is waited for.
+    Without a kubeconfig it runs on the cluster of the pod that this process runs in, or else on an embedded
+    server. If the API server does not answer, the agent waits for it.
 
     Raises:
-        UsageError: Bad options, a kubeconfig that cannot be used, or a Node that another agent keeps.
-        ControllerRuntimeError: The credentials are refused, or something failed.
+        UsageError: Invalid options, a kubeconfig that cannot be used, or a Node whose status a kubelet posts.
+        ControllerRuntimeError: The credentials are refused, or the run failed.
     """
     if options.embedded and options.kubeconfig:
         raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")
@@ -126,30 +126,32 @@ def run_agent(options: AgentOptions) -> None:
         if (duration := options.duration) is not None:
             spawn(host, stop, "duration", lambda: None if stop.wait(duration) else stop.set())
         manager = Manager.from_kubeconfig(kubeconfig, options.context, grace=max(GRACE, settings.shutdown_grace))
-        await_server(manager, stop, lambda: None if options.take_over else refuse_anothers_node(manager, settings.name))
+        await_server(
+            manager, stop, lambda: None if options.take_over else refuse_node_of_kubelet(manager, settings.name)
+        )
         resolver = Resolver(host, settings.name)
         observer = MachineObserver(folder=settings.root, resolve=tuple if settings.node_ips else resolver.addresses)
         if unknown := observer.observe().unknown():
-            log.warning("this system does not tell all of a machine", unknown=", ".join(unknown))
+            log.warning("this system does not report all of a machine", unknown=", ".join(unknown))
         add_node_agent(manager, observer, settings)
         signals.report = lambda: report(manager)
         manager.run(stop)
     log.info("stopped")
 
 
-def refuse_anothers_node(manager: Manager, name: str) -> None:
-    """Look whether the Node is a kubelet's, whose status the agent would fight over.
+def refuse_node_of_kubelet(manager: Manager, name: str) -> None:
+    """Raise if a kubelet posts the status of the Node, because the agent and the kubelet would undo each other's posts.
 
     Raises:
-        UsageError: It is.
-        ControllerRuntimeError: There is no telling.
+        UsageError: The status of the Node has the version of a kubelet.
+        ControllerRuntimeError: The Node cannot be read.
     """
     try:
         node: dict[str, Any] = manager.client.get(NODES, ObjectKey(name), dict)
     except NotFound:
         return
-    if version := kept_by_another(node):
+    if version := version_of_kubelet(node):
         raise UsageError(
-            f"node {name} is kept by a kubelet ({version}): give --node-name another name, "
+            f"a kubelet ({version}) posts the status of node {name}: give --node-name another name, "
             "or --take-over if that kubelet is gone"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node agent is told at its start; read from text as the kubelet's options have it, and checked."""
+"""The settings of a node agent, parsed from the notation of the kubelet's options, and checked."""
 
 from __future__ import annotations
 
@@ -10,44 +10,46 @@ from decimal import Decimal
 import attrs
 
 from controller_runtime.api.names import label_value_problems, qualified_name_problems, subdomain_problems
+from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.core.errors import UsageError
 from controllers.agent.pressure import DEFAULTS, HOLD, Threshold
 from controllers.heartbeat.node_lease import DURATION
-from controllers.shared.quantities import parse_quantity
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 LABEL = {"type": "node-agent"}
-"""Says that no kubelet is behind the node."""
+"""Label that marks the node as an agent's, without a kubelet."""
 RESERVABLE = ("cpu", "memory", "ephemeral-storage", "pid")
+"""Resources that can be reserved."""
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """The agent's; the defaults are a kubelet's, but that a node without a runtime takes no pods.
+    """The settings of a node agent. The defaults are a kubelet's, except `max_pods`: nothing here could run a pod.
 
     Attributes:
-        name: Of the Node, its lease and the lease's holder.
-        labels: Put on a Node that is made here; they win over those that every node has.
-        taints: The same.
-        node_ips: Its addresses; none: they are found. One that is unspecified says which family to prefer.
-        provider_id: Of a Node that is made here.
-        attach_detach: The Node says that volumes are attached by a controller.
-        register: Make the Node if there is none.
-        max_pods: How many pods it can take.
-        system_reserved: Kept from pods, by resource.
-        kube_reserved: The same.
-        thresholds: Shortages; those of memory and disk are kept from pods, too.
-        pressure_hold: Seconds that a shortage counts after it was seen last.
-        update_interval: Seconds between two looks at the machine.
-        report_interval: Seconds between two posts of an unchanged status; None is a kubelet's own.
-        lease_duration: Seconds that a renewal of its lease counts; it is renewed four times as often.
-        shutdown_grace: Seconds that the last word, Ready=False, may take; 0: none is said.
-        root: A folder on the file system that pods would use.
+        name: Name of the Node, of its lease and of the lease's holder.
+        labels: Labels of a Node that the agent creates; they take precedence over the default ones.
+        taints: Taints of a Node that the agent creates.
+        node_ips: Addresses of the Node; if empty, they are found. A single unspecified address, such as `::`,
+            only says which family to prefer.
+        provider_id: Provider id of a Node that the agent creates.
+        attach_detach: Whether the Node's annotation says that a controller attaches volumes.
+        register: Whether to create the Node if it does not exist.
+        max_pods: Number of pods in the capacity.
+        system_reserved: Amounts that the allocatable leaves out, by resource.
+        kube_reserved: Further amounts that it leaves out, by resource.
+        thresholds: Thresholds of the pressure conditions; the allocatable leaves out those of memory and disk.
+        pressure_hold: Seconds for which a shortage counts after it was last measured.
+        update_interval: Seconds between two rounds, each of which measures the machine.
+        report_interval: Seconds between two posts of an unchanged status.
+        lease_duration: Seconds for which a renewal of the lease is valid; it is renewed four times as often.
+        shutdown_grace: Seconds that the post of Ready=False at the end may take; 0 leaves it out.
+        root: A folder on the file system that is measured.
 
     Raises:
-        UsageError: Something of it cannot be.
+        UsageError: `name` is empty or cannot be the name of a Node.
     """
 
     name: str
@@ -76,15 +78,15 @@ class Settings:
 
 
 def node_name(asked: str | None, hostname: str) -> str:
-    """What the node is called: as asked, else as the machine; trimmed, in lower case."""
+    """Return the name of the node: `asked`, or `hostname` if that is None; without spaces around it, in lower case."""
     return (hostname if asked is None else asked).strip().lower()
 
 
 def parse_labels(text: str) -> dict[str, str]:
-    """`key=value,key=value`.
+    """Parse labels in the form `key=value,key=value`.
 
     Raises:
-        UsageError: Not that, or nothing that could be a label.
+        UsageError: The text has another form, or a pair cannot be a label.
     """
     labels = _pairs("--node-labels", text)
     for key, value in labels.items():
@@ -94,10 +96,10 @@ def parse_labels(text: str) -> dict[str, str]:
 
 
 def parse_taints(text: str) -> tuple[dict[str, str], ...]:
-    """`key=value:Effect,key:Effect`.
+    """Parse taints in the form `key=value:Effect,key:Effect`.
 
     Raises:
-        UsageError: Not that, or nothing that could be a taint.
+        UsageError: The text has another form, or a part cannot be a taint.
     """
     taints = {}
     for part in (part.strip() for part in text.split(",") if part.strip()):
@@ -105,7 +107,7 @@ def parse_taints(text: str) -> tuple[dict[str, str], ...]:
         key, _, value = head.partition("=")
         if effect not in _EFFECTS:
             raise UsageError(
-                f"--register-with-taints: {part!r} is no taint such as key=value:NoSchedule; "
+                f"--register-with-taints: {part!r} is not a taint such as key=value:NoSchedule; "
                 f"effects are {', '.join(_EFFECTS)}"
             )
         for problem in (*qualified_name_problems(key), *label_value_problems(value)):
@@ -117,29 +119,29 @@ def parse_taints(text: str) -> tuple[dict[str, str], ...]:
 
 
 def parse_reserved(option: str, text: str) -> dict[str, Decimal]:
-    """`cpu=500m,memory=1Gi`.
+    """Parse amounts in the form `cpu=500m,memory=1Gi`, and return them by resource.
 
     Raises:
-        UsageError: Not that, or a resource that cannot be reserved.
+        UsageError: The text has another form, a resource cannot be reserved, or an amount is negative.
     """
     reserved = {}
     for resource, amount in _pairs(option, text).items():
         if resource not in RESERVABLE:
-            raise UsageError(f"{option}: {resource!r} cannot be reserved; there are {', '.join(RESERVABLE)}")
+            raise UsageError(f"{option}: {resource!r} cannot be reserved; {', '.join(RESERVABLE)} can")
         try:
             reserved[resource] = parse_quantity(amount)
         except ValueError as error:
             raise UsageError(f"{option}: {resource}: {error}") from error
         if reserved[resource] < 0:
-            raise UsageError(f"{option}: {resource}: {amount} is less than nothing")
+            raise UsageError(f"{option}: {resource}: {amount} is negative")
     return reserved
 
 
 def parse_node_ips(text: str) -> tuple[IPAddress, ...]:
-    """One address, or one of each family: `192.0.2.7,2001:db8::7`.
+    """Parse one address, or one of each family, in the form `192.0.2.7,2001:db8::7`; an empty text has none.
 
     Raises:
-        UsageError: Not that, or addresses that nobody else can reach.
+        UsageError: The text has another form, or other machines cannot reach an address.
     """
     found: list[IPAddress] = []
     for part in (part.strip() for part in text.split(",") if part.strip()):
@@ -150,7 +152,7 @@ def parse_node_ips(text: str) -> tuple[IPAddress, ...]:
     for address in found:
         if why := unreachable(address):
             if len(found) == 1 and address.is_unspecified:
-                continue  # it names a family
+                continue  # alone it only says which family to prefer
             raise UsageError(f"--node-ip: {address} cannot be a node's address: it is {why}")
     if len(found) > 2 or len({address.version for address in found}) < len(found):
         raise UsageError(f"--node-ip: {text!r}: give one address, or one of each family")
@@ -158,7 +160,7 @@ def parse_node_ips(text: str) -> tuple[IPAddress, ...]:
 
 
 def unreachable(address: IPAddress) -> str:
-    """Why nobody else can reach an address; empty if they can."""
+    """Return why other machines cannot reach an address; empty if they can."""
     for why in ("loopback", "multicast", "link_local", "unspecified"):
         if getattr(address, f"is_{why}"):
             return why.replace("_", "-")
@@ -166,11 +168,16 @@ def unreachable(address: IPAddress) -> str:
 
 
 def _pairs(option: str, text: str) -> dict[str, str]:
+    """Parse pairs in the form `key=value,key=value`.
+
+    Raises:
+        UsageError: A part is not a pair, or a key is given twice.
+    """
     found: dict[str, str] = {}
     for part in (part.strip() for part in text.split(",") if part.strip()):
         key, equals, value = part.partition("=")
         if not equals:
-            raise UsageError(f"{option}: {part!r} is no pair such as key=value")
+            raise UsageError(f"{option}: {part!r} is not a pair such as key=value")
         if key.strip() in found:
             raise UsageError(f"{option}: {key.strip()} is given twice: give it once")
         found[key.strip()] = value.strip()

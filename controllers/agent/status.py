@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a machine, and the status as it was, to the status as it is now: the setters of a kubelet as pure functions."""
+"""Computes the new status of a node from its machine and the status before: a kubelet's setters as pure functions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from controllers.agent.settings import Settings
 Status = dict[str, Any]
 
 AGENT_SUFFIX = "+node-agent"
-"""Ends the version of whatever posts a node's status, where that is no kubelet but an agent like this."""
+"""Suffix of the version in a node's status that a node agent posted; a kubelet's has none."""
 
 
 @attrs.frozen
 class Situation:
-    """All that a status depends on, besides what it was.
+    """The inputs of a status, besides the status before.
 
     Attributes:
-        pressures: Whether each shortage holds; None where the machine does not tell.
-        now: As the API writes it.
-        stops: The node is about to go.
+        machine: The machine as measured now.
+        settings: The settings of the agent.
+        pressures: Whether each pressure condition holds; None if that is not known.
+        now: The present time, as the API writes it.
+        stops: Whether the node shuts down.
     """
 
     machine: Machine
@@ -40,18 +42,18 @@ class Situation:
 
 
 class Composed(NamedTuple):
-    """A status, and what could not be brought to date in it."""
+    """A status, and the reasons why parts of it could not be updated."""
 
     status: Status
     problems: list[str]
 
 
 Setter = Callable[[Situation, Status], Status]
-"""Its part of the status, from the whole so far. `NotObserved` leaves that part as it was."""
+"""Returns its part of the status, from the whole status so far. `NotObserved` leaves that part as it was."""
 
 
 def compose(before: Mapping[str, Any] | None, situation: Situation) -> Composed:
-    """The status now; `before` is not changed, and what nobody sets stays."""
+    """Return the new status. Fields that no setter sets stay, and `before` itself is not changed."""
     status, problems = dict(before or {}), []
     for setter in SETTERS:
         try:
@@ -105,4 +107,4 @@ def _conditions(status: Status) -> list[dict[str, Any]]:
 
 
 SETTERS: Sequence[Setter] = (_addresses, _resources, _node_info, *map(_pressure, SIGNALS), _ready)
-"""In a kubelet's order; Ready is the last one, so that whoever reads it has read the others."""
+"""The setters in a kubelet's order. Ready comes last, because it depends on the capacity."""

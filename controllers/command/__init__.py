@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: what is run, where, and what one sees of it."""
+"""The command line: its options, what they start, and what is shown while it runs."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers by name, and which of them a command line asks for."""
+"""The controllers by name, and the selection of those that `--controllers` asks for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from controllers.node_ttl import node_ttl
 from controllers.taint_eviction.taint_eviction import taint_eviction
 
 Constructor = Callable[..., Controller]
-"""Makes a controller for a manager; takes `workers` as a keyword."""
+"""Makes a controller for a manager; takes `workers` as a keyword, and some take `config`."""
 
 CATALOG: Mapping[str, Constructor] = {
     "node-ttl": node_ttl,
@@ -28,29 +28,31 @@ CATALOG: Mapping[str, Constructor] = {
     "lease-candidate-election": lease_candidate_election,
     "lease-candidate-gc": lease_candidate_gc,
 }
-"""Every controller that `controllers run` can run; adding one is a line here."""
+"""Every controller that `controllers run` can run. A new controller is registered by adding a line here."""
 
-NAMED_ONLY: frozenset[str] = frozenset({"node-lifecycle", "taint-eviction"})
-"""Controllers too forceful to be part of `*` off the embedded server: they must be named."""
+NAMED_ON_CLUSTERS: frozenset[str] = frozenset({"node-lifecycle", "taint-eviction"})
+"""Controllers that delete pods. On a cluster `*` leaves them out, so that they run only if they are named."""
 
-HOSTED: frozenset[str] = frozenset({"lease-candidate-election", "lease-candidate-gc"})
-"""Controllers that API servers host: no part of `*`, but there to be named."""
+NEVER_IN_ALL: frozenset[str] = frozenset({"lease-candidate-election", "lease-candidate-gc"})
+"""Controllers that `*` always leaves out, because API servers run them; they run only if they are named."""
 
 
-def choose(asked: str, *, embedded: bool) -> list[str]:
-    """The names that `asked` means: comma-separated, `*` for all.
+def select_controllers(asked: str, *, embedded: bool) -> list[str]:
+    """Return the names that `asked` selects, each once, in the order given.
 
     Args:
-        asked: Such as `node-ttl` or `*`.
-        embedded: Whether they run on the embedded server, where nothing can be harmed.
+        asked: Comma-separated names, such as `node-ttl`; `*` stands for all but those that have to be named.
+        embedded: True on the embedded server, where `*` may include the controllers that delete pods.
 
     Raises:
-        UsageError: A name that is not in the catalog, or none at all.
+        UsageError: A name is not in the catalog, or no name is given.
     """
     names: dict[str, None] = {}
     for name in (part.strip() for part in asked.split(",")):
         if name == "*":
-            names |= dict.fromkeys(n for n in CATALOG if n not in HOSTED and (embedded or n not in NAMED_ONLY))
+            names |= dict.fromkeys(
+                n for n in CATALOG if n not in NEVER_IN_ALL and (embedded or n not in NAMED_ON_CLUSTERS)
+            )
         elif name in CATALOG:
             names[name] = None
         elif name:
@@ -65,13 +67,13 @@ def choose(asked: str, *, embedded: bool) -> list[str]:
 def build(
     manager: Manager, names: list[str], *, workers: int | None, configs: Mapping[str, object] = MappingProxyType({})
 ) -> list[Controller]:
-    """The named controllers.
+    """Return the named controllers, made for `manager`.
 
     Args:
-        manager: For which.
-        names: Of the catalog.
-        workers: Of each; None is its own default.
-        configs: For those that take a `config`, by name.
+        manager: The manager that will run them; they are not added to it here.
+        names: Keys of `CATALOG`.
+        workers: The number of workers of each controller; None leaves each its own default.
+        configs: The configuration of each controller that takes a `config`, by name.
     """
     options = {} if workers is None else {"workers": workers}
     return [

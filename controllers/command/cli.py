@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: options in, exit status out. What runs is composed in `controllers.command.run`."""
+"""The command line: parses options and sets the exit status. `controllers.command.run` composes what runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import get_logger
 from controller_runtime.manager.endpoints import NOWHERE
 from controllers.command import stderr
-from controllers.command.cli_lifecycle import given, lifecycle_flags
-from controllers.command.cli_options import duration_option, log_options, server_options, speak
+from controllers.command.cli_lifecycle import lifecycle_flags, take_lifecycle_flags
+from controllers.command.cli_options import configure_logging, duration_option, log_options, server_options
 
 log = get_logger(__name__)
 
@@ -26,11 +26,11 @@ _COMMANDS: Mapping[str, str] = {
     "apiserver": "controllers.command.cli_apiserver:apiserver",
     "hollow-nodes": "controllers.command.cli_hollow:hollow_nodes",
 }
-"""Each command beside `run`, where it is: it is imported when it is called, so that none pays for another."""
+"""Where each command except `run` is; imported when it is called, so that no command pays for another's imports."""
 
 
 class _Commands(click.Group):
-    """A group that imports a command when it is asked for."""
+    """A group that imports a command when it is looked up."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *_COMMANDS])
@@ -80,17 +80,23 @@ def cli() -> None:
     "--toleration-seconds",
     type=int,
     metavar="SECONDS",
-    help="How long these pods stay on a node that is lost; 300 by default, as for all pods.",
+    help="Seconds for which these pods stay on a node that is unreachable; 300 by default, as for all pods.",
 )
 @click.option(
     "--allow-fake-nodes", is_flag=True, help="Register hollow nodes on a cluster that is not the embedded one."
 )
 @click.option("--leader-elect", is_flag=True, help="Run the controllers only while this replica leads.")
 @click.option(
-    "--coordinated", is_flag=True, help="Stand as a candidate, and lead when lease-candidate-election says so."
+    "--coordinated", is_flag=True, help="Register as a candidate, and lead when lease-candidate-election elects it."
 )
-@click.option("--binary-version", metavar="VERSION", help="Of the candidate; this package's by default.")
-@click.option("--emulation-version", metavar="VERSION", help="Likewise; the binary version by default.")
+@click.option(
+    "--binary-version", metavar="VERSION", help="Version that the candidate declares; this package's by default."
+)
+@click.option(
+    "--emulation-version",
+    metavar="VERSION",
+    help="Version that the candidate says it behaves like; its binary version by default.",
+)
 @click.option(
     "--leader-election-id", metavar="ID", help="Name of the lease that the replicas share; controllers by default."
 )
@@ -101,38 +107,38 @@ def cli() -> None:
     "--metrics-bind-address",
     metavar="ADDRESS",
     default=NOWHERE,
-    help="Serve /metrics and /debug/controllers at HOST:PORT, or at :PORT of every interface; 0 (default) is nowhere.",
+    help="Serve /metrics and /debug/controllers at HOST:PORT, or at :PORT of every interface; 0 (default): nowhere.",
 )
 @click.option(
     "--health-probe-bind-address",
     metavar="ADDRESS",
     default=NOWHERE,
-    help="Serve /healthz, /livez and /readyz, likewise.",
+    help="Serve /healthz, /livez and /readyz; the address as above.",
 )
 @lifecycle_flags
 @log_options
 def run_command(log_format: str, verbose: bool, **options: Any) -> None:
     """Run controllers until stopped.
 
-    With neither --embedded nor --kubeconfig: the cluster of the pod this runs in, else
-    the embedded server. On a terminal it shows a live table, unless --log-format is json
-    or -v is given.
+    With neither --embedded nor --kubeconfig they run on the cluster of the pod that this
+    process is in; outside of a pod, on the embedded server. On a terminal a live table is
+    shown, unless --log-format is json or -v is given.
     """
-    from controllers.command.run import (  # every controller and the live view: 10 MiB no other command needs
+    from controllers.command.run import (  # here, because it costs 10 MiB that no other command needs
         RunOptions,
         run,
     )
 
-    speak(log_format, verbose)
+    configure_logging(log_format, verbose)
     live = log_format == "text" and not verbose and sys.stderr.isatty()
-    run(RunOptions(live=live, lifecycle=given(options), **options))  # click checks the values above
+    run(RunOptions(live=live, lifecycle=take_lifecycle_flags(options), **options))  # click has checked the values
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line, and exit: 0 stopped as asked, 1 failed, 2 bad usage."""
+    """Run the command line, and exit: 0 after a regular stop, 1 after a failure, 2 for bad usage."""
     argv = sys.argv[1:] if arguments is None else arguments
     verbose = "-v" in argv or "--verbose" in argv
-    if sys.stderr is sys.__stderr__:  # else somebody captures it
+    if sys.stderr is sys.__stderr__:  # not while a test or an embedding program captures it
         stderr.install()
     try:
         status = cli.main(args=argv, prog_name="controllers", standalone_mode=False)

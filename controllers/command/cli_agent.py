@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`controllers agent`: keep one node alive in the API. The options have a kubelet's names where it has them."""
+"""`controllers agent`: registers this machine as a node and reports for it. Options are named as a kubelet's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from controllers.agent.run import AgentOptions, run_agent
-from controllers.command.cli_options import SECONDS, duration_option, log_options, server_options, speak
+from controllers.command.cli_options import SECONDS, configure_logging, duration_option, log_options, server_options
 
 
 @click.command("agent")
-@click.option("--node-name", metavar="NAME", help="What the node is called; as this machine by default.")
+@click.option("--node-name", metavar="NAME", help="The node's name; this machine's by default.")
 @server_options
 @click.option(
     "--register-node",
@@ -20,20 +20,20 @@ from controllers.command.cli_options import SECONDS, duration_option, log_option
     default=True,
     show_default=True,
     metavar="BOOL",
-    help="Make the Node if there is none.",
+    help="Create the Node if there is none.",
 )
-@click.option("--take-over", is_flag=True, help="Keep a Node that a kubelet has kept so far.")
-@click.option("--node-labels", default="", metavar="K=V,...", help="Labels of a Node that is made.")
-@click.option("--register-with-taints", default="", metavar="K=V:EFFECT,...", help="Taints of a Node that is made.")
+@click.option("--take-over", is_flag=True, help="Report for a Node that a kubelet has reported for so far.")
+@click.option("--node-labels", default="", metavar="K=V,...", help="Labels of a Node that is created.")
+@click.option("--register-with-taints", default="", metavar="K=V:EFFECT,...", help="Taints of a Node that is created.")
 @click.option(
     "--node-ip", default="", metavar="IP[,IP]", help="The node's address, or one of each family; :: prefers IPv6."
 )
-@click.option("--provider-id", default="", metavar="ID", help="Of a Node that is made.")
+@click.option("--provider-id", default="", metavar="ID", help="Provider ID of a Node that is created.")
 @click.option(
     "--controller-attach-detach/--no-controller-attach-detach",
     default=True,
     show_default=True,
-    help="The Node says that a controller attaches its volumes.",
+    help="Declare on the Node that a controller attaches its volumes.",
 )
 @click.option(
     "--max-pods",
@@ -41,14 +41,19 @@ from controllers.command.cli_options import SECONDS, duration_option, log_option
     default=0,
     show_default=True,
     metavar="N",
-    help="How many pods it says to take; nothing here runs them.",
+    help="Number of pods in the Node's capacity; the agent runs none.",
 )
-@click.option("--system-reserved", default="", metavar="R=AMOUNT,...", help="Kept from pods: cpu=500m,memory=1Gi.")
-@click.option("--kube-reserved", default="", metavar="R=AMOUNT,...", help="The same.")
+@click.option(
+    "--system-reserved",
+    default="",
+    metavar="R=AMOUNT,...",
+    help="Resources that pods cannot have, such as cpu=500m,memory=1Gi.",
+)
+@click.option("--kube-reserved", default="", metavar="R=AMOUNT,...", help="More resources that pods cannot have.")
 @click.option(
     "--eviction-hard",
     metavar="SIGNAL<AMOUNT,...",
-    help="Thresholds of pressure; a kubelet's own by default, empty for none.",
+    help="Thresholds of pressure; the kubelet's defaults by default, empty for none.",
 )
 @click.option(
     "--eviction-pressure-transition-period",
@@ -56,16 +61,19 @@ from controllers.command.cli_options import SECONDS, duration_option, log_option
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long pressure holds after it was seen last.",
+    help="Seconds for which pressure is reported after it was last measured.",
 )
 @click.option(
-    "--node-status-update-frequency", type=SECONDS, metavar="SECONDS", help="Between two looks; 10 by default."
+    "--node-status-update-frequency",
+    type=SECONDS,
+    metavar="SECONDS",
+    help="Seconds between two measurements; 10 by default.",
 )
 @click.option(
     "--node-status-report-frequency",
     type=SECONDS,
     metavar="SECONDS",
-    help="Between two posts of an unchanged status; 300 by default, or the update frequency if that is given.",
+    help="Seconds between two writes of an unchanged status; 300 by default, or the update frequency if that is given.",
 )
 @click.option(
     "--node-lease-duration-seconds",
@@ -73,7 +81,7 @@ from controllers.command.cli_options import SECONDS, duration_option, log_option
     default=40,
     show_default=True,
     metavar="SECONDS",
-    help="How long a renewal of its lease counts; it is renewed four times as often.",
+    help="Seconds for which a renewal of its lease is valid; it is renewed four times in that time.",
 )
 @click.option(
     "--shutdown-grace-period",
@@ -81,16 +89,16 @@ from controllers.command.cli_options import SECONDS, duration_option, log_option
     default=0.0,
     show_default=True,
     metavar="SECONDS",
-    help="What the last word, Ready=False, may take; 0 says none.",
+    help="Seconds in which to report Ready=False before the end; 0: do not report it.",
 )
-@click.option("--root-dir", default="/", show_default=True, metavar="DIR", help="On the disk that is measured.")
+@click.option("--root-dir", default="/", show_default=True, metavar="DIR", help="A directory on the disk to measure.")
 @duration_option
 @log_options
 def agent(log_format: str, verbose: bool, **options: Any) -> None:
     """Keep this machine's node alive: register it, post its status, renew its lease.
 
-    With neither --embedded nor --kubeconfig: on the cluster of the pod this runs in, else
-    on the embedded server.
+    With neither --embedded nor --kubeconfig it runs on the cluster of the pod that this
+    process is in; outside of a pod, on the embedded server.
     """
-    speak(log_format, verbose)
+    configure_logging(log_format, verbose)
     run_agent(AgentOptions(**options))

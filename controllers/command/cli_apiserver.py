@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`controllers apiserver`: the embedded API server, and what a real one does besides answering."""
+"""`controllers apiserver`: the embedded API server, with the controllers and the garbage collection of a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controllers.command import hosting
 
 
 def _serve(hosted: str, **options: Any) -> None:
-    names = hosting.choose(hosted)
+    names = hosting.select_hosted(hosted)
     serve(beside=partial(hosting.hosted, names=names), **options)
 
 
@@ -26,10 +26,10 @@ apiserver = click.Command(
         *bare.params,
         click.Option(
             ["--hosted"],
-            default=",".join(hosting.HOSTED),
+            default=",".join(hosting.HOSTABLE),
             metavar="NAMES",
             show_default=True,
-            help="The controllers to run beside it; empty for none.",
+            help="The controllers to run in the server's process; empty for none.",
         ),
     ],
     callback=_serve,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that all programs share: where they run, for how long, and how they speak."""
+"""The options that all commands share: the API server, the duration, and the log."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from controller_runtime.core.log import configure
 
 F = Callable[..., Any]
 SECONDS = click.FloatRange(min=0, min_open=True)
-"""Of something that takes time, or it would not be asked for."""
+"""A number of seconds; zero is refused, because a duration or a period of zero is a mistake."""
 
 
 def server_options(command: F) -> F:
-    """Which API server a program runs on: `embedded`, `kubeconfig`, `context`."""
+    """Add the options that name the API server: `embedded`, `kubeconfig`, `context`."""
     for option in (
         click.option("--context", metavar="NAME", help="Context of the kubeconfig; its current one by default."),
         click.option(
-            "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Run on the cluster this file names."
+            "--kubeconfig",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Run on the cluster that this file names.",
         ),
         click.option("--embedded", is_flag=True, help="Start an embedded API server and run on it."),
     ):
@@ -30,20 +33,20 @@ def server_options(command: F) -> F:
     return command
 
 
-duration_option = click.option("--duration", type=SECONDS, metavar="SECONDS", help="Stop by itself after this long.")
+duration_option = click.option("--duration", type=SECONDS, metavar="SECONDS", help="Stop after this many seconds.")
 
 
 def log_options(command: F) -> F:
-    """How a program speaks: `log_format`, `verbose`; see `speak`."""
+    """Add the options of the log: `log_format`, `verbose`; see `configure_logging`."""
     formats = click.Choice(["text", "json"])
     for option in (
         click.option("-v", "--verbose", is_flag=True, help="Log each reconcile, and show tracebacks."),
-        click.option("--log-format", type=formats, default="text", show_default=True, help="Of the log, line by line."),
+        click.option("--log-format", type=formats, default="text", show_default=True, help="Format of each log line."),
     ):
         command = option(command)
     return command
 
 
-def speak(log_format: str, verbose: bool) -> None:
-    """Log from now on as these options say."""
+def configure_logging(log_format: str, verbose: bool) -> None:
+    """Configure the log of this process, in the format and at the level of these options."""
     configure(style=log_format, level=logging.DEBUG if verbose else logging.INFO)

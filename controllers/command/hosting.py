@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an API server does besides answering: elections, and the collection of what nobody needs any more.
+"""Runs controllers, garbage collection and the deletion of namespaces in the process of an embedded API server.
 
-The embedded server hosts it in its own process, as a real one does, so that coordinated
-electors work on it with nothing else started. It is never replicated, so nobody
-competes to host; on a cluster the same controllers belong under `--leader-elect`.
+A real API server runs these controllers in its process too, so that coordinated elections
+work with nothing else started. The embedded server is never replicated, so no leader has to be
+elected to run them; on a cluster the same controllers belong under `--leader-elect`.
 """
 
 from __future__ import annotations
@@ -33,22 +33,26 @@ from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 
 log = get_logger(__name__)
 
-HOSTED: Mapping[str, Callable[[Manager], Controller]] = {
+HOSTABLE: Mapping[str, Callable[[Manager], Controller]] = {
     ELECTION: lease_candidate_election,
     CANDIDATE_GC: lease_candidate_gc,
     APISERVER_LEASE_GC: apiserver_lease_gc,
 }
-"""The controllers that a real API server hosts."""
+"""The controllers that run in the process of a real API server, by name."""
 
 GRACE = 1.0
-"""Seconds that steps in hand have when the server stops."""
-AGAIN = 2.0
-"""Seconds after which what has failed is started anew."""
+"""Seconds for which running reconciles may go on when the server stops."""
+RESTART_AFTER = 2.0
+"""Seconds after which a part that has failed is started again."""
 
 
 @attrs.frozen
-class Trusted:
-    """A `wire.Handler` that answers a caller inside the process as one who has the server's token.
+class WithToken:
+    """A `http.Handler` that adds the server's bearer token to each request, for callers in the server's process.
+
+    Attributes:
+        server: Answers the requests.
+        token: The bearer token that `server` accepts.
 
     Threads: any.
     """
@@ -57,38 +61,40 @@ class Trusted:
     token: str
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """See `wire.Handler.handle`."""
+        """See `http.Handler.handle`."""
         headers = {**request.headers, "authorization": f"Bearer {self.token}"}
         return self.server.handle(request._replace(headers=headers), on_ready)
 
 
-def choose(asked: str) -> list[str]:
-    """The names that `asked` means: comma-separated; empty for none.
+def select_hosted(asked: str) -> list[str]:
+    """Return the names in `asked`, which are separated by commas; an empty text selects no controller.
 
     Raises:
-        UsageError: A name that is not hosted.
+        UsageError: A name is not in `HOSTABLE`.
     """
     names = [name for part in asked.split(",") if (name := part.strip())]
     for name in names:
-        if name not in HOSTED:
-            raise UsageError(f"{name!r} is not hosted: there are {', '.join(HOSTED)}")
+        if name not in HOSTABLE:
+            raise UsageError(f"{name!r} cannot be hosted: give some of {', '.join(HOSTABLE)}")
     return names
 
 
 @contextlib.contextmanager
-def hosted(host: Host, server: APIServer, token: str, names: Sequence[str] = tuple(HOSTED)) -> Iterator[None]:
-    """Inside, the controllers of `names` run on `server`, and its house is kept.
+def hosted(host: Host, server: APIServer, token: str, names: Sequence[str] = tuple(HOSTABLE)) -> Iterator[None]:
+    """Run the controllers of `names`, garbage collection and the deletion of namespaces inside the block.
+
+    A part that fails, in whatever way, is started again after `RESTART_AFTER` seconds.
 
     Args:
-        host: Of the server.
-        server: Answers; it outlives this.
-        token: What it takes.
-        names: Of `HOSTED`.
+        host: The host that the server runs on.
+        server: The server whose objects they work on; it goes on after the block.
+        token: The bearer token that the server accepts.
+        names: Keys of `HOSTABLE`.
     """
     stop = Stop(host, "hosting")
     parts: list[Callable[[Stop], None]] = [lambda once: Upkeep(host, server, token).run(once)]
     if names:
-        parts.append(lambda once: _run(host, Trusted(server, token), names, once))
+        parts.append(lambda once: _run(host, WithToken(server, token), names, once))
     threads = [host.spawn("hosting", partial(_keep_running, host, part, stop)) for part in parts]
     try:
         yield
@@ -99,21 +105,21 @@ def hosted(host: Host, server: APIServer, token: str, names: Sequence[str] = tup
 
 
 def _keep_running(host: Host, part: Callable[[Stop], None], stop: Stop) -> None:
-    """Run a part until `stop` is set, anew whenever it has failed, in whatever way: nobody else would notice."""
+    """Run a part until `stop` is set, and start it again when it has failed: nothing else watches over it."""
     while not stop.is_set():
-        once = Stop(host, "hosted")
+        once = Stop(host, "hosted")  # each run needs its own: a failure sets it for good
         forget = stop.on_set(once.set)
-        spawn(host, once, "hosted", partial(part, once)).join_until(None)  # which logs how it failed
+        spawn(host, once, "hosted", partial(part, once)).join_until(None)  # `spawn` logs how it failed
         forget()
-        stop.wait(AGAIN)
+        stop.wait(RESTART_AFTER)
 
 
 def _run(host: Host, server: Handler, names: Sequence[str], stop: Stop) -> None:
-    """Run the controllers of `names` once."""
+    """Run the controllers of `names` until `stop` is set or one of them fails."""
     manager = Manager(host, InProcessTransport(host, server), grace=GRACE)
     for name in names:
-        manager.add(HOSTED[name](manager))
+        manager.add(HOSTABLE[name](manager))
     try:
         manager.run(stop)
     except ControllerRuntimeError as error:
-        log.warning("hosted controllers failed, starting them anew", error=error)
+        log.warning("hosted controllers failed, starting them again", error=error)

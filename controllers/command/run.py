@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composes one run: a cluster, a manager with its controllers, hollow nodes, and what one sees of it."""
+"""Composes what `controllers run` runs: an API server, a manager with controllers, hollow nodes, and a view."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.command import catalog, hosting
-from controllers.command.lookout import Lookout
-from controllers.command.signals import handled_signals
+from controllers.command.snapshot import SnapshotSource
 from controllers.command.view import LastLines, LiveView, PlainView, View
 from controllers.election.lease_candidate_election import NAME as ELECTION
 from controllers.hollow.control import add_hollow_nodes
@@ -31,13 +30,14 @@ from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.node_lifecycle import NAME as NODE_LIFECYCLE
 from controllers.shared.cache_trims import trim_caches
 from controllers.shared.session import GRACE, reach
+from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 
 
 @attrs.frozen(kw_only=True)
 class RunOptions:
-    """What `controllers run` was asked to do; the options of the command line, checked one by one."""
+    """The options of `controllers run`, of which each alone is valid; `plan` checks whether they fit together."""
 
     controllers: str | None = None
     embedded: bool = False
@@ -63,7 +63,16 @@ class RunOptions:
 
 @attrs.frozen
 class Plan:
-    """What will be done: decided from the options and the surroundings, before anything is touched."""
+    """The decision what to run and where, made from the options and the environment before anything is started.
+
+    Attributes:
+        embedded: Start an embedded API server and run on it.
+        kubeconfig: The file that names the cluster; None is the embedded server, or the cluster of this pod.
+        context: The context of `kubeconfig`; None is its current one.
+        names: The controllers to run.
+        leader_election: How replicas elect a leader; None runs the controllers without an election.
+        lifecycle: The configuration of the node lifecycle controller.
+    """
 
     embedded: bool
     kubeconfig: Path | None
@@ -74,7 +83,11 @@ class Plan:
 
 
 def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
-    """Decide where to run and what.
+    """Decide what to run and where.
+
+    Args:
+        options: The options of the command line.
+        in_cluster: This process runs in a pod, so without other options its cluster is meant.
 
     Raises:
         UsageError: The options contradict each other, or could harm a cluster by accident.
@@ -88,26 +101,26 @@ def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
         raise UsageError("--controllers is required on a cluster: name what to run, such as --controllers=node-ttl")
     if not embedded and options.hollow_nodes and not options.allow_fake_nodes:
         raise UsageError(
-            "--hollow-nodes would add fake nodes to a real cluster: add --allow-fake-nodes if that is meant"
+            "--hollow-nodes would add fake nodes to a real cluster: add --allow-fake-nodes if you mean that"
         )
     if options.pods and not options.hollow_nodes:
         raise UsageError("--pods needs --hollow-nodes: the pods are bound to them")
     if options.toleration_seconds is not None and not options.pods:
-        raise UsageError("--toleration-seconds needs --pods: it says how long they stay on a node that is lost")
-    names = catalog.choose("*" if options.controllers is None else options.controllers, embedded=embedded)
+        raise UsageError("--toleration-seconds needs --pods: it is how long they stay on an unreachable node")
+    names = catalog.select_controllers("*" if options.controllers is None else options.controllers, embedded=embedded)
     leader_election, lifecycle = _leader_election(options, names), _lifecycle(options, names)
     return Plan(embedded, options.kubeconfig, options.context, names, leader_election, lifecycle)
 
 
 def _lifecycle(options: RunOptions, names: list[str]) -> LifecycleConfig:
-    """How patient the node lifecycle controller is.
+    """Return the configuration of the node lifecycle controller.
 
     Raises:
-        UsageError: A number that makes no sense, or for a controller that does not run.
+        UsageError: A number is out of range, or the controller is not to run.
     """
     if options.lifecycle and NODE_LIFECYCLE not in names:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in options.lifecycle)
-        raise UsageError(f"{flags} is for {NODE_LIFECYCLE} alone: name it in --controllers")
+        raise UsageError(f"{flags} is for {NODE_LIFECYCLE} alone: add it to --controllers")
     try:
         return LifecycleConfig.of(options.lifecycle)
     except ValueError as error:
@@ -115,17 +128,18 @@ def _lifecycle(options: RunOptions, names: list[str]) -> LifecycleConfig:
 
 
 def _leader_election(options: RunOptions, names: list[str]) -> LeaderElectionConfig | None:
-    """How replicas of this command elect their leader.
+    """Return how replicas of this command elect their leader; None for no election.
 
     Raises:
-        UsageError: Something of it is said, but not asked for; or who elects would wait to be elected.
+        UsageError: An option of an election is given without the option that it needs; or the
+            controller that decides elections would itself wait to be elected.
     """
     if options.coordinated and not options.leader_elect:
         raise UsageError("--coordinated needs --leader-elect: add it")
     if (options.binary_version or options.emulation_version) and not options.coordinated:
-        raise UsageError("--binary-version and --emulation-version need --coordinated: they are a candidate's")
+        raise UsageError("--binary-version and --emulation-version need --coordinated: only a candidate declares them")
     if options.coordinated and ELECTION in names:
-        raise UsageError(f"{ELECTION} cannot be led by an election of its own: run it with --leader-elect alone")
+        raise UsageError(f"{ELECTION} cannot elect its own leader: run it with --leader-elect, without --coordinated")
     if options.leader_elect:
         return LeaderElectionConfig(
             name=options.leader_election_id or "controllers",
@@ -142,29 +156,30 @@ def _candidacy(options: RunOptions) -> Candidacy:
     try:
         return Candidacy(**{name: version for name, version in versions.items() if version is not None})
     except ValueError as error:
-        raise UsageError(f"no candidate: {error}") from error
+        raise UsageError(f"this replica cannot be a candidate: {error}") from error
 
 
 def run(options: RunOptions) -> None:
-    """Do as asked; returns when stopped as asked.
+    """Run until a signal or the end of `duration` asks to stop.
 
     Raises:
-        UsageError: Bad options, or a kubeconfig that cannot be used.
-        ControllerRuntimeError: The cluster cannot be reached, or something failed.
+        UsageError: The options contradict each other, or the kubeconfig cannot be used.
+        ControllerRuntimeError: The cluster cannot be reached, or a part of the program failed.
     """
     todo = plan(options, in_cluster="KUBERNETES_SERVICE_HOST" in os.environ)
     host = SystemHost()
     stop = Stop(host)
     with contextlib.ExitStack() as stack:
-        # Taken now, so that an address that cannot be had is known before anything is started.
+        # Bound first, so that an address that is in use is an error before anything is started.
         endpoints = stack.enter_context(
             Endpoints(metrics=options.metrics_bind_address, probes=options.health_probe_bind_address)
         )
         signals = stack.enter_context(handled_signals(host, stop))
         kubeconfig, title = todo.kubeconfig, f"cluster of {todo.kubeconfig or 'this pod'}"
         if todo.embedded:
-            here = ",".join(name for name in hosting.HOSTED if name not in todo.names)
-            program = ("controllers", "apiserver", "--hosted", here)
+            # The server's process does not host what runs here: two of one controller would write against each other.
+            hosted = ",".join(name for name in hosting.HOSTABLE if name not in todo.names)
+            program = ("controllers", "apiserver", "--hosted", hosted)
             server = stack.enter_context(APIServerProcess(host, program=program))
             kubeconfig, title = server.kubeconfig, "embedded API server"
             log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
@@ -184,7 +199,17 @@ def run(options: RunOptions) -> None:
 def compose(
     manager: Manager, host: Host, stop: Stop, options: RunOptions, todo: Plan, title: str, stack: contextlib.ExitStack
 ) -> None:
-    """Add the controllers, the hollow nodes and the view to `manager`."""
+    """Add the controllers and the hollow nodes to `manager`, and start a view of them.
+
+    Args:
+        manager: The manager, which does not run yet.
+        host: Runs the view's thread.
+        stop: Ends the view.
+        options: Hollow nodes, pods, workers, and whether the view is live.
+        todo: The controllers, and whether the cluster is the embedded one.
+        title: Names the cluster in a live view.
+        stack: Ends what is started here, in reverse order.
+    """
     controllers = catalog.build(manager, todo.names, workers=options.workers, configs={NODE_LIFECYCLE: todo.lifecycle})
     for controller in controllers:
         manager.add(controller)
@@ -192,19 +217,19 @@ def compose(
         add_hollow_nodes(
             manager, options.hollow_nodes, stack, pods=options.pods, toleration_seconds=options.toleration_seconds
         )
-    lookout = Lookout(manager, controllers, cluster=todo.embedded)
-    view: View = PlainView(lookout.look)
+    source = SnapshotSource(manager, controllers, cluster=todo.embedded)
+    view: View = PlainView(source.take)
     if options.live:
-        lines = stack.enter_context(_instead_of_the_terminal())
-        view = LiveView(lookout.look, lines.lines, title=title)
+        lines = stack.enter_context(_captured_log())
+        view = LiveView(source.take, lines.lines, title=title)
     thread = spawn(host, stop, "view", lambda: view.run(stop))
     stack.callback(thread.join_until, None)
     stack.callback(stop.set)
 
 
 @contextlib.contextmanager
-def _instead_of_the_terminal() -> Iterator[LastLines]:
-    """Inside, log lines go to the view, which owns the terminal."""
+def _captured_log() -> Iterator[LastLines]:
+    """Collect log lines inside the block: written to the terminal, they would break the live view's picture."""
     root = logging.getLogger()
     before, lines = root.handlers[:], LastLines()
     root.handlers[:] = [lines]
@@ -217,7 +242,7 @@ def _instead_of_the_terminal() -> Iterator[LastLines]:
 def _after(stop: Stop, seconds: float) -> Callable[[], None]:
     def wait() -> None:
         if not stop.wait(seconds):
-            log.info("the time is up", seconds=seconds)
+            log.info("the duration has passed, stopping", seconds=seconds)
             stop.set()
 
     return wait

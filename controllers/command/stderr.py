@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard error that holds nobody up.
+"""Standard error that drops text rather than block the program.
 
-A pipe that nobody reads, or a terminal stopped with Ctrl-S, would block every thread
-that logs, and with them the end of the program.
+A pipe whose reader does not read, or a terminal stopped with Ctrl-S, would block every thread
+that logs, and so keep the program from stopping.
 """
 
 from __future__ import annotations
@@ -16,61 +16,63 @@ _STANDARD = range(3)
 _MILLISECONDS = 1000
 
 
-class PatientStream(io.TextIOBase):
-    """Text to a descriptor, as long as somebody reads it; what is not read in time is dropped.
+class DroppingStream(io.TextIOBase):
+    """Writes text to a file descriptor; drops the text if the reader does not make room in time.
 
     Args:
-        descriptor: Where to; stays its owner's.
-        patience: Seconds to wait until something is read; once that was in vain, nothing
-            waits until something is.
+        descriptor: The file descriptor; it is not closed here.
+        timeout: Seconds for which a write waits for room. After one such wait in vain, later
+            writes do not wait until the reader reads again.
 
     Threads: any.
     """
 
     encoding = "utf-8"
 
-    def __init__(self, descriptor: int, *, patience: float = 1.0) -> None:
+    def __init__(self, descriptor: int, *, timeout: float = 1.0) -> None:
         self._descriptor = descriptor
-        self._patience = patience
+        self._timeout = timeout
         self._is_stuck = False
 
     def fileno(self) -> int:
-        """The descriptor."""
+        """Return the descriptor."""
         return self._descriptor
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Return whether the descriptor is a terminal."""
         return os.isatty(self._descriptor)
 
     def writable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def write(self, text: str) -> int:
-        """Write `text`, or what is taken of it; a line of up to `PIPE_BUF` bytes whole or not at all."""
+        """Write `text` as far as there is room, and return its length. Lines of up to `PIPE_BUF` bytes stay whole."""
         data = text.encode(errors="backslashreplace")
         try:
-            while data and self._takes_more():
+            while data and self._has_room():
+                # Pipes take up to PIPE_BUF bytes whole; a longer write could block, though the pipe is writable.
                 data = data[os.write(self._descriptor, data[: select.PIPE_BUF]) :]
         except OSError:  # the reader is gone
             pass
-        return len(text)
+        return len(text)  # dropped or not: a shorter count would make callers try again
 
-    def _takes_more(self) -> bool:
+    def _has_room(self) -> bool:
         poll = select.poll()
         poll.register(self._descriptor, select.POLLOUT)
-        self._is_stuck = not poll.poll(0 if self._is_stuck else self._patience * _MILLISECONDS)
+        self._is_stuck = not poll.poll(0 if self._is_stuck else self._timeout * _MILLISECONDS)
         return not self._is_stuck
 
 
 def install() -> None:
-    """Make standard error patient, and open what of the standard descriptors was closed.
+    """Replace standard error by a `DroppingStream`, and open those of the descriptors 0 to 2 that are closed.
 
-    Otherwise the next file or connection would get its number, and what others write there.
+    Otherwise the next file or connection would get the number of the closed one, and with it all
+    text that other code writes to standard output or standard error.
     """
     for descriptor in _STANDARD:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
-    sys.stderr = PatientStream(_STANDARD[-1])
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+    sys.stderr = DroppingStream(_STANDARD[-1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `controllers run` shows: a live table where there is a terminal, plain lines where there is none."""
+"""The views of `controllers run`: a live table on a terminal, and otherwise log lines."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ from rich.text import Text
 
 from controller_runtime.core.log import TextFormatter, get_logger
 from controller_runtime.core.stop import Stop
-from controllers.command.census import Count
-from controllers.command.lookout import Leases, Snapshot
+from controllers.command.snapshot import LeaseSummary, Snapshot
+from controllers.command.snapshot_counters import NodeCounts
 from controllers.node_lifecycle.zones import ZonePolicy, ZoneState
 
 log = get_logger(__name__)
 
 REFRESH = 0.5
-"""Seconds between two looks."""
+"""Seconds between two pictures of the live view."""
 
 
 class View(Protocol):
-    """Shows snapshots until the program stops; `run` is a thread of its own."""
+    """Shows snapshots until the program stops."""
 
     def run(self, stop: Stop) -> None:
-        """Show, until asked to stop; then show the last state."""
+        """Show snapshots until `stop` is set, then one last one. Blocks, so it runs on a thread of its own."""
 
 
 def summary(snapshot: Snapshot) -> dict[str, object]:
-    """What a plain line tells of a snapshot, as key=value: only what changes because something happened."""
+    """Return the fields of a log line about a snapshot.
+
+    They leave out what changes all the time, such as the number of reconciles, so that equal
+    fields mean that nothing has happened.
+    """
     fields: dict[str, object] = {}
     if snapshot.nodes is not None:
         fields["nodes"] = snapshot.nodes.nodes
@@ -44,7 +48,7 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
             fields["unknown"] = unknown
         if snapshot.nodes.evicting:
             fields["evicting"] = snapshot.nodes.evicting
-        for zone, state in disturbed(snapshot.nodes).items():
+        for zone, state in disrupted_zones(snapshot.nodes).items():
             fields[f"zone_{zone or 'none'}"] = state.value
         for ttl, nodes in sorted(snapshot.nodes.ttl.items()):
             fields[f"ttl_{ttl}" if ttl else "ttl_unset"] = nodes
@@ -60,33 +64,33 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
     return fields
 
 
-def disturbed(nodes: Count) -> dict[str, ZoneState]:
-    """The zones that are not normal, by upstream's thresholds."""
+def disrupted_zones(nodes: NodeCounts) -> dict[str, ZoneState]:
+    """Return the state of each zone that is not normal, by the default thresholds of the node lifecycle controller."""
     states = {zone: ZonePolicy().state(ready, not_ready) for zone, (ready, not_ready) in nodes.zones.items()}
     return {zone: state for zone, state in states.items() if state is not ZoneState.NORMAL}
 
 
 class PlainView:
-    """One log line when something has changed, at most one a second."""
+    """Writes a log line when something has changed, at most one per second."""
 
-    def __init__(self, look: Callable[[], Snapshot]) -> None:
-        self._look = look
+    def __init__(self, take: Callable[[], Snapshot]) -> None:
+        self._take = take
 
     def run(self, stop: Stop) -> None:
-        """Log what changed, until asked to stop."""
-        said: dict[str, object] = {}
+        """Log each change of the summary until `stop` is set."""
+        logged: dict[str, object] = {}
         stopped = False
         while not stopped:
             stopped = stop.wait(1.0)
-            snapshot = self._look()
+            snapshot = self._take()
             fields = summary(snapshot)
-            if fields != said:
-                said = fields
+            if fields != logged:
+                logged = fields
                 log.info("cluster", **fields, **{f"{c.name}_reconciles": c.reconciles for c in snapshot.controllers})
 
 
 class LastLines(logging.Handler):
-    """Keeps the last few log lines, shortened, for a view that owns the terminal."""
+    """A log handler that keeps the last few lines, shortened, to be shown by the live view."""
 
     def __init__(self, size: int = 6) -> None:
         super().__init__()
@@ -94,62 +98,68 @@ class LastLines(logging.Handler):
         self._lines: collections.deque[str] = collections.deque(maxlen=size)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one record: the first line of it, with the time of day; a level that needs no saying is left out."""
+        """Keep the first line of the record, with the time of day and without the date; INFO is left out."""
         time, _, line = self._format(record).splitlines()[0].partition("T")[2].partition(" ")
         self._lines.append(f"{time[:8]} {line.removeprefix('INFO').lstrip()}")
 
     def lines(self) -> list[str]:
-        """The lines kept, oldest first."""
+        """Return the lines that are kept, oldest first."""
         return list(self._lines)
 
 
 class LiveView:
-    """A table that is drawn anew twice a second.
+    """A table that is redrawn twice per second.
 
     Args:
-        look: Gives the present state; cheap.
-        lines: Gives the last log lines.
+        take: Returns the present state.
+        lines: Returns the last log lines.
         title: Names the cluster.
-        console: Where to draw.
+        console: The terminal; standard error by default.
     """
 
     def __init__(
         self,
-        look: Callable[[], Snapshot],
+        take: Callable[[], Snapshot],
         lines: Callable[[], list[str]],
         *,
         title: str,
         console: Console | None = None,
     ) -> None:
-        self._look = look
+        self._take = take
         self._lines = lines
         self._title = title
         self._console = console or Console(file=sys.stderr)
 
     def run(self, stop: Stop) -> None:
-        """Draw, until asked to stop; the last state stays on the screen."""
-        before = self._look()
+        """Redraw the table until `stop` is set; the last state stays on the screen."""
+        before = self._take()
         with Live(console=self._console, auto_refresh=False, vertical_overflow="visible") as live:
             stopped = False
             while not stopped:
                 stopped = stop.wait(REFRESH)
-                now = self._look()
-                live.update(self._fitting(picture(self._title, before, now), self._lines()), refresh=True)
+                now = self._take()
+                live.update(self._with_log(render(self._title, before, now), self._lines()), refresh=True)
                 before = now
 
-    def _fitting(self, picture: RenderableType, lines: list[str]) -> RenderableType:
-        """As many of the last lines below as the terminal has room for: what is higher than it cannot be redrawn."""
-        room = self._console.height - 1 - len(self._console.render_lines(picture))
-        return Group(picture, *(_line(line, "dim") for line in lines[-room:] if room > 0))
+    def _with_log(self, tables: RenderableType, lines: list[str]) -> RenderableType:
+        """Add as many of the last log lines as the terminal has rows left: a higher picture could not be redrawn."""
+        rows = self._console.height - 1 - len(self._console.render_lines(tables))
+        return Group(tables, *(_line(line, "dim") for line in lines[-rows:] if rows > 0))
 
 
-def picture(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
-    """The view without log lines, readable at 80 columns."""
+def render(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
+    """Return the tables of a live view, readable at 80 columns.
+
+    Args:
+        title: Names the cluster.
+        before: The snapshot before `now`, from which rates are computed.
+        now: The snapshot to show.
+    """
     parts: list[RenderableType] = [Text(title, style="bold")]
     if now.nodes is not None:
-        parts.append(_cluster(now.nodes, now.leases or Leases()))
+        parts.append(_cluster(now.nodes, now.leases or LeaseSummary()))
         parts.append(_zones(now.nodes))
-        parts.append(_lost(now.nodes))
+        parts.append(_unreachable(now.nodes))
     if now.pods.pods:
         parts.append(_line(f"pods  {now.pods.pods}, of them ready {now.pods.ready}, going {now.pods.going}", ""))
     if now.leases is not None and now.leases.leaders:
@@ -160,7 +170,7 @@ def picture(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
     return Group(*parts)
 
 
-def _cluster(nodes: Count, leases: Leases) -> Table:
+def _cluster(nodes: NodeCounts, leases: LeaseSummary) -> Table:
     ready = nodes.ready.get("True", 0)
     table = Table(box=SIMPLE_HEAD)
     for column in ("nodes", "ready", "not ready", "leases", "silent", "renewed"):
@@ -180,9 +190,9 @@ def _cluster(nodes: Count, leases: Leases) -> Table:
     return table
 
 
-def _zones(nodes: Count) -> Text:
-    """The nodes of each zone that are ready, and its state if that is not normal."""
-    states = disturbed(nodes)
+def _zones(nodes: NodeCounts) -> Text:
+    """Return the line that shows the ready nodes of each zone, and the zone's state if it is not normal."""
+    states = disrupted_zones(nodes)
     texts = []
     for zone, (ready, not_ready) in nodes.zones.items():
         state = f" {states[zone].value}" if zone in states else ""
@@ -190,7 +200,7 @@ def _zones(nodes: Count) -> Text:
     return _line(f"zones  {', '.join(texts) or '-'}", "red" if states else "")
 
 
-def _lost(nodes: Count) -> Text:
+def _unreachable(nodes: NodeCounts) -> Text:
     unknown = nodes.ready.get("Unknown", 0)
     return _line(
         f"nodes  {unknown} Unknown, {nodes.evicting} tainted NoExecute", "red" if unknown + nodes.evicting else ""
@@ -203,7 +213,7 @@ def _controllers(before: Snapshot, now: Snapshot) -> Table:
     for column in ("queued", "reconciles", "per second", "errors"):
         table.add_column(column, justify="right")
     earlier = {c.name: c.reconciles for c in before.controllers}
-    seconds = max(now.taken_at - before.taken_at, 1e-3)
+    seconds = max(now.taken_at - before.taken_at, 1e-3)  # the first two snapshots may be of one instant
     for c in now.controllers:
         rate = (c.reconciles - earlier.get(c.name, 0)) / seconds
         errors = Text(str(c.errors), style="red" if c.errors else "")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinated leader election: who of the candidates shall lead, decided from outside of them."""
+"""Coordinated leader election: a controller decides which of several candidates leads."""

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elects the holders of leases among LeaseCandidates, from outside the components that hold them.
+"""Elects the holders of leases among LeaseCandidates, from outside the components that hold the leases.
 
-Candidates say in which versions they are; the one that emulates the oldest leads, so an
-upgrade is led from behind. The controller asks who lives, writes the holder's name into
-the lease, and asks a holder to give way to a better one. `step` decides.
+Candidates declare their versions. The one with the oldest emulation version leads, so that during an upgrade nothing
+is written that the other replicas cannot read. The controller pings candidates to see which of them are alive, writes
+the name of the elected one into the lease, and asks a holder to give way to a better one. `next_action` decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 
 import attrs
-import msgspec
 
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import Cached, ObjectKey, microtime
@@ -30,146 +28,79 @@ from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controllers.election.memory import Memory
-from controllers.election.step import AGAIN, WINDOW, Act, Decision, Lease, Problem, decide
-from controllers.election.strategy import STRATEGIES, Candidate, Strategy
+from controllers.election.next_action import AGAIN, WINDOW, Decision, ElectionAction, Lease, Problem, decide
+from controllers.election.strategy import STRATEGIES, ElectionStrategy
+from controllers.election.views import CandidateView, ElectionLeaseView, candidate_of
 
 log = get_logger(__name__)
 
 NAME = "lease-candidate-election"
 
 
-class Metadata(msgspec.Struct, gc=False, rename="camel"):
-    """What is read of the metadata of both kinds."""
-
-    name: str
-    namespace: str
-    uid: str
-    resource_version: str
-    creation_timestamp: datetime = datetime.min.replace(tzinfo=UTC)
-
-
-class _CandidateSpec(msgspec.Struct, gc=False, rename="camel"):
-    lease_name: str = ""
-    strategy: str = ""
-    binary_version: str = ""
-    emulation_version: str = ""
-    ping_time: datetime | None = None
-    renew_time: datetime | None = None
-
-
-class CandidateView(msgspec.Struct, gc=False):
-    """The part of a LeaseCandidate that is read here."""
-
-    metadata: Metadata
-    spec: _CandidateSpec = msgspec.field(default_factory=_CandidateSpec)
-
-    @property
-    def lease(self) -> ObjectKey:
-        """The lease that it is for."""
-        return ObjectKey(self.spec.lease_name, self.metadata.namespace)
-
-    def has_answered(self) -> bool:
-        """Whether nobody waits for it to say that it lives."""
-        pinged, renewed = self.spec.ping_time, self.spec.renew_time
-        return pinged is None or renewed is None or renewed >= pinged
-
-
-class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):
-    holder_identity: str | None = None
-    preferred_holder: str | None = None
-    strategy: str | None = None
-    lease_duration_seconds: int | None = None
-    renew_time: datetime | None = None
-
-    @property
-    def renewal(self) -> object:
-        """What a holder changes when it renews; what others write into the lease is no renewal."""
-        return self.holder_identity, self.renew_time, self.lease_duration_seconds
-
-
-class LeaseView(msgspec.Struct, gc=False):
-    """The part of a Lease that is read here."""
-
-    metadata: Metadata
-    spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
-
-
 _candidate = decoder_for(CandidateView, LEASE_CANDIDATES)
-
-
-def candidate_of(view: CandidateView, heard: float) -> Candidate | None:
-    """The candidate as a value; None if it has never said that it lives.
-
-    Args:
-        view: The object.
-        heard: Seconds since we saw it say so.
-    """
-    spec = view.spec
-    if spec.renew_time is None:
-        return None
-    return Candidate(
-        name=view.metadata.name,
-        binary=spec.binary_version,
-        emulation=spec.emulation_version,
-        strategy=spec.strategy,
-        renewed=spec.renew_time,
-        pinged=spec.ping_time,
-        created=view.metadata.creation_timestamp,
-        heard=heard,
-    )
 
 
 @attrs.frozen
 class LeaseCandidateElection(Reconciler):
-    """Takes one step of the election for one lease, and another 5 s later as long as it has candidates."""
+    """Takes one step of the election of one lease, and another 5 s later while the lease has candidates.
+
+    Attributes:
+        host: Its wall clock is compared with the times in the objects.
+        leases: The cache of leases, in all namespaces.
+        candidates: The cache of candidates, in all namespaces.
+        client: Reads and writes past the caches.
+        recorder: Receives the events about problems.
+        strategies: The strategies that this controller elects by, by name.
+        memory: When renewals were seen, and which problems were reported.
+    """
 
     host: Host
-    leases: Lister[LeaseView]
+    leases: Lister[ElectionLeaseView]
     candidates: Lister[CandidateView]
     client: Client
     recorder: EventRecorder
-    strategies: Mapping[str, Strategy]
+    strategies: Mapping[str, ElectionStrategy]
     memory: Memory
 
     def reconcile(self, request: Request) -> Result:
-        """One step for the lease of that name, whether it exists or not."""
+        """Take one step of the election of the lease with that name, whether the lease exists or not."""
         lease, found = self.leases.get(request), _for(request, self.candidates.list(request.namespace))
         if not found:
-            self._watch(request, lease)
+            self._watch_without_candidates(request, lease)
             return Result()
         decision = self._decide(request, lease, found)
-        self._tell(request, lease, found, decision.problems)
+        self._report(request, lease, found, decision.problems)
         try:
             self._act(request, lease, found, decision)
-        except (AlreadyExists, Conflict, NotFound):  # the caches are behind: what is there counts
+        except (AlreadyExists, Conflict, NotFound):  # the caches are behind: decide again on the server's objects
             lease, found = self._live(request)
             decision = self._decide(request, lease, found)
             self._act(request, lease, found, decision)
         return Result(requeue_after=decision.again)
 
-    def _live(self, key: ObjectKey) -> tuple[LeaseView | None, Mapping[str, CandidateView]]:
-        """What the server says now."""
+    def _live(self, key: ObjectKey) -> tuple[ElectionLeaseView | None, Mapping[str, CandidateView]]:
+        """Return the lease and its candidates as the server has them now."""
         found = _for(key, self.client.list(LEASE_CANDIDATES, key.namespace, view=CandidateView))
         try:
-            return self.client.get(LEASES, key, LeaseView), found
+            return self.client.get(LEASES, key, ElectionLeaseView), found
         except NotFound:
             return None, found
 
-    def _watch(self, key: ObjectKey, lease: LeaseView | None) -> None:
-        """A lease that is nobody's business now may be an election's again."""
+    def _watch_without_candidates(self, key: ObjectKey, lease: ElectionLeaseView | None) -> None:
+        """Keep watching a lease without candidates if it has been part of an election: it may get some again."""
         if lease is None or not (lease.spec.strategy or self.memory.knows(key)):
             self.memory.forget(key)
         else:
             self.memory.unchanged_for(key, lease.spec.renewal)
-            self.memory.news(key, ())
+            self.memory.due_problems(key, ())
 
-    def _decide(self, key: ObjectKey, lease: LeaseView | None, found: Mapping[str, CandidateView]) -> Decision:
+    def _decide(self, key: ObjectKey, lease: ElectionLeaseView | None, found: Mapping[str, CandidateView]) -> Decision:
         renewals = {name: (view.metadata.resource_version, view.spec.renew_time) for name, view in found.items()}
-        heard = self.memory.heard(key, renewals)
-        candidates = [each for name, view in found.items() if (each := candidate_of(view, heard[name])) is not None]
+        seen_ago = self.memory.seconds_since_renewals(key, renewals)
+        candidates = [c for name, view in found.items() if (c := candidate_of(view, seen_ago[name])) is not None]
         return decide(self._lease(key, lease), candidates, self.host.now(), self.strategies)
 
-    def _lease(self, key: ObjectKey, view: LeaseView | None) -> Lease | None:
+    def _lease(self, key: ObjectKey, view: ElectionLeaseView | None) -> Lease | None:
         if view is None:
             return None
         spec = view.spec
@@ -183,21 +114,22 @@ class LeaseCandidateElection(Reconciler):
         )
 
     def _act(
-        self, key: ObjectKey, lease: LeaseView | None, found: Mapping[str, CandidateView], decision: Decision
+        self, key: ObjectKey, lease: ElectionLeaseView | None, found: Mapping[str, CandidateView], decision: Decision
     ) -> None:
-        match decision.act:
-            case Act.NOTHING | Act.WAIT:
+        match decision.action:
+            case ElectionAction.NOTHING | ElectionAction.WAIT:
                 pass
-            case Act.PING:
+            case ElectionAction.PING:
                 self._ping([found[name] for name in decision.names])
-            case Act.ELECT | Act.PREFER | Act.RECORD:
+            case ElectionAction.ELECT | ElectionAction.PREFER | ElectionAction.RECORD:
                 self._write(key, lease, decision)
 
     def _ping(self, candidates: Iterable[CandidateView]) -> None:
-        """Ask each whether it lives; one that cannot be asked keeps no other from being asked.
+        """Ping each candidate; a failure does not keep the others from being pinged.
 
         Raises:
-            Conflict: One has said something meanwhile; as does NotFound, that one is gone.
+            ControllerRuntimeError: A ping failed. If several did, an error other than Conflict and NotFound is
+                raised if there is one: those two only say that a candidate has changed or is gone.
         """
         failure: ControllerRuntimeError | None = None
         client = self.client.within(WINDOW.total_seconds())
@@ -214,8 +146,8 @@ class LeaseCandidateElection(Reconciler):
         if failure is not None:
             raise failure
 
-    def _write(self, key: ObjectKey, lease: LeaseView | None, decision: Decision) -> None:
-        """Make the lease say what was decided, unless somebody has changed it since."""
+    def _write(self, key: ObjectKey, lease: ElectionLeaseView | None, decision: Decision) -> None:
+        """Write the decision into the lease, unless the lease has changed since."""
         if lease is None:
             metadata = {"name": key.name, "namespace": key.namespace}
             self.client.create(LEASES, {"metadata": metadata, "spec": {**decision.spec}})
@@ -223,20 +155,20 @@ class LeaseCandidateElection(Reconciler):
             version = {"resourceVersion": lease.metadata.resource_version}
             self.client.patch(LEASES, key, {"metadata": version, "spec": {**decision.spec}})
         what = {"holder": decision.spec.get("holderIdentity"), "preferred": decision.spec.get("preferredHolder")}
-        log.info("lease written", lease=key, act=decision.act.value, **{k: v for k, v in what.items() if v})
+        log.info("lease written", lease=key, act=decision.action.value, **{k: v for k, v in what.items() if v})
 
-    def _tell(
+    def _report(
         self,
         key: ObjectKey,
-        lease: LeaseView | None,
+        lease: ElectionLeaseView | None,
         found: Mapping[str, CandidateView],
         problems: Iterable[Problem],
     ) -> None:
-        """Say once what people should know, in the log and as events."""
-        for problem in self.memory.news(key, problems):
+        """Report each problem once, in the log and as an event."""
+        for problem in self.memory.due_problems(key, problems):
             about = {"lease": key, "candidate": problem.candidate} if problem.candidate else {"lease": key}
-            tell = log.warning if problem.is_wrong else log.info
-            tell("election: " + problem.message, reason=problem.reason, **about)
+            write = log.warning if problem.is_wrong else log.info
+            write("election: " + problem.message, reason=problem.reason, **about)
             view = found[problem.candidate or min(found)] if problem.candidate or lease is None else lease
             metadata = {name: getattr(view.metadata, name) for name in ("name", "namespace", "uid")}
             self.recorder.event(
@@ -258,7 +190,7 @@ def _lease_of(candidate: Cached) -> Iterable[Request]:
 
 
 def _may_matter(delta: Delta) -> bool:
-    """All but a candidate that has been asked and has said nothing since: that is our own question."""
+    """Return False for a change that is only our own ping, so that it does not cause another step."""
     if delta.old is None or delta.new is None:
         return True
     now = _candidate(delta.new.raw)
@@ -266,26 +198,26 @@ def _may_matter(delta: Delta) -> bool:
 
 
 def lease_candidate_election(
-    manager: Manager, *, workers: int = 1, strategies: Mapping[str, Strategy] = STRATEGIES
+    manager: Manager, *, workers: int = 1, strategies: Mapping[str, ElectionStrategy] = STRATEGIES
 ) -> Controller:
-    """The controller, ready to add to `manager`.
+    """Return the controller, ready to add to `manager`.
 
-    With several replicas, it belongs under ordinary leader election.
+    Several replicas of it need ordinary leader election, because it cannot take part in an election that it holds.
 
     Args:
-        manager: Whose leases to look after.
-        workers: Elections stepped through at the same time.
-        strategies: By their names; add those of your own to `STRATEGIES`.
+        manager: Its client, caches and events are used.
+        workers: Number of elections that are handled at the same time.
+        strategies: The strategies to elect by, by name; add your own to `STRATEGIES`.
     """
     reconciler = LeaseCandidateElection(
         host=manager.host,
-        leases=manager.lister(LEASES, LeaseView),
+        leases=manager.lister(LEASES, ElectionLeaseView),
         candidates=manager.lister(LEASE_CANDIDATES, CandidateView),
         client=manager.client,
         recorder=manager.recorder(NAME),
         strategies=strategies,
         memory=Memory(manager.host),
     )
-    # Whatever fails is tried again at least as often as a healthy election is looked at.
+    # A failed step is tried again at least as often as the next step of a healthy election would come.
     controller = Controller(NAME, reconciler, workers=workers, limiter=ItemExponential(cap=AGAIN))
     return controller.watch(LEASES).watch(LEASE_CANDIDATES, when=_may_matter, map=enqueue_mapped(_lease_of))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the election controller remembers: since when leases are not renewed, and what it has told of them."""
+"""The memory of the election controller: when renewals were seen, and which problems have been reported."""
 
 from __future__ import annotations
 
@@ -11,84 +11,96 @@ import attrs
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.core.host import Host
-from controllers.election.step import Problem
+from controllers.election.next_action import Problem
 
 
 @attrs.frozen
-class _Sight:
-    """A renewal, the version in which it was seen last, and since when it is known."""
+class _SeenRenewal:
+    """A candidate's renewal as seen last.
+
+    Attributes:
+        version: The newest version of the object that shows it.
+        renewal: The fields that change with each renewal.
+        since: Monotonic seconds at which it was first seen; -inf if it was there at the first look.
+    """
 
     version: str
     renewal: object
     since: float
 
     @classmethod
-    def after(cls, before: _Sight | None, version: str, renewal: object, now: float) -> _Sight:
+    def after(cls, before: _SeenRenewal | None, version: str, renewal: object, now: float) -> _SeenRenewal:
         if before is None:
             return cls(version, renewal, -math.inf)
-        if compare_versions(version, before.version) < 0:  # the cache is behind what was read past it
+        if compare_versions(version, before.version) < 0:  # the cache is behind an earlier read past it
             return before
         return cls(version, renewal, now if renewal != before.renewal else before.since)
 
 
 class Memory:
-    """What the controller remembers of each lease: when its holder and its candidates renewed, and what was told of it.
+    """By lease: when its holder and its candidates were seen to renew, and which problems have been reported.
 
-    It is not needed to go on after a restart: all are then watched anew, and told of again.
+    It is not stored: after a restart renewals are measured from the first look, and problems are reported again.
 
-    Threads: any; each lease by one at a time.
+    Threads: any; one at a time for each lease.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the three below.
+        # Guards the fields below.
         self._lock = host.lock("election memory")
-        self._seen: dict[ObjectKey, tuple[object, float]] = {}
-        self._heard: dict[ObjectKey, dict[str, _Sight]] = {}  # of candidates, by their names
-        self._found: dict[ObjectKey, dict[Problem, float]] = {}  # and since when; infinity: told
+        # The last renewal of the lease and when it was first seen.
+        self._holders: dict[ObjectKey, tuple[object, float]] = {}
+        # The last renewals of the candidates, by name.
+        self._candidates: dict[ObjectKey, dict[str, _SeenRenewal]] = {}
+        # When each problem was first found; infinity once it has been reported.
+        self._problems: dict[ObjectKey, dict[Problem, float]] = {}
 
     def unchanged_for(self, lease: ObjectKey, renewal: object) -> float:
-        """Seconds for which its last renewal has been this one, as far as we know."""
+        """Return the seconds for which the lease has had this renewal, as far as we have seen."""
         now = self._host.monotonic()
         with self._lock:
-            before, since = self._seen.get(lease, (None, now))
+            before, since = self._holders.get(lease, (None, now))
             if renewal != before:
                 since = now
-                self._seen[lease] = (renewal, since)
+                self._holders[lease] = (renewal, since)
         return now - since
 
-    def heard(self, lease: ObjectKey, renewals: Mapping[str, tuple[str, object]]) -> dict[str, float]:
-        """Seconds since each of its candidates was seen to renew itself; infinite for what was there before we looked.
+    def seconds_since_renewals(self, lease: ObjectKey, renewals: Mapping[str, tuple[str, object]]) -> dict[str, float]:
+        """Return by name the seconds since each candidate was seen to be renewed; infinite if it has not been yet.
 
         Args:
-            lease: Whose candidates they are.
-            renewals: By the name of each, all of them, its version and what it changes when it renews itself.
+            lease: The lease of the candidates.
+            renewals: For all its candidates by name, the version and the fields that change with each renewal.
         """
         now = self._host.monotonic()
         with self._lock:
-            before = self._heard.get(lease, {})
-            found = {name: _Sight.after(before.get(name), *what, now) for name, what in renewals.items()}
-            self._heard[lease] = found
-        return {name: now - sight.since for name, sight in found.items()}
+            before = self._candidates.get(lease, {})
+            found = {name: _SeenRenewal.after(before.get(name), *what, now) for name, what in renewals.items()}
+            self._candidates[lease] = found
+        return {name: now - seen.since for name, seen in found.items()}
 
-    def news(self, lease: ObjectKey, problems: Iterable[Problem]) -> list[Problem]:
-        """Those of `problems` that are to be told now: once each, until it is gone and comes again."""
+    def due_problems(self, lease: ObjectKey, problems: Iterable[Problem]) -> list[Problem]:
+        """Return those of `problems` to report now.
+
+        Each is due once, when it has lasted for its `patience`, and again if it ended and came back.
+        """
         now = self._host.monotonic()
         with self._lock:
-            before = self._found.get(lease, {})
+            before = self._problems.get(lease, {})
             found = {problem: before.get(problem, now) for problem in problems}
             due = [problem for problem, since in found.items() if now - since >= problem.patience]
-            self._found[lease] = {**found, **dict.fromkeys(due, math.inf)}
+            self._problems[lease] = {**found, **dict.fromkeys(due, math.inf)}
         return due
 
     def knows(self, lease: ObjectKey) -> bool:
-        """Whether it is watched."""
+        """Return whether renewals of the lease have been seen."""
         with self._lock:
-            return lease in self._seen
+            return lease in self._holders
 
     def forget(self, lease: ObjectKey) -> None:
-        """It is gone, or no election's."""
+        """Forget a lease that is gone or is not part of an election."""
         with self._lock:
-            self._seen.pop(lease, None)
-            self._heard.pop(lease, None)
-            self._found.pop(lease, None)
+            self._holders.pop(lease, None)
+            self._candidates.pop(lease, None)
+            self._problems.pop(lease, None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who should lead: candidates as values, the strategies that choose among them, and which strategy counts.
+"""Candidates as values, the strategies that choose the leader among them, and the rule for which strategy applies.
 
-Everything here is pure, and nothing depends on the order of the candidates.
+All functions here are pure, and none depends on the order of the candidates.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ OLDEST = "OldestEmulationVersion"
 
 @attrs.frozen
 class Candidate:
-    """What a LeaseCandidate says; its name is the identity with which it would hold the lease.
+    """A LeaseCandidate as a value.
 
     Attributes:
-        renewed: When it said last that it lives, by its own clock.
-        created: When it came, in whole seconds.
-        pinged: When it was asked last whether it lives, by the clock of who asked.
-        heard: Seconds, by our own clock, since we saw it say so; infinite if we never did.
+        name: The identity with which the candidate would hold the lease.
+        binary: Its binary version, as written.
+        emulation: Its emulation version, as written.
+        strategy: The name of the strategy that it asks for.
+        renewed: Wall time of its last renewal, by its own clock or by that of the last ping.
+        created: Wall time of its creation, in whole seconds.
+        pinged: Wall time of the last ping, by the clock of the controller that sent it; None if there was none.
+        seen_ago: Seconds, by our monotonic clock, since we saw it being renewed; infinite if we have not seen that.
     """
 
     name: str
@@ -35,27 +39,28 @@ class Candidate:
     renewed: datetime
     created: datetime
     pinged: datetime | None = None
-    heard: float = math.inf
+    seen_ago: float = math.inf
 
     @property
     def binary_version(self) -> SemVer:
-        """What it is; the lowest of all versions where that cannot be read."""
+        """The binary version; the lowest of all versions if it cannot be parsed."""
         return parse_tolerant(self.binary) or ZERO
 
     @property
     def is_valid(self) -> bool:
-        """Whether both versions can be read."""
+        """Whether both versions can be parsed."""
         return parse_tolerant(self.binary) is not None and parse_tolerant(self.emulation) is not None
 
 
-Strategy = Callable[[Iterable[Candidate]], str | None]
-"""The name of the candidate that should lead; None if none of them can. It must be pure, whatever their order."""
+ElectionStrategy = Callable[[Iterable[Candidate]], str | None]
+"""Returns the name of the candidate that should lead, or None if none can. It must be pure and ignore their order."""
 
 
 def oldest_emulation_version(candidates: Iterable[Candidate]) -> str | None:
-    """The candidate that emulates the oldest version, so that an upgrade is led from behind.
+    """Return the name of the candidate with the oldest emulation version, or None if no candidate has valid versions.
 
-    Ties: the lower binary version, the earlier one, the lower name.
+    During an upgrade that candidate writes nothing that the others cannot read. Ties are decided by the lower binary
+    version, then the earlier creation, then the lower name.
     """
     best = min((c for c in candidates if c.is_valid), key=_seniority, default=None)
     return best.name if best is not None else None
@@ -66,8 +71,8 @@ def _seniority(candidate: Candidate) -> tuple[SemVer, SemVer, datetime, str]:
     return emulation, candidate.binary_version, candidate.created, candidate.name
 
 
-STRATEGIES: Mapping[str, Strategy] = {OLDEST: oldest_emulation_version}
-"""Those that Kubernetes knows."""
+STRATEGIES: Mapping[str, ElectionStrategy] = {OLDEST: oldest_emulation_version}
+"""The strategies of Kubernetes, by name."""
 
 
 class Disagreement(ValueError):
@@ -75,10 +80,13 @@ class Disagreement(ValueError):
 
 
 def strategy_of(candidates: Iterable[Candidate]) -> str:
-    """The strategy of the candidates with the newest binary version, which have to agree on it.
+    """Return the strategy of the candidates with the newest binary version, which have to agree on it.
+
+    Args:
+        candidates: At least one.
 
     Raises:
-        Disagreement: They do not.
+        Disagreement: They ask for different strategies.
     """
     wanted: dict[SemVer, set[str]] = {}
     for candidate in candidates:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes the leases of API servers that ended without a word.
+"""Deletes the leases of API servers that ended without deleting them.
 
-Every API server keeps a lease in kube-system (`apiserver/upkeep/identity_lease.py` is ours). One
-that nobody has renewed for its whole duration, or that lacks what it takes to tell, is
-deleted.
+Every API server renews a lease of its own in kube-system (the embedded server in `apiserver/upkeep/identity_lease.py`).
+A lease is deleted if it has not been renewed for its whole duration, or has no renewal time or no duration.
 """
 
 from __future__ import annotations
@@ -12,16 +11,17 @@ from datetime import datetime
 
 import msgspec
 
+from controller_runtime.api.objects import ObjectMeta
 from controller_runtime.api.resources import LEASES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.manager.manager import Manager
-from controllers.expiry.expiry import Expiry
+from controllers.expiry.collector import ExpiredCollector
 
 NAME = "apiserver-lease-gc"
 NAMESPACE = "kube-system"
 SELECTOR = "apiserver.kubernetes.io/identity=kube-apiserver"
 LONGEST_LOOK = 3600.0
-"""Seconds between two looks at a lease that does not change, at most."""
+"""Maximum number of seconds between two looks at a lease that does not change: upstream looks once an hour."""
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -29,20 +29,15 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     lease_duration_seconds: int | None = None
 
 
-class _Metadata(msgspec.Struct, gc=False, rename="camel"):
-    uid: str
-    resource_version: str
+class IdentityLeaseView(msgspec.Struct, gc=False):
+    """The part of an API server's lease that decides whether it has expired."""
 
-
-class LeaseView(msgspec.Struct, gc=False):
-    """The part of a lease that this controller reads."""
-
-    metadata: _Metadata
+    metadata: ObjectMeta
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def seconds_left(lease: LeaseView, now: datetime) -> float:
-    """For how long the lease counts: negative if it has expired, or does not say when it does."""
+def seconds_left(lease: IdentityLeaseView, now: datetime) -> float:
+    """Return for how many seconds the lease is valid; negative if it has expired or has no time or no duration."""
     spec = lease.spec
     if spec.renew_time is None or spec.lease_duration_seconds is None:
         return -1.0
@@ -50,18 +45,18 @@ def seconds_left(lease: LeaseView, now: datetime) -> float:
 
 
 def apiserver_lease_gc(manager: Manager, *, workers: int = 1) -> Controller:
-    """The controller, ready to add to `manager`.
+    """Return the controller, ready to add to `manager`.
 
     Args:
-        manager: Whose API servers' leases to look after.
-        workers: Leases looked at at the same time.
+        manager: Its client and caches are used.
+        workers: Number of leases that are handled at the same time.
     """
-    reconciler = Expiry(
+    reconciler = ExpiredCollector(
         manager.host,
         manager.client,
-        manager.lister(LEASES, LeaseView, namespace=NAMESPACE, label_selector=SELECTOR),
+        manager.lister(LEASES, IdentityLeaseView, namespace=NAMESPACE, label_selector=SELECTOR),
         LEASES,
-        LeaseView,
+        IdentityLeaseView,
         seconds_left,
         LONGEST_LOOK,
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes the candidates of components that ended without a word.
+"""Deletes the lease candidates of components that ended without deleting them.
 
-A candidate that has not renewed itself for half an hour takes part in no election any more.
+A candidate that has not been renewed for half an hour takes part in no election, so nothing needs it any more.
 """
 
 from __future__ import annotations
@@ -11,27 +11,30 @@ from datetime import datetime
 from controller_runtime.api.resources import LEASE_CANDIDATES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.manager.manager import Manager
-from controllers.election.lease_candidate_election import CandidateView
-from controllers.election.step import VALID
-from controllers.expiry.expiry import Expiry
+from controllers.election.next_action import VALID
+from controllers.election.views import CandidateView
+from controllers.expiry.collector import ExpiredCollector
 
 NAME = "lease-candidate-gc"
 
 
 def seconds_left(candidate: CandidateView, now: datetime) -> float:
-    """For how long it counts: negative if it has expired. One that never renewed itself counts from its creation."""
-    renewed = candidate.spec.renew_time or candidate.metadata.creation_timestamp
+    """Return for how many seconds the candidate is valid; negative if it has expired.
+
+    A candidate that was never renewed is valid for half an hour after its creation: it may be about to renew itself.
+    """
+    renewed = candidate.spec.renew_time or candidate.created
     return (VALID - (now - renewed)).total_seconds()
 
 
 def lease_candidate_gc(manager: Manager, *, workers: int = 1) -> Controller:
-    """The controller, ready to add to `manager`.
+    """Return the controller, ready to add to `manager`.
 
     Args:
-        manager: Whose candidates to look after.
-        workers: Candidates looked at at the same time.
+        manager: Its client and caches are used.
+        workers: Number of candidates that are handled at the same time.
     """
-    reconciler = Expiry(
+    reconciler = ExpiredCollector(
         manager.host,
         manager.client,
         manager.lister(LEASE_CANDIDATES, CandidateView),

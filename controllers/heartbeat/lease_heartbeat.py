@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps one Lease fresh on behalf of one component, as Kubernetes' components do.
+"""Renews one Lease for one component, as the components of Kubernetes do.
 
-It makes one request at a time, a write right after the read that it is built on, and leaves every wait
-to a queue. So it is a program of its own (`run`), or one of thousands behind a queue that carries the names
-of their leases.
+A heartbeat makes one request at a time and leaves every wait to a work queue. So it can run alone, with a
+queue and a thread of its own (`run`), or thousands of them can share one queue and a few threads.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from controllers.heartbeat.step import (
     Answer,
     Ask,
     Heartbeat,
+    LeaseFields,
     Reply,
     Step,
-    Terms,
     advance,
-    content,
+    lease_to_write,
     next_renew_time,
     renew_time_of,
 )
@@ -46,61 +45,61 @@ from controllers.heartbeat.step import (
 log = get_logger(__name__)
 
 PostProcess = Callable[[dict[str, Any]], None]
-"""Edits a lease in place before it is written. A `ControllerRuntimeError` says that it could not."""
+"""Edits a lease in place before it is written; raises a `ControllerRuntimeError` if it cannot."""
 
 DELETE_TIMEOUT = 10.0
-"""Seconds for the deletion of the lease, at the start and at the end."""
+"""Seconds that the deletion of the lease may take, at the start and at the end."""
 CLOCK_TOLERANCE = 1.0
-"""Seconds by which our clock may be behind the lease's last time without a warning."""
+"""Seconds by which our clock may be behind the last time of the lease without a warning."""
 
 
 class PostProcessFailure(enum.Enum):
-    """What a failing post-process keeps from being written."""
+    """The writes that a failing post-process prevents."""
 
     BLOCKS_CREATE = "blocks-create"
-    """A renewal is written all the same, as far as it was edited: Kubernetes up to 1.28."""
+    """Creation only. A renewal is written as far as it was edited, as in Kubernetes up to 1.28."""
     BLOCKS_CREATE_AND_UPDATE = "blocks-create-and-update"
-    """Nothing is written: Kubernetes 1.29 and later."""
+    """Creation and renewal, as in Kubernetes 1.29 and later."""
 
 
 class LeaseHeartbeat(Reconciler):
-    """Makes a lease if there is none, and renews it every `renew_interval` for as long as it runs.
+    """Creates a lease if it does not exist, and renews it every `renew_interval` seconds.
 
-    In the steady state a renewal is one request, built on the server's last answer. The
-    holder of a lease that is there already is left as it is.
+    Once the lease exists, a renewal is one request, built on the server's last answer. The holder of
+    a lease that exists already is not changed.
 
-    Each call of `reconcile` makes one request (and those of the post-process), or two where the first is
-    a read that was answered: the write follows at once, so that it does not stand in the queue a second time.
-    It says when to make the next one; between two calls it can be given up at any time. Calls for
-    one heartbeat must not overlap, which a work queue sees to.
+    Each call of `reconcile` makes one request (besides those of the post-process) and returns when the next
+    one is due. After a read that succeeded it also makes the write that follows, so that the write does not
+    wait behind other keys in the queue. No call needs another one to follow: the heartbeat can end
+    after any of them.
 
     Args:
         host: Its clock is written into the lease; `run` waits on it.
-        client: Writes the lease; give it a timeout well below the lease's duration. None:
-            there is nothing to keep fresh.
-        holder_identity: On whose behalf; written when the lease is made.
-        lease_duration_seconds: For how long others shall trust a renewal.
-        renew_interval: Seconds between a pass and the next one, stretched by up to 4 %.
-        lease_namespace: Where the lease is.
-        lease_name: Its name; None is the holder's, as in Kubernetes up to 1.25.
-        on_repeated_heartbeat_failure: Called after every failed renewal but the first in a row of
-            up to five; conflicts do not count. A component closes its connections.
-        new_lease_post_process: Edits the lease before it is made or renewed.
-        post_process_failure: What it keeps from being written when it fails.
-        is_quiet: Whoever owns it looks at `trouble` and `behind` and tells, so it does not log itself.
+        client: Reads and writes the lease; its timeout should be well below the lease's duration. None
+            turns the heartbeat off.
+        holder_identity: The component that the lease is for; written when the lease is created.
+        lease_duration_seconds: Seconds for which a renewal is valid.
+        renew_interval: Seconds between the end of a pass and the next one, stretched by up to 4 %.
+        lease_namespace: Namespace of the lease.
+        lease_name: Name of the lease; None is the holder identity, as in Kubernetes up to 1.25.
+        on_repeated_heartbeat_failure: Called after each failed renewal but the first of up to five in a
+            row; conflicts do not count. Components close their connections here, since they may be broken.
+        new_lease_post_process: Edits the lease before it is created or renewed.
+        post_process_failure: The writes that a failing post-process prevents.
         delete_on_start_and_stop: `run` deletes the lease before the first pass and after the
-            last, for holders whose identity is another after each start.
+            last, for holders whose identity is a different one after each start.
+        is_quiet: Log at debug level only, for an owner of many heartbeats that reads `trouble` and `behind`.
 
     Raises:
-        ValueError: A name that the API does not take, a time that is not positive, or an
-            interval that is no shorter than the duration, so that the lease would lapse in between.
+        ValueError: A name that the API refuses, a time that is not positive, or an interval that
+            is not shorter than the duration, so that the lease would expire between two renewals.
 
     Attributes:
-        trouble: Why the lease is not kept at present; empty if it is, as far as that is known.
-        behind: Seconds that the clock was behind the lease's last time at the last renewal, from the one where it
-            was more than a second until it has caught up; else 0.0.
+        trouble: Why the lease is not renewed at present; empty while it is, and before the first failure.
+        behind: Seconds by which our clock was behind the last time of the lease at the last renewal. Stays 0.0
+            until that is more than `CLOCK_TOLERANCE`, and becomes 0.0 again once the clock has caught up.
 
-    Threads: `reconcile` from one at a time.
+    Threads: `reconcile` from one at a time, as a work queue with one key for each heartbeat calls it.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class LeaseHeartbeat(Reconciler):
             )
         self._host = host
         self._client = client
-        self._terms = Terms(self.key.name, lease_namespace, holder_identity, lease_duration_seconds)
+        self._fields = LeaseFields(self.key.name, lease_namespace, holder_identity, lease_duration_seconds)
         self._renew_interval = renew_interval
         self._on_repeated_failure = on_repeated_heartbeat_failure
         self._post_process = new_lease_post_process
@@ -138,32 +137,32 @@ class LeaseHeartbeat(Reconciler):
         self._info = log.debug if is_quiet else log.info
         self.trouble = ""
         self.behind = 0.0
-        # Whoever holds the request in its queue owns what follows.
+        # The fields below belong to the one call of `reconcile` that runs; so they need no lock.
         self._state = Heartbeat()
         self._renewed_to: datetime | None = None  # the latest time that the lease may carry, as far as we know
-        self._is_unprepared = False  # told already
+        self._has_logged_post_process = False  # a failure was logged, and no success has followed
 
     @property
     def name(self) -> str:
-        """What threads and logs call it."""
+        """Name of its threads, and in the log."""
         return f"lease-heartbeat/{self.key}"
 
     def reconcile(self, request: Request) -> Result:
-        """Make the request that is due, with the write that follows a read, and say when to make the next one."""
+        """Make the request that is due, and the write after a read that succeeded; return when the next one is due."""
         if self._client is None:
             return Result()
         was_read = self._state.ask is Ask.READ
-        step = self._go_on(self._client)
+        step = self._make_request(self._client)
         if was_read and self._state.ask is not Ask.READ and not step.wait and not step.pass_ends:
-            step = self._go_on(self._client)
+            step = self._make_request(self._client)
         if step.pass_ends:
             return Result(requeue_after=max(self._renew_interval, step.wait), jitter=JITTER)
         return Result(requeue_after=step.wait)
 
     def run(self, stop: Stop) -> None:
-        """Keep the lease fresh until `stop` is set, with a worker of its own; at once over without a client."""
+        """Renew the lease until `stop` is set, on a thread of its own; without a client, log a warning and return."""
         if self._client is None:
-            log.warning("no client, so the lease is not kept", lease=self.key)
+            log.warning("no client, so the lease is not renewed", lease=self.key)
             return
         if stop.is_set():
             return
@@ -177,21 +176,21 @@ class LeaseHeartbeat(Reconciler):
         stop.on_set(queue.shut_down)
         workers.start(1)
         workers.join_until(None)
-        if self._delete_on_start_and_stop:  # no request is in hand any more that could bring it back
+        if self._delete_on_start_and_stop:  # the workers have ended, so no renewal can create it again
             self._delete(self._client)
 
-    def _go_on(self, client: Client) -> Step:
-        """Make the request that is due; what follows from its answer."""
-        answer = self._asked(client)
+    def _make_request(self, client: Client) -> Step:
+        """Make the request that is due, and return the consequences of its answer."""
+        answer = self._answer(client)
         step = advance(self._state, answer)
-        self._tell(answer, step)
+        self._log(answer, step)
         self._state = step.state
         if step.failed_again and self._on_repeated_failure is not None:
             self._on_repeated_failure()
         return step
 
-    def _asked(self, client: Client) -> Answer:
-        """Make the request that is due."""
+    def _answer(self, client: Client) -> Answer:
+        """Make the request that is due, and return its answer."""
         try:
             match self._state.ask:
                 case Ask.READ:
@@ -199,58 +198,61 @@ class LeaseHeartbeat(Reconciler):
                     self._renewed_to = renew_time_of(found, self._renewed_to)
                     return Answer(Reply.DONE, cached_from_bytes(msgspec.json.encode(found)))
                 case Ask.CREATE:
-                    return self._written(client.create, None, Reply.WITHHELD)
+                    return self._write(client.create, None, Reply.WITHHELD)
                 case Ask.RENEW:
                     blocks = self._post_process_failure is PostProcessFailure.BLOCKS_CREATE_AND_UPDATE
-                    return self._written(client.update, self._state.base, Reply.FAILED if blocks else None)
+                    return self._write(client.update, self._state.base, Reply.FAILED if blocks else None)
         except NotFound as error:
             return Answer(Reply.MISSING if self._state.ask is Ask.READ else Reply.FAILED, why=str(error))
         except Conflict as error:
             return Answer(Reply.CONFLICT, why=str(error))
         except APIError as error:
-            patience = min(error.retry_after or 0.0, self._renew_interval)  # a day's would be the lease's end
-            return Answer(Reply.FAILED, why=str(error), retry_after=patience)
+            # Bounded, because the lease would expire while we wait for longer.
+            retry_after = min(error.retry_after or 0.0, self._renew_interval)
+            return Answer(Reply.FAILED, why=str(error), retry_after=retry_after)
         except ControllerRuntimeError as error:
             return Answer(Reply.FAILED, why=str(error))
 
-    def _written(self, write: Callable[..., Cached], base: Cached | None, if_unprepared: Reply | None) -> Answer:
-        """Write the lease; if the post-process fails, answer `if_unprepared` instead, unless that is None."""
+    def _write(self, write: Callable[..., Cached], base: Cached | None, if_failed: Reply | None) -> Answer:
+        """Write the lease; if the post-process fails, return `if_failed` instead, unless that is None."""
         now = self._host.now()
         at = next_renew_time(now, self._renewed_to)
-        self._tell_of_clock(behind=(at - now).total_seconds())
-        lease = content(base, self._terms, at)
+        self._note_clock(behind=(at - now).total_seconds())
+        lease = lease_to_write(base, self._fields, at)
         if self._post_process is not None:
             try:
                 self._post_process(lease)
-                self._is_unprepared = False
+                self._has_logged_post_process = False
             except ControllerRuntimeError as error:
-                if if_unprepared is not None:
-                    return Answer(if_unprepared, why=f"post-process: {error}")
-                tell = log.debug if self._is_unprepared else self._warning
-                tell("post-process failed, renewing all the same", lease=self.key, error=error)
-                self._is_unprepared = True
-        self._renewed_to = at  # even if there is no answer: it may have been written
+                if if_failed is not None:
+                    return Answer(if_failed, why=f"post-process: {error}")
+                write_log = log.debug if self._has_logged_post_process else self._warning
+                write_log("post-process failed, renewing all the same", lease=self.key, error=error)
+                self._has_logged_post_process = True
+        self._renewed_to = at  # before the answer: a request without an answer may have been carried out
         return Answer(Reply.DONE, write(LEASES, lease))
 
-    def _tell_of_clock(self, behind: float) -> None:
-        """Log once when the clock falls behind the lease's last time, and once when it has caught up."""
-        before, self.behind = self.behind, behind if behind > (0.0 if self.behind else CLOCK_TOLERANCE) else 0.0
+    def _note_clock(self, behind: float) -> None:
+        """Set `behind`; log once when the clock falls behind the last time of the lease, and once when it caught up."""
+        before, threshold = self.behind, 0.0 if self.behind else CLOCK_TOLERANCE
+        self.behind = behind if behind > threshold else 0.0
         if self.behind and not before:
             self._warning("clock is behind the lease, renewing from its last time", lease=self.key, behind=behind)
         elif before and not self.behind:
             self._info("clock has caught up with the lease", lease=self.key)
 
-    def _tell(self, answer: Answer, step: Step) -> None:
-        """Log when renewals begin to fail and when they work again; the rest is for the curious."""
+    def _log(self, answer: Answer, step: Step) -> None:
+        """Log once when renewals begin to fail and once when they succeed again; other failures at debug level."""
         if answer.reply is Reply.DONE:
             if self.trouble and step.pass_ends:
                 self.trouble = ""
-                self._info("lease is kept again", lease=self.key)
+                self._info("lease is renewed again", lease=self.key)
             return
-        in_vain = step.wait > 0 or step.pass_ends
-        tell = self._warning if in_vain and not self.trouble else log.debug
-        tell("lease is not kept", lease=self.key, asked=self._state.ask.name, error=answer.why)
-        if in_vain:
+        # A failure that is tried again at once, such as a conflict, is not worth a warning yet.
+        is_trouble = step.wait > 0 or step.pass_ends
+        write_log = self._warning if is_trouble and not self.trouble else log.debug
+        write_log("lease is not renewed", lease=self.key, asked=self._state.ask.name, error=answer.why)
+        if is_trouble:
             self.trouble = answer.why
 
     def _delete(self, client: Client) -> None:
@@ -259,7 +261,7 @@ class LeaseHeartbeat(Reconciler):
         except NotFound:
             pass
         except ControllerRuntimeError as error:
-            log.warning("lease cannot be deleted", lease=self.key, error=error)
+            log.warning("cannot delete the lease", lease=self.key, error=error)
 
 
 def _refuse_bad_names(lease: ObjectKey, holder: str) -> None:
@@ -270,4 +272,4 @@ def _refuse_bad_names(lease: ObjectKey, holder: str) -> None:
         ("namespace", lease.namespace, label_problems(lease.namespace)),
     ):
         if problems:
-            raise ValueError(f"the API takes no {what} named {name!r}: {problems[0]}")
+            raise ValueError(f"{name!r} cannot be the name of a {what}: {problems[0]}")

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease by which a node says that it lives, as its kubelet keeps it: owned by the Node, renewed every 10 s."""
+"""The lease of a node, with the numbers of a kubelet: owned by the Node, valid for 40 s, renewed every 10 s."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.objects import ObjectKey, PartialObjectMetadata
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.core.host import Host
@@ -16,32 +14,24 @@ from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat, PostProcess, P
 
 NAMESPACE = "kube-node-lease"
 DURATION = 40
-"""Seconds that a renewal counts."""
+"""Seconds for which a renewal is valid."""
 RENEW_INTERVAL = 10.0
-"""Seconds: a quarter of the duration."""
+"""Seconds between two renewals: a quarter of the duration, so that several may fail before the lease expires."""
 REQUEST_TIMEOUT = 10.0
-"""Seconds for one request; a lost one must leave time for others before the lease expires."""
-
-
-class _Metadata(msgspec.Struct, gc=False):
-    uid: str
-
-
-class _Node(msgspec.Struct, gc=False):
-    metadata: _Metadata
+"""Seconds for one request. A request that is lost must leave time for others before the lease expires."""
 
 
 def owned_by_node(client: Client, node_name: str) -> PostProcess:
-    """A post-process that makes the Node the owner of a lease that has no owner.
+    """Return a post-process that makes the Node the owner of a lease that has no owner.
 
-    The Node is read only where the owner is missing. If it cannot be read the
-    post-process fails: a lease is not made before its Node.
+    The owner lets the garbage collector delete the lease after its Node. The Node is read only if the lease
+    has no owner. If it cannot be read, the post-process fails, so that no lease is created before its Node.
     """
 
     def own(lease: dict[str, Any]) -> None:
         metadata = lease["metadata"]
         if not metadata.get("ownerReferences"):
-            uid = client.get(NODES, ObjectKey(node_name), _Node).metadata.uid
+            uid = client.get(NODES, ObjectKey(node_name), PartialObjectMetadata).metadata.uid
             metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": "Node", "name": node_name, "uid": uid}]
 
     return own
@@ -57,13 +47,13 @@ def node_lease(
     on_repeated_heartbeat_failure: Callable[[], None] | None = None,
     is_quiet: bool = False,
 ) -> LeaseHeartbeat:
-    """The heartbeat of a node, with a kubelet's numbers.
+    """Return the heartbeat of a node, with a kubelet's numbers.
 
     Args:
-        host: What it runs on.
+        host: Its clock is written into the lease.
         client: Writes the lease and reads the Node.
         node_name: Name of the Node, of its lease and of the lease's holder.
-        duration: Seconds that a renewal counts; a kubelet's by default.
+        duration: Seconds for which a renewal is valid; a kubelet's by default.
         renew_interval: As for `LeaseHeartbeat`; a kubelet's by default.
         on_repeated_heartbeat_failure: As for `LeaseHeartbeat`.
         is_quiet: As for `LeaseHeartbeat`.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lease heartbeat does next, decided from what it heard last: no clock, no client, no queue.
+"""Decides what a lease heartbeat does next, from the last answer: pure functions without clock, client or queue.
 
-A pass is: renew the lease we know; if that is in vain (or we know none), make sure that
-there is one; then renew that. `advance` walks through it one request at a time, and
-`content` is what is written. Around them stands `controllers.heartbeat.lease_heartbeat`.
+One renewal, with all that may be necessary for it, is a pass. It has up to three parts: renew the
+lease that the last pass ended with; if that fails, or at the start, read the lease and create it if it
+is missing; then renew the one that was read. `advance` goes through a pass one request at a time, and
+`lease_to_write` builds what is written. `controllers.heartbeat.lease_heartbeat` makes the requests.
 """
 
 from __future__ import annotations
@@ -19,18 +20,19 @@ import msgspec
 from controller_runtime.api.objects import Cached, microtime
 
 TRIES = 5
-"""Renewals in a row, without a pause, before the lease is looked for again."""
+"""Renewals in a row, without a pause between them, before the lease is read again."""
 FIRST_PAUSE = 0.2
-"""Seconds after the first failure to find or make the lease; they double."""
+"""Seconds to wait after the first failure to read or create the lease; each further failure doubles them."""
 LONGEST_PAUSE = 7.0
+"""Seconds to which these pauses grow at most."""
 JITTER = 0.04
-"""The wait between two passes is stretched by up to this part of it, and never shortened."""
+"""The wait between two passes is stretched by up to this fraction of it, and never shortened."""
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
-"""Nothing is later; a lease that says so is renewed with the time it is."""
+"""No time is later, so a lease that carries this one is renewed with the present time."""
 
 
 class Ask(enum.Enum):
-    """A request for the lease."""
+    """The kinds of requests about the lease."""
 
     READ = enum.auto()
     CREATE = enum.auto()
@@ -38,23 +40,27 @@ class Ask(enum.Enum):
 
 
 class Reply(enum.Enum):
-    """What became of a request."""
+    """The result of a request."""
 
     DONE = enum.auto()
-    MISSING = enum.auto()  # of a READ: there is no lease
-    CONFLICT = enum.auto()  # somebody else wrote in between; AlreadyExists is a plain failure
-    WITHHELD = enum.auto()  # of a CREATE: the post-process failed, so nothing was sent
-    FAILED = enum.auto()  # of a RENEW also: the post-process failed, so nothing was sent
+    MISSING = enum.auto()
+    """The answer to a READ if the lease does not exist."""
+    CONFLICT = enum.auto()
+    """Another client wrote the lease since we read it; AlreadyExists counts as FAILED."""
+    WITHHELD = enum.auto()
+    """The answer to a CREATE if the post-process failed, so that nothing was sent."""
+    FAILED = enum.auto()
+    """Any other error; for a RENEW also a post-process that failed, so that nothing was sent."""
 
 
 @attrs.frozen
 class Answer:
-    """A reply with what belongs to it.
+    """The result of a request, with its details.
 
     Attributes:
-        lease: What the server sent, where it is DONE.
-        why: What went wrong, for the log.
-        retry_after: Seconds that the server asks to wait.
+        lease: The lease that the server sent, if the reply is DONE.
+        why: The error, for the log.
+        retry_after: Seconds for which the server asks its clients to wait.
     """
 
     reply: Reply
@@ -67,22 +73,25 @@ class Part(enum.Enum):
     """The parts of a pass, in their order."""
 
     RENEW_KNOWN = enum.auto()
+    """Renew the lease with which the last pass ended."""
     ENSURE = enum.auto()
+    """Read the lease, and create it if it does not exist."""
     RENEW_FOUND = enum.auto()
+    """Renew the lease that was read."""
 
 
 @attrs.frozen
 class Heartbeat:
-    """Where a heartbeat stands; the first value is that of one that knows no lease.
+    """The state of a heartbeat; the defaults are those of one that has not seen the lease yet.
 
     Attributes:
-        ask: The request to make now.
-        part: Which part of the pass that belongs to. A READ or CREATE of another part than
-            ENSURE is there to resolve a conflict.
-        latest: The lease with which the next pass would begin.
-        base: The lease that the next renewal is built on.
-        tries: Renewals of this part that failed.
-        pause: Seconds after the next failure to find or make the lease.
+        ask: The request to make next.
+        part: The part of the pass to which this request belongs. A READ or CREATE of another part
+            than ENSURE resolves a conflict.
+        latest: The lease that the next pass would renew first.
+        base: The lease on which the next renewal is built.
+        tries: Number of renewals of this part that failed.
+        pause: Seconds to wait after the next failure to read or create the lease.
     """
 
     ask: Ask = Ask.READ
@@ -95,13 +104,14 @@ class Heartbeat:
 
 @attrs.frozen
 class Step:
-    """What follows an answer.
+    """The consequences of an answer.
 
     Attributes:
-        state: Where the heartbeat stands now.
+        state: The new state of the heartbeat.
         wait: Seconds that must pass before the next request.
-        pass_ends: The next request belongs to the next pass, so the renew interval comes first.
-        failed_again: This was a repeated failure, of which the component wants to know.
+        pass_ends: The pass is over; the next request is made after the renew interval.
+        failed_again: A renewal failed, and not for the first time in this part: the owner's
+            `on_repeated_heartbeat_failure` is to be called.
     """
 
     state: Heartbeat
@@ -111,7 +121,7 @@ class Step:
 
 
 def advance(state: Heartbeat, answer: Answer) -> Step:
-    """What follows `answer` to the request that `state` asked for."""
+    """Return the consequences of `answer` to the request of `state`."""
     step = _follow(state, answer)
     return step if answer.retry_after <= step.wait else attrs.evolve(step, wait=answer.retry_after)
 
@@ -123,21 +133,21 @@ def _follow(state: Heartbeat, answer: Answer) -> Step:
         case Ask.RENEW, Reply.CONFLICT:
             return Step(attrs.evolve(state, ask=Ask.READ, pause=FIRST_PAUSE))
         case Ask.RENEW, _:
-            # The first failure of a part is not yet a repeated one.
+            # `tries` still counts the failures before this one: the first one is not repeated.
             return attrs.evolve(_tried(state, state.base), failed_again=state.tries > 0)
         case _, Reply.DONE:
             return _ensured(state, answer.lease)
         case _, Reply.MISSING:
             return Step(attrs.evolve(state, ask=Ask.CREATE))
         case _, Reply.WITHHELD:
-            return _ensured(state, None)  # an answer too: the next try comes with the next pass
+            return _ensured(state, None)  # no pause and no failure: the next pass tries again
         case _:
             pause = min(2 * state.pause, LONGEST_PAUSE)
             return Step(attrs.evolve(state, ask=Ask.READ, pause=pause), wait=state.pause)
 
 
 def _tried(state: Heartbeat, base: Cached | None) -> Step:
-    """One renewal was in vain; the next one is built on `base`."""
+    """Return what follows a renewal that failed; the next one is built on `base`."""
     tries = state.tries + 1
     if tries < TRIES:
         return Step(attrs.evolve(state, ask=Ask.RENEW, base=base, tries=tries))
@@ -147,10 +157,10 @@ def _tried(state: Heartbeat, base: Cached | None) -> Step:
 
 
 def _ensured(state: Heartbeat, lease: Cached | None) -> Step:
-    """There is a lease, or (None) there cannot be one yet."""
+    """Return what follows once the lease was read or created, or (None) cannot be created before the next pass."""
     if state.part is not Part.ENSURE:
         return _tried(state, lease)
-    if lease is None or state.ask is Ask.CREATE:  # one that was made just now is fresh
+    if lease is None or state.ask is Ask.CREATE:  # a lease that was just created needs no renewal
         return _end_of_pass(lease)
     return Step(Heartbeat(Ask.RENEW, Part.RENEW_FOUND, latest=lease, base=lease))
 
@@ -161,12 +171,14 @@ def _end_of_pass(latest: Cached | None) -> Step:
 
 
 @attrs.frozen
-class Terms:
-    """What a lease shall say, but for its time.
+class LeaseFields:
+    """The fields of a lease that its heartbeat writes, except the time.
 
     Attributes:
-        holder: Written when the lease is made, and never again.
-        duration: Seconds, written each time.
+        name: Name of the lease.
+        namespace: Namespace of the lease.
+        holder: Holder identity; written when the lease is created, and not changed by a renewal.
+        duration: Seconds for which a renewal is valid; written by every renewal.
     """
 
     name: str
@@ -175,31 +187,34 @@ class Terms:
     duration: int
 
 
-def content(base: Cached | None, terms: Terms, renew_time: datetime) -> dict[str, Any]:
-    """The lease to write: a new one, or `base` renewed with all that others have put on it."""
+def lease_to_write(base: Cached | None, fields: LeaseFields, renew_time: datetime) -> dict[str, Any]:
+    """Return a new lease, or a renewed copy of `base` that keeps the fields that others have set."""
     if base is None:
         lease: dict[str, Any] = {
-            "metadata": {"name": terms.name, "namespace": terms.namespace},
-            "spec": {"holderIdentity": terms.holder},
+            "metadata": {"name": fields.name, "namespace": fields.namespace},
+            "spec": {"holderIdentity": fields.holder},
         }
     else:
         lease = msgspec.json.decode(base.raw)
     spec = lease.setdefault("spec", {})
-    spec["leaseDurationSeconds"] = terms.duration
+    spec["leaseDurationSeconds"] = fields.duration
     spec["renewTime"] = microtime(renew_time)
     return lease
 
 
 def next_renew_time(now: datetime, last: datetime | None) -> datetime:
-    """The time for the next renewal: `now`, unless the clock is behind the `last` one.
+    """Return the time for the next renewal: `now`, or a microsecond after `last` if our clock is behind that.
 
-    Whoever watches leases takes a renewal for one only if its time is later.
+    The time must not go back: a watcher counts a change of the lease as a renewal only if its time is later.
     """
     return now if last is None or now >= last or last >= _END_OF_TIME else last + timedelta(microseconds=1)
 
 
 def renew_time_of(lease: Mapping[str, Any], known: datetime | None) -> datetime | None:
-    """The later of a lease's time and the one `known`; a process before us may have had another clock."""
+    """Return the later of the time in `lease` and the one `known`; None if there is neither.
+
+    The time in the lease can be later than our clock, if another process wrote it.
+    """
     text = (lease.get("spec") or {}).get("renewTime")
     found = datetime.fromisoformat(text) if text else None
     return max((each for each in (found, known) if each is not None), default=None)

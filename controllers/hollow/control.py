@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands to hollow nodes that run: a Unix socket in a folder of the user's own, one line each way."""
+"""Commands to running hollow nodes, by a Unix socket in a folder that only the user can enter.
+
+A command is one line of JSON, and so is its answer.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +29,16 @@ from controllers.hollow.selection import Selection
 
 log = get_logger(__name__)
 
-PATIENCE = 5.0
-"""Seconds that one side waits for the other."""
-_LINE_LIMIT = 1 << 20
+TIMEOUT = 5.0
+"""Seconds for which one side waits for the other."""
+_LINE_LIMIT = 1 << 20  # bytes; thousands of names fit
 
 
 def control_folder() -> Path:
-    """Where the sockets are: a folder that nobody else can enter.
+    """Return the folder of the sockets, which only the user can enter; create it if it does not exist.
 
     Raises:
-        UsageError: There is one, but others can.
+        UsageError: There is something else of that name, or other users can enter the folder.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     folder = Path(runtime) / "controllers" if os.access(runtime, os.W_OK) else None
@@ -48,14 +51,14 @@ def control_folder() -> Path:
 
 
 class HollowControl:
-    """Listens for commands to `nodes`; a runnable, and a context manager that removes its socket.
+    """Listens for commands and carries them out on `nodes`; a runnable, and a context manager that removes its socket.
 
     Args:
-        nodes: Whom to command.
-        path: Of the socket; None is one of this process in `control_folder`.
+        nodes: The nodes to kill, pause and revive.
+        path: Path of the socket; None is one named after this process in `control_folder`.
 
     Raises:
-        UsageError: There cannot be a socket at `path`.
+        UsageError: No socket can be created at `path`.
 
     Threads: `run` on one of its own.
     """
@@ -77,24 +80,27 @@ class HollowControl:
             self._listener.listen()
         except OSError as error:
             self._listener.close()
-            raise UsageError(f"no control socket at {self.path} ({error}): give --control another path") from error
+            raise UsageError(
+                f"cannot create the control socket {self.path} ({error}): give another path by --control"
+            ) from error
 
     def run(self, stop: Stop) -> None:
-        """Obey, one command at a time, until asked to stop."""
-        # A shutdown is what ends an `accept` that waits.
+        """Carry out commands, one at a time, until asked to stop."""
+        # Closing the socket would not end an `accept` that waits; a shutdown does.
         forget = stop.on_set(lambda: self._listener.shutdown(socket.SHUT_RDWR))
         while not stop.is_set():
             try:
                 connection, _ = self._listener.accept()
-            except OSError:  # we stop, or the process has too many files open
-                stop.wait(1.0)
+            except OSError:  # the stop shut the socket down, or the process has too many files open
+                stop.wait(1.0)  # so that the latter does not keep a processor busy
                 continue
-            with connection, contextlib.suppress(OSError):  # whoever asked may have gone
-                connection.settimeout(PATIENCE)
-                connection.sendall(_line(self._obey(_read_line(connection))))
+            with connection, contextlib.suppress(OSError):  # the other side may have closed the connection
+                connection.settimeout(TIMEOUT)
+                connection.sendall(_line(self._carry_out(_read_line(connection))))
         forget()
 
-    def _obey(self, line: bytes) -> dict[str, Any]:
+    def _carry_out(self, line: bytes) -> dict[str, Any]:
+        """Carry out the command in `line`, and return its answer: the names of the nodes it changed, or an error."""
         try:
             asked = json.loads(line)
             which = Selection(
@@ -124,16 +130,17 @@ def add_hollow_nodes(
     workers: int | None = None,
     path: Path | None = None,
 ) -> None:
-    """Let `manager` run hollow nodes, the pods that are bound to them, and commands to them.
+    """Add hollow nodes to `manager`, with the pods that are bound to them, and a control socket.
 
     Args:
-        manager: Whose cluster they join, and whose cache tells them of changes by others.
-        count: How many.
+        manager: The nodes join its cluster, and its cache shows them changes by others.
+        count: Number of nodes.
         stack: Removes the control socket at the end.
-        pods: How many pods to create on them.
-        toleration_seconds: How long these stay on a node that is lost; None is what the API server says.
-        workers: Requests at the same time; None is the usual number.
-        path: Of the control socket; None is one of this process.
+        pods: Number of pods to create on them.
+        toleration_seconds: Seconds for which these pods stay on a node that is not ready or not reachable; None
+            leaves that to the API server.
+        workers: Number of requests at the same time; None is the default of `HollowNodes`.
+        path: Path of the control socket; None is one named after this process.
     """
     options = {} if workers is None else {"workers": workers}
     nodes = HollowNodes(manager.host, manager.client, count, nodes=manager.informer(NODES), **options)
@@ -147,16 +154,16 @@ def add_hollow_nodes(
 
 
 def command(do: str, which: Selection, path: Path | None = None) -> list[str]:
-    """Have hollow nodes of another process killed, paused or revived; the names of those it concerned.
+    """Kill, pause or revive hollow nodes of another process, and return the names of those that this changed.
 
     Args:
         do: `kill`, `pause` or `revive`.
-        which: Those meant.
-        path: The other's control socket; None finds it where only one process of the user's has one.
+        which: The nodes.
+        path: Control socket of the other process; None finds it if only one process of this user has one.
 
     Raises:
         UsageError: There is no such process, or more than one; or no such node.
-        ControllerRuntimeError: It does not answer.
+        ControllerRuntimeError: The process does not answer.
     """
     asked = {"do": do, **attrs.asdict(which)}
     with _connected(path) as connection:
@@ -172,12 +179,17 @@ def command(do: str, which: Selection, path: Path | None = None) -> list[str]:
 
 @contextlib.contextmanager
 def _connected(path: Path | None) -> Iterator[socket.socket]:
+    """Connect to the socket at `path`, or to the only live one in `control_folder`.
+
+    Raises:
+        UsageError: No process listens, or more than one does.
+    """
     found = [path] if path is not None else sorted(control_folder().glob("hollow-nodes-*.sock"))
     with contextlib.ExitStack() as stack:
         live = []
         for each in found:
             connection = stack.enter_context(socket.socket(socket.AF_UNIX))
-            connection.settimeout(PATIENCE)
+            connection.settimeout(TIMEOUT)
             with contextlib.suppress(OSError):
                 connection.connect(str(each))
                 live.append((each, connection))
@@ -186,12 +198,12 @@ def _connected(path: Path | None) -> Iterator[socket.socket]:
             raise UsageError(f"no hollow nodes run {where}: start some with `controllers hollow-nodes --count N`")
         if len(live) > 1:
             paths = ", ".join(str(each) for each, _ in live)
-            raise UsageError(f"hollow nodes run more than once: say which with --control, one of {paths}")
+            raise UsageError(f"several processes run hollow nodes: name one with --control, one of {paths}")
         yield live[0][1]
 
 
 def _remove_if_dead(path: Path) -> None:
-    """Remove a socket that its process left behind."""
+    """Remove the socket at `path` if no process listens on it any more, as after a crash."""
     with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(FileNotFoundError):
         try:
             probe.connect(str(path))
@@ -204,10 +216,10 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 
 def _read_line(connection: socket.socket) -> bytes:
-    """Up to the newline.
+    """Read one line, newline included.
 
     Raises:
-        OSError: The other side closed, was silent, or said too much.
+        OSError: The other side closed the connection or sent nothing for `TIMEOUT` seconds, or the line is too long.
     """
     line = b""
     while not line.endswith(b"\n"):

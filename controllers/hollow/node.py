@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node without a machine tells the API: the Node it registers, and its conditions."""
+"""The Node that a hollow node registers, and its conditions."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import msgspec
 
 ZONES = ("zone-a", "zone-b", "zone-c")
 RACK_SIZE = 4
-"""Nodes of one zone that would lose their power together."""
+"""Number of nodes in one rack; they would lose their power together."""
 RACK = "rack"
-"""The label that says which; Kubernetes has none for it."""
+"""Label with the name of the rack; Kubernetes has no label of its own for it."""
 HEALTHY: Mapping[str, tuple[str, str]] = {
     "MemoryPressure": ("False", "KubeletHasSufficientMemory"),
     "DiskPressure": ("False", "KubeletHasNoDiskPressure"),
     "PIDPressure": ("False", "KubeletHasSufficientPID"),
     "Ready": ("True", "KubeletReady"),
 }
-"""Status and reason of each condition, as a healthy kubelet posts them and in its order."""
+"""Status and reason of each condition of a healthy node, in a kubelet's order."""
 
 
 class Condition(msgspec.Struct, gc=False):
-    """The part of a condition that decides whether it is ours."""
+    """The part of a condition that tells whether it is as a healthy node posts it."""
 
     type: str
     status: str
@@ -33,44 +33,44 @@ class _Status(msgspec.Struct, gc=False):
     conditions: list[Condition] | None = None
 
 
-class NodeView(msgspec.Struct, gc=False):
-    """The part of a Node that its hollow kubelet reads."""
+class NodeConditions(msgspec.Struct, gc=False):
+    """The part of a Node that its hollow kubelet reads: its conditions."""
 
     status: _Status | None = None
 
     def statuses(self) -> dict[str, str]:
-        """What the server's Node says: status by condition."""
+        """Return the status of each condition, by type."""
         return {c.type: c.status for c in (self.status.conditions if self.status else None) or ()}
 
     def is_healthy(self) -> bool:
-        """Whether that is what a healthy node says."""
+        """Tell whether the conditions are those of a healthy node."""
         found = self.statuses()
         return all(found.get(kind) == status for kind, (status, _) in HEALTHY.items())
 
 
 def node_name(index: int) -> str:
-    """The name of the hollow node `index`, from zero."""
+    """Return the name of the hollow node `index`, counted from zero."""
     return f"hollow-{index:05d}"
 
 
 def zone_of(index: int) -> str:
-    """The zone of the hollow node `index`: each has every third."""
+    """Return the zone of the hollow node `index`: the zones take turns."""
     return ZONES[index % len(ZONES)]
 
 
 def rack_of(index: int) -> str:
-    """The rack of the hollow node `index`, such as `rack-a0`: each zone fills one after the other."""
+    """Return the rack of the hollow node `index`, such as `rack-a0`: each zone fills its racks one after the other."""
     zones = len(ZONES)
     return f"rack-{zone_of(index)[-1]}{index // zones // RACK_SIZE}"
 
 
 def conditions(heartbeat_time: str, before: Mapping[str, str]) -> list[dict[str, str]]:
-    """The conditions of a healthy node.
+    """Return the conditions of a healthy node.
 
     Args:
-        heartbeat_time: The time now, as the API writes it.
-        before: Status by condition so far; one that differs has its transition now, the
-            others keep theirs.
+        heartbeat_time: The present time, as the API writes it.
+        before: Status of each condition so far, by type. A condition whose status differs gets a new
+            transition time; the others have none in the result, so that a patch leaves theirs as it is.
     """
     posted = []
     for kind, (status, reason) in HEALTHY.items():
@@ -82,11 +82,11 @@ def conditions(heartbeat_time: str, before: Mapping[str, str]) -> list[dict[str,
 
 
 def hollow_node(index: int, heartbeat_time: str) -> dict[str, Any]:
-    """A node as a healthy kubelet of a middling machine registers it.
+    """Return a Node as a healthy kubelet on a machine of 8 cores and 32 GiB registers it.
 
     Args:
-        index: Which one, from zero; spreads the nodes over three zones and their racks.
-        heartbeat_time: The conditions' times, as the API writes them.
+        index: Index of the node, counted from zero; it determines the zone and the rack.
+        heartbeat_time: The times of the conditions, as the API writes them.
     """
     name = node_name(index)
     capacity = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "200Gi"}

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes without machines: thousands of kubelets' heartbeats from one process, on one queue and a few threads.
+"""Nodes without machines: one process does the registrations, posts and heartbeats of thousands of kubelets.
 
-Each is two keys of the queue: its name (registration, then status) and its lease. What
-is killed or paused answers its keys with nothing, until it is revived.
+All of them share one queue and a few threads. A node has two keys in the queue: its name, for registration and
+status, and its lease. The keys of a node that is killed or paused are dropped when they are due, and a
+revival adds them again.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterator
-
-import attrs
 
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import ObjectKey, timestamp
@@ -31,72 +29,45 @@ from controller_runtime.queue.workqueue import WorkQueue
 from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT, node_lease
 from controllers.heartbeat.step import JITTER
-from controllers.hollow.node import NodeView, conditions, hollow_node, node_name
-from controllers.hollow.pace import Pace
+from controllers.hollow.kubelet import HollowNode, KubeletState
+from controllers.hollow.late_renewals import LateRenewals
+from controllers.hollow.node import NodeConditions, conditions, hollow_node, node_name
 from controllers.hollow.selection import Selection
 from controllers.shared.trouble_log import TroubleLog
 
 log = get_logger(__name__)
 
 WORKERS = 8
+"""Number of requests at the same time."""
 STATUS_INTERVAL = 300.0
 """Seconds between two posts of an unchanged status."""
-STATUS_LOOK = 10.0
-"""Seconds within which a kubelet notices that others changed its status."""
+STATUS_REPAIR = 10.0
+"""Seconds within which a kubelet restores a status that another client has changed."""
 RETRY = Backoff(initial=0.1, factor=2.0, cap=7.0, jitter=0.0)
-"""A kubelet's registration; here for posts of status too."""
-
-
-class Life(enum.Enum):
-    """Whether a hollow node's kubelet runs."""
-
-    RUNNING = "running"
-    PAUSED = "paused"  # frozen: it remembers its lease
-    KILLED = "killed"  # gone: revived, it begins with its registration
-
-
-@attrs.define
-class _HollowNode:
-    """One of them. `life` and `heartbeat` change under the lock; the rest belongs to the worker that holds its key.
-
-    A revival sets `registered` back all the same: at worst the request in hand then registers for it.
-    """
-
-    index: int
-    heartbeat: LeaseHeartbeat
-    life: Life = Life.RUNNING
-    registered: bool = False
-    has_tried: bool = False  # to register, for the first time
-    renewal_due: float | None = None  # monotonic seconds; None while its kubelet does not run
-    failures: int = 0
-    is_deleted: bool = False  # by others, for the log: its kubelet goes on in vain, as a real one does
-
-    @property
-    def key(self) -> ObjectKey:
-        return ObjectKey(node_name(self.index))
+"""Delays of a kubelet's registration; used for posts of the status, too."""
 
 
 class HollowNodes(Reconciler):
-    """Registers `count` nodes and keeps them alive at a kubelet's pace.
+    """Registers `count` nodes, renews their leases and posts their status, with a kubelet's intervals.
 
-    A node is registered once, its lease renewed every 10 s, its status posted every five
-    minutes, and within 10 s after others changed it. The leases' renewals are spread over their
-    interval. A server that refuses, fails or is overloaded is asked again with a
-    kubelet's backoff, for as long as the program runs. A node that exists already is taken over.
+    A node is registered once. Its lease is renewed every 10 s, and its status is posted every five minutes, and
+    within 10 s after another client has changed it. The renewals of all nodes are spread over the interval.
+    Requests that fail are repeated with a kubelet's backoff for as long as the program runs. A Node that
+    exists already is taken over.
 
-    No more nodes than there are workers stand in the queue to register for the first time, so on a slow server
-    the nodes join more slowly, and the renewals of those that have joined do not wait behind them. One line of
-    log a minute tells if renewals come more than half an interval late.
+    No more nodes than there are workers wait in the queue for their first registration. So on a slow server
+    the nodes join more slowly, and the renewals of those that have joined do not wait behind them. If renewals
+    come more than half an interval late, one line a minute is logged.
 
     Args:
-        host: What it runs on.
-        client: Where to register.
-        count: How many nodes.
-        spread: Seconds over which they join; longer if the server needs it.
-        workers: Requests at the same time.
-        renew_interval: Seconds between two renewals of a lease, below a kubelet's 40 s of duration.
-        nodes: A cache of (at least) the hollow nodes that runs meanwhile; without it,
-            changes of a status by others are noticed at the next post only.
+        host: Its clock is used, and the queue waits on it.
+        client: Makes the requests.
+        count: Number of nodes.
+        spread: Seconds over which the nodes join; more if the server is slow.
+        workers: Number of requests at the same time.
+        renew_interval: Seconds between two renewals of a lease; must be below the 40 s for which one is valid.
+        nodes: A cache of (at least) the hollow nodes, which runs meanwhile. Without it, a status that another
+            client has changed is restored by the next post only.
 
     Threads: `run` from one, once; `is_running`, `kill`, `pause` and `revive` from any.
     """
@@ -120,50 +91,52 @@ class HollowNodes(Reconciler):
         self._workers = workers
         self._renew_interval = renew_interval
         self._informer = nodes
-        self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeView)
-        self._decode = decoder_for(NodeView, NODES)
+        self._lister = None if nodes is None else Lister(nodes.store, NODES, NodeConditions)
+        self._decode = decoder_for(NodeConditions, NODES)
         self._queue: WorkQueue[Request] = WorkQueue(host, name=self.name)
-        self._troubles = TroubleLog(host, "hollow nodes are in trouble", "hollow nodes are well again")
-        self._pace = Pace(host, renew_interval / 2)
-        self._clock = TroubleLog(
+        self._trouble_log = TroubleLog(
+            host, "requests of hollow nodes fail", "requests of all hollow nodes succeed again"
+        )
+        self._late_renewals = LateRenewals(host, renew_interval / 2)
+        self._clock_log = TroubleLog(
             host, "clock is behind leases, renewing from their last times", "clock has caught up with all leases"
         )
-        # Guards the lives and heartbeats of the nodes, and the count.
+        # Guards the states and heartbeats of the nodes, and the two fields below them.
         self._lock = host.lock(self.name)
-        self._nodes = {node_name(index): _HollowNode(index, self._new_heartbeat(index)) for index in range(count)}
+        self._nodes = {node_name(index): HollowNode(index, self._new_heartbeat(index)) for index in range(count)}
         self._unregistered = count
-        # When those may join that do not stand in the queue yet.
-        self._joining: Iterator[tuple[_HollowNode, float]] = iter(())
+        # The nodes that do not wait in the queue yet, and the monotonic seconds from which each may join.
+        self._joining: Iterator[tuple[HollowNode, float]] = iter(())
 
     def run(self, stop: Stop) -> None:
-        """Register them all and keep them alive until asked to stop."""
+        """Register all nodes, renew their leases and post their status until asked to stop."""
         nodes, start, each = self._nodes.values(), self._host.monotonic(), self._spread / max(1, len(self._nodes))
         self._joining = iter([(node, start + each * node.index) for node in nodes])
         for _ in range(self._workers):
-            self._let_one_join()
-        told = None if self._informer is None else self._informer.add_handler(self._notice)
+            self._admit_next()
+        subscription = None if self._informer is None else self._informer.add_handler(self._on_change)
         workers = Workers(self._host, self.name, self, self._queue, stop)
         stop.on_set(self._queue.shut_down)
         workers.start(self._workers)
         workers.join_until(None)
-        if told is not None:
-            told.remove()
+        if subscription is not None:
+            subscription.remove()
 
     def reconcile(self, request: Request) -> Result:
-        """Do what is due for a node or its lease; nothing while its kubelet does not run."""
+        """Do what is due for a node or its lease, unless its kubelet does not run."""
         node = self._nodes[request.name]
         try:
             return self._do(node, request)
         finally:
-            if not request.namespace and not node.has_tried:
-                node.has_tried = True
-                self._let_one_join()
+            if not request.namespace and not node.has_tried_to_register:
+                node.has_tried_to_register = True
+                self._admit_next()
 
-    def _do(self, node: _HollowNode, key: ObjectKey) -> Result:
-        if node.life is not Life.RUNNING:
+    def _do(self, node: HollowNode, key: ObjectKey) -> Result:
+        if node.state is not KubeletState.RUNNING:
             node.renewal_due = None
-            self._troubles.note(key, "")  # the dead have none
-            self._clock.note(key, "")
+            self._trouble_log.note(key, "")  # a kubelet that does not run makes no requests that fail
+            self._clock_log.note(key, "")
             return Result()
         if key.namespace:
             return self._renew(node, key)
@@ -171,47 +144,47 @@ class HollowNodes(Reconciler):
             result = self._report(node) if node.registered else self._register(node)
         except ControllerRuntimeError as error:
             node.failures += 1
-            self._troubles.note(key, "" if node.is_deleted else str(error))
+            self._trouble_log.note(key, "" if node.is_deleted else str(error))
             return Result(requeue_after=RETRY.delay(node.failures, self._host.random))
         node.failures, node.is_deleted = 0, False
-        self._troubles.note(key, "")
+        self._trouble_log.note(key, "")
         return result
 
     def is_running(self, name: str) -> bool:
-        """Whether there is a node of that name here, and its kubelet runs."""
+        """Tell whether `name` is a hollow node of this object and its kubelet runs."""
         node = self._nodes.get(name)
-        return node is not None and node.life is Life.RUNNING
+        return node is not None and node.state is KubeletState.RUNNING
 
     def kill(self, which: Selection) -> list[str]:
-        """End the kubelets of some nodes, without a word to anybody; their names.
+        """End the kubelets of these nodes without a request, and return the names of those that were not killed yet.
 
         Raises:
-            UsageError: There is no such node or zone.
+            UsageError: There is no such node, zone or rack.
         """
-        return self._change(which, lambda life: life is not Life.KILLED, Life.KILLED)
+        return self._change(which, lambda state: state is not KubeletState.KILLED, KubeletState.KILLED)
 
     def pause(self, which: Selection) -> list[str]:
-        """Freeze the kubelets of some nodes; the names of those that ran.
+        """Freeze the kubelets of these nodes, and return the names of those that ran.
 
         Raises:
-            UsageError: There is no such node or zone.
+            UsageError: There is no such node, zone or rack.
         """
-        return self._change(which, lambda life: life is Life.RUNNING, Life.PAUSED)
+        return self._change(which, lambda state: state is KubeletState.RUNNING, KubeletState.PAUSED)
 
     def revive(self, which: Selection) -> list[str]:
-        """Let the kubelets of some nodes run again; the names of those that did not.
+        """Let the kubelets of these nodes run again, and return the names of those that did not run.
 
         Raises:
-            UsageError: There is no such node or zone.
+            UsageError: There is no such node, zone or rack.
         """
-        names = self._change(which, lambda life: life is not Life.RUNNING, Life.RUNNING)
+        names = self._change(which, lambda state: state is not KubeletState.RUNNING, KubeletState.RUNNING)
         for name in names:
             self._queue.add(self._nodes[name].key, cause="revived")
             self._queue.add(self._nodes[name].heartbeat.key, cause="revived")
         return names
 
-    def _let_one_join(self) -> None:
-        """Let the next node stand in the queue, if there is one."""
+    def _admit_next(self) -> None:
+        """Add the next node that has not joined to the queue, if there is one."""
         with self._lock:
             following = next(self._joining, None)
         if following is not None:
@@ -222,7 +195,7 @@ class HollowNodes(Reconciler):
         name, interval = node_name(index), self._renew_interval
         return node_lease(self._host, self._client, name, renew_interval=interval, is_quiet=True)
 
-    def _register(self, node: _HollowNode) -> Result:
+    def _register(self, node: HollowNode) -> Result:
         now = timestamp(self._host.now())
         try:
             self._client.create(NODES, hollow_node(node.index, now))
@@ -231,7 +204,7 @@ class HollowNodes(Reconciler):
             result = self._report(node)
         node.registered = True
         node.renewal_due = self._host.monotonic() + self._renew_interval
-        # Anywhere in the interval, so that nodes that join together do not beat together.
+        # At a random point of the interval, so that nodes that join together do not renew together.
         self._queue.add_after(node.heartbeat.key, self._renew_interval * self._host.random.random())
         with self._lock:
             self._unregistered -= 1
@@ -240,60 +213,65 @@ class HollowNodes(Reconciler):
             log.info("hollow nodes registered", nodes=len(self._nodes))
         return result
 
-    def _renew(self, node: _HollowNode, key: ObjectKey) -> Result:
-        """Go on with the lease, and note what is wrong with it."""
+    def _renew(self, node: HollowNode, key: ObjectKey) -> Result:
+        """Make the next request about the lease, and note problems and late renewals."""
         heartbeat = node.heartbeat
         was_troubled = bool(heartbeat.trouble)
         result = heartbeat.reconcile(key)
-        self._troubles.note(key, "" if node.is_deleted else heartbeat.trouble)
-        self._clock.note(key, f"{heartbeat.behind:.0f} s behind" if heartbeat.behind else "")
+        self._trouble_log.note(key, "" if node.is_deleted else heartbeat.trouble)
+        self._clock_log.note(key, f"{heartbeat.behind:.0f} s behind" if heartbeat.behind else "")
         if not heartbeat.trouble and (result.requeue_after or 0.0) >= self._renew_interval:
             now = self._host.monotonic()
-            if node.renewal_due is not None and not was_troubled:  # what fails is told as trouble
-                self._pace.note(now - node.renewal_due)
+            if (
+                node.renewal_due is not None and not was_troubled
+            ):  # a failure is logged as such, not as a late renewal, too
+                self._late_renewals.note(now - node.renewal_due)
             node.renewal_due = now + self._renew_interval * (1 + JITTER)
         return result
 
-    def _report(self, node: _HollowNode) -> Result:
-        """Post the status."""
+    def _report(self, node: HollowNode) -> Result:
+        """Post the conditions of a healthy node, and return when to post again."""
         seen = self._lister.get(node.key) if self._lister is not None else None
-        found = seen or self._client.get(NODES, node.key, NodeView)
+        found = seen or self._client.get(NODES, node.key, NodeConditions)
         patch = {"status": {"conditions": conditions(timestamp(self._host.now()), found.statuses())}}
         self._client.patch(NODES, node.key, patch, type=PatchType.STRATEGIC, subresource="status")
         return self._next_report(changed=not found.is_healthy())
 
     def _next_report(self, *, changed: bool) -> Result:
-        """As a kubelet: after a change anywhere around the interval, so that those changed together part again."""
+        """Return when to post again: after one interval, or, if the status has changed, after 0.5 to 1.5 intervals.
+
+        The spread is a kubelet's: without it, nodes that changed together would post together from then on.
+        """
         return Result(requeue_after=STATUS_INTERVAL * (0.5 + self._host.random.random() if changed else 1.0))
 
-    def _notice(self, delta: Delta) -> None:
-        """Look at a node whose status others have changed."""
+    def _on_change(self, delta: Delta) -> None:
+        """Schedule a post for a node whose status another client has changed, and log a deletion."""
         node = self._nodes.get(delta.key.name)
-        if node is None or not node.registered or node.life is not Life.RUNNING:
+        if node is None or not node.registered or node.state is not KubeletState.RUNNING:
             return
         node.is_deleted = delta.new is None
         if delta.new is None:
-            log.warning("hollow node was deleted, and registers again only once killed and revived", node=delta.key)
+            log.warning("hollow node was deleted: kill and revive it to register it again", node=delta.key)
             return
         try:
             healthy = self._decode(delta.new.raw).is_healthy()
         except DecodeError:
             healthy = False
         if not healthy:
-            self._queue.add_after(node.key, STATUS_LOOK * self._host.random.random(), cause="status changed")
+            self._queue.add_after(node.key, STATUS_REPAIR * self._host.random.random(), cause="status changed")
 
-    def _change(self, which: Selection, concerns: Callable[[Life], bool], life: Life) -> list[str]:
-        """Give those that are meant and concerned another life; their names."""
-        meant = [self._nodes[node_name(index)] for index in which.among(len(self._nodes))]
+    def _change(self, which: Selection, concerns: Callable[[KubeletState], bool], state: KubeletState) -> list[str]:
+        """Put the selected nodes whose state `concerns` accepts into `state`, and return their names."""
+        selected = [self._nodes[node_name(index)] for index in which.among(len(self._nodes))]
         with self._lock:
-            changed = [node for node in meant if concerns(node.life)]
+            changed = [node for node in selected if concerns(node.state)]
             if which.random:
                 changed = self._host.random.sample(changed, min(which.random, len(changed)))
             for node in changed:
-                if node.life is Life.KILLED:  # begins anew
+                if node.state is KubeletState.KILLED:  # it starts again, without what it knew of its lease
                     self._unregistered += node.registered
                     node.heartbeat, node.registered = self._new_heartbeat(node.index), False
-                node.life = life
+                node.state = state
         names = sorted(node_name(node.index) for node in changed)
-        log.info(f"hollow nodes {life.value}", nodes=len(names))
+        log.info(f"hollow nodes {state.value}", nodes=len(names))
         return names

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pods of hollow nodes: what their kubelets would do for pods without containers, and pods to try it with.
+"""The pods of hollow nodes: the work of a kubelet for pods without containers, and pods to try it with.
 
-A pod that is bound to a hollow node whose kubelet runs is said to be Running and
-Ready, and one that is deleted goes. On a node whose kubelet does not run nothing happens.
+A pod that is bound to a hollow node whose kubelet runs gets the status Running and Ready, and a pod that is
+marked for deletion is removed. Nothing happens to the pods of a node whose kubelet does not run.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ from controllers.shared.pods_by_node import pods_by_node
 log = get_logger(__name__)
 
 WORKERS = 4
+"""Number of pods that are reconciled at the same time."""
 CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-"""What a kubelet says of a pod that runs, in its order; all of it True."""
+"""Conditions of a pod that runs, all of them True, in a kubelet's order."""
 NAMESPACE = "default"
+"""Namespace of the pods that `PodMaker` creates."""
 RETRY = Backoff(initial=0.1, factor=2.0, cap=10.0, jitter=0.0)
-"""Of a creation that failed."""
+"""Seconds between two tries to create a pod."""
 
 
+# Not `ObjectMeta`: its annotations are left out of the caches that `trim_caches` trims, and a test holds that no
+# view of a cached pod reads them.
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     uid: str = ""
     deletion_timestamp: str | None = None
@@ -49,7 +53,7 @@ class _Container(msgspec.Struct, gc=False):
     image: str = ""
 
     def running(self, since: str) -> dict[str, Any]:
-        """What a kubelet says of it while it runs."""
+        """Return the status that a kubelet posts for the container while it runs."""
         fixed = {"imageID": "", "ready": True, "started": True, "restartCount": 0}
         return {"name": self.name, "image": self.image, **fixed, "state": {"running": {"startedAt": since}}}
 
@@ -69,7 +73,7 @@ class _Status(msgspec.Struct, gc=False):
     conditions: list[_Condition] | None = None
 
 
-class PodView(msgspec.Struct, gc=False):
+class HollowPod(msgspec.Struct, gc=False):
     """The part of a pod that its hollow kubelet reads."""
 
     metadata: _Metadata
@@ -77,22 +81,22 @@ class PodView(msgspec.Struct, gc=False):
     status: _Status = msgspec.field(default_factory=_Status)
 
     @property
-    def false(self) -> list[str]:
-        """The conditions of a pod that runs which it is not said to have."""
+    def missing_conditions(self) -> list[str]:
+        """Types of the conditions of a running pod that are not True yet."""
         found = {condition.type: condition.status for condition in self.status.conditions or ()}
         return [kind for kind in CONDITIONS if found.get(kind) != "True"]
 
 
 class HollowPods(Reconciler):
-    """Says that a pod runs, or lets it go if it was deleted, as long as its node's kubelet runs.
+    """Posts that a pod runs, or removes it if it is marked for deletion, as long as the kubelet of its node runs.
 
-    A pod that has ended (`Succeeded`, `Failed`) stays as it is. A runnable, as kubelets
-    run whoever leads.
+    A pod that has ended (`Succeeded`, `Failed`) stays as it is. This is a runnable and not a controller, because
+    kubelets do not wait for leadership.
 
     Args:
-        manager: Whose pods.
-        is_running: Whether there is a hollow node of that name, and its kubelet runs.
-        workers: Pods looked at at the same time.
+        manager: Its client and its caches of pods and nodes are used.
+        is_running: Tells whether there is a hollow node of that name whose kubelet runs.
+        workers: Number of pods that are reconciled at the same time.
 
     Threads: `run` from one, once.
     """
@@ -106,52 +110,62 @@ class HollowPods(Reconciler):
         self._workers = workers
         self._pods_on = pods_by_node(manager)
         self._informers = manager.informer(PODS), manager.informer(NODES)
-        self._pods = manager.lister(PODS, PodView)
+        self._pods = manager.lister(PODS, HollowPod)
         self._queue: WorkQueue[Request] = WorkQueue(manager.host, name=self.name)
 
     def run(self, stop: Stop) -> None:
-        """Look after the pods until asked to stop."""
+        """Reconcile the pods of hollow nodes until asked to stop."""
         pods, nodes = self._informers
-        told = [pods.add_handler(self._hear_of_pod), nodes.add_handler(self._hear_of_node)]
+        subscriptions = [pods.add_handler(self._on_pod), nodes.add_handler(self._on_node)]
         workers = Workers(self._host, self.name, self, self._queue, stop)
         stop.on_set(self._queue.shut_down)
         workers.start(self._workers)
         workers.join_until(None)
-        for each in told:
+        for each in subscriptions:
             each.remove()
 
-    def _hear_of_pod(self, delta: Delta) -> None:
+    def _on_pod(self, delta: Delta) -> None:
         if delta.new is not None:
             self._queue.add(delta.key)
 
-    def _hear_of_node(self, delta: Delta) -> None:
-        """A kubelet that is back posts its node's status, which is how its pods hear of it."""
+    def _on_node(self, delta: Delta) -> None:
+        """Add to the queue the pods of a node that changed.
+
+        A revived kubelet posts the status of its node, and this change brings its pods back into the queue.
+        """
         if delta.new is not None and self._is_running(delta.key.name):
             for pod in self._pods_on(delta.key.name):
                 self._queue.add(pod)
 
     def reconcile(self, request: Request) -> Result:
-        """Do what the kubelet of the pod's node would."""
+        """Post that the pod runs, or remove it if it is marked for deletion; nothing if its kubelet does not run."""
         pod = self._pods.get(request)
         if pod is None or not self._is_running(pod.spec.node_name):
             return Result()
         try:
             if pod.metadata.deletion_timestamp is not None:
                 self._client.delete(PODS, request, uid=pod.metadata.uid, grace_period_seconds=0)
-            elif pod.status.phase in ("", "Pending", "Running") and (pod.false or pod.status.phase != "Running"):
-                self._say_it_runs(request, pod)
-        except (NotFound, Conflict):  # it has gone, perhaps for another, of which the cache will tell
+            elif pod.status.phase in ("", "Pending", "Running") and (
+                pod.missing_conditions or pod.status.phase != "Running"
+            ):
+                self._post_running(request, pod)
+        except (NotFound, Conflict):  # the pod was deleted, or replaced by another one, which the cache will deliver
             return Result()
         return Result()
 
-    def _say_it_runs(self, key: ObjectKey, pod: PodView) -> None:
+    def _post_running(self, key: ObjectKey, pod: HollowPod) -> None:
+        """Post the status of a running pod; the uid in the patch makes it a conflict if the pod was replaced."""
         now = timestamp(self._host.now())
         status: dict[str, Any] = {
             "phase": "Running",
-            "conditions": [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in pod.false],
+            "conditions": [
+                {"type": kind, "status": "True", "lastTransitionTime": now} for kind in pod.missing_conditions
+            ],
         }
         if pod.status.phase != "Running":
-            whole = self._client.get(PODS, key, PodView)  # caches may leave the containers out
+            whole = self._client.get(
+                PODS, key, HollowPod
+            )  # from the server, because caches may leave the containers out
             containers = [container.running(now) for container in whole.spec.containers]
             status |= {"startTime": now, "containerStatuses": containers}
         patch = {"metadata": {"uid": pod.metadata.uid}, "status": status}
@@ -159,13 +173,13 @@ class HollowPods(Reconciler):
 
 
 def hollow_pod(index: int, nodes: int, *, toleration_seconds: int | None = None) -> dict[str, Any]:
-    """A pod on one of the first `nodes` hollow nodes, which have the pods in turn.
+    """Return a pod that is bound to one of the hollow nodes, which get the pods in turn.
 
     Args:
-        index: Which one, from zero.
-        nodes: How many hollow nodes there are.
-        toleration_seconds: How long it stays on a node that is not ready or not reachable;
-            None leaves that to the API server, which says 300.
+        index: Index of the pod, counted from zero.
+        nodes: Number of hollow nodes.
+        toleration_seconds: Seconds for which the pod stays on a node that is not ready or not reachable;
+            None leaves that to the API server, which sets 300.
     """
     spec: dict[str, Any] = {
         "nodeName": node_name(index % nodes),
@@ -188,15 +202,15 @@ def hollow_pod(index: int, nodes: int, *, toleration_seconds: int | None = None)
 
 
 class PodMaker:
-    """Creates `count` pods, spread over the hollow nodes; a runnable that ends when they are there.
+    """Creates `count` pods, spread over the hollow nodes; a runnable that ends once all of them exist.
 
-    Those that exist already are left as they are. Nothing makes them anew once they were deleted.
+    Pods that exist already are left as they are. Pods that are deleted later are not created again.
 
     Args:
-        host: What it runs on.
-        client: Creates them.
-        count: How many pods.
-        nodes: How many hollow nodes there are.
+        host: Waits between two tries.
+        client: Creates the pods.
+        count: Number of pods.
+        nodes: Number of hollow nodes.
         toleration_seconds: As for `hollow_pod`.
 
     Threads: `run` from one, once.
@@ -213,7 +227,7 @@ class PodMaker:
         self._count = count
 
     def run(self, stop: Stop) -> None:
-        """Create them all, unless asked to stop before."""
+        """Create all pods, unless asked to stop before; a creation that fails is tried again until it succeeds."""
         for pod in self._pods:
             failures = 0
             while not self._create(pod, failures):
@@ -225,12 +239,13 @@ class PodMaker:
         log.info("hollow pods created", pods=self._count)
 
     def _create(self, pod: dict[str, Any], failures: int) -> bool:
+        """Create the pod, and tell whether it exists now."""
         try:
             self._client.create(PODS, pod)
         except AlreadyExists:
             return True
         except ControllerRuntimeError as error:
-            tell = log.warning if failures == 0 else log.debug
-            tell("hollow pod cannot be created, trying again", pod=pod["metadata"]["name"], error=error)
+            write_log = log.warning if failures == 0 else log.debug
+            write_log("cannot create a hollow pod, trying again", pod=pod["metadata"]["name"], error=error)
             return False
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composes a run of hollow nodes alone: a cluster, a manager, the nodes and their control."""
+"""Composes a run of hollow nodes alone: a cluster, a manager, the nodes and their control socket."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
-from controllers.command.signals import handled_signals
 from controllers.hollow.control import add_hollow_nodes
 from controllers.shared.cache_trims import trim_caches
 from controllers.shared.session import reach
+from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 
 
 @attrs.frozen(kw_only=True)
 class HollowRunOptions:
-    """What `controllers hollow-nodes` was asked to do."""
+    """The options of `controllers hollow-nodes`."""
 
     count: int
     embedded: bool = False
@@ -38,13 +38,13 @@ class HollowRunOptions:
 
 
 def run_hollow_nodes(options: HollowRunOptions) -> None:
-    """Run them until stopped.
+    """Run hollow nodes until asked to stop.
 
-    Without a kubeconfig: on the cluster of the pod this runs in, else on an embedded server.
+    Without a kubeconfig they run on the cluster of the pod that this process runs in, or else on an embedded server.
 
     Raises:
-        UsageError: Bad options, or a kubeconfig that cannot be used.
-        ControllerRuntimeError: The cluster cannot be reached, or something failed.
+        UsageError: Invalid options, or a kubeconfig that cannot be used.
+        ControllerRuntimeError: The cluster cannot be reached, or the run failed.
     """
     if options.embedded and options.kubeconfig:
         raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")

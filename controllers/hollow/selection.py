@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the hollow nodes a command means: by name, by place, or so many of them."""
+"""The hollow nodes that a command concerns: by name, by zone, by rack, or a number of them at random."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from controllers.hollow.node import node_name, rack_of, zone_of
 
 @attrs.frozen
 class Selection:
-    """Which hollow nodes are meant, by exactly one of the four.
+    """Selects hollow nodes by exactly one of its four attributes.
 
     Attributes:
-        names: These.
-        zone: All of this zone.
-        random: So many, drawn from those that it would change.
-        rack: All of this rack.
+        names: The nodes of these names.
+        zone: All nodes of this zone.
+        random: Number of nodes, drawn from those that the command would change.
+        rack: All nodes of this rack.
 
     Raises:
-        UsageError: None of the four, or more than one.
+        UsageError: None or more than one of the attributes is given, or `random` is negative.
     """
 
     names: Sequence[str] = ()
@@ -34,32 +34,34 @@ class Selection:
 
     def __attrs_post_init__(self) -> None:
         if sum(map(bool, (self.names, self.zone, self.random, self.rack))) != 1 or self.random < 0:
-            raise UsageError("say which hollow nodes: names, or --zone ZONE, or --rack RACK, or --random N")
+            raise UsageError("name hollow nodes, or give --zone ZONE, --rack RACK or --random N")
 
     def among(self, count: int) -> list[int]:
-        """The indices of those meant, of `count` hollow nodes there are; all, where they are to be drawn.
+        """Return the indices of the selected nodes among `count`; all of them for `random`, since the caller draws.
 
         Raises:
             UsageError: There is no such node, zone or rack.
         """
         if self.random:
             return [*range(count)]
-        kind, asked, called = self._asked()
+        kind, asked, name_of = self._asked()
         found: dict[str, list[int]] = {}
         for index in range(count):
-            found.setdefault(called(index), []).append(index)
+            found.setdefault(name_of(index), []).append(index)
         for name in asked:
             if name not in found:
                 raise UsageError(f"no hollow node is {kind} {name!r}: {_hint(name, found)}")
         return [index for name in dict.fromkeys(asked) for index in found[name]]
 
     def _asked(self) -> tuple[str, Sequence[str], Callable[[int], str]]:
+        """Return words for the kind of selection, the names asked for, and the function from index to such a name."""
         if self.names:
             return "named", self.names, node_name
         return ("in zone", [self.zone], zone_of) if self.zone else ("in rack", [self.rack], rack_of)
 
 
 def _hint(asked: str, names: Collection[str]) -> str:
+    """Return the nearest of `names`, or a few of them."""
     near = difflib.get_close_matches(asked, names, n=1)
     some = ", ".join(itertools.islice(names, 3)) + (", ..." if len(names) > 3 else "")
     return f"did you mean {near[0]}" if near else f"there are {some}"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notices silent nodes, marks and taints them, zone by zone."""
+"""Marks nodes that have fallen silent, and their pods, and taints the nodes at the pace of their zone."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How patient the node lifecycle controller is: its numbers, and what the command line calls them."""
+"""The settings of the node lifecycle controller, and their names on the command line."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from controllers.node_lifecycle.zones import ZonePolicy
 
 @attrs.frozen
 class LifecycleConfig:
-    """How patient the controller is; upstream's numbers by default. All times in seconds.
+    """The settings of the controller; upstream's numbers by default.
 
     Attributes:
         graces: For how long a node may be silent.
         zones: When and how fast nodes are evicted.
-        monitor_period: Between two looks at what no change will tell: pods that could not be
-            marked, and nodes that are about to fall silent with others.
+        monitor_period: Seconds until pods that could not be marked are tried again, and until a zone that is about to
+            fall silent is judged again; also the longest time for which the pods of one node are marked in one turn.
 
     Raises:
         ValueError: A period that is not positive.
@@ -37,10 +37,13 @@ class LifecycleConfig:
 
     @classmethod
     def of(cls, flags: Mapping[str, float]) -> Self:
-        """What flags named as kube-controller-manager's ask for, such as `node_monitor_grace_period`.
+        """Return the settings given by flags with kube-controller-manager's names, such as `node_eviction_rate`.
+
+        Args:
+            flags: Numbers by flag name, with underscores; a missing flag has its default. Times are in seconds.
 
         Raises:
-            ValueError: A number that makes no sense.
+            ValueError: A number out of its range.
         """
         graces, zones = Graces(), ZonePolicy()
         return cls(

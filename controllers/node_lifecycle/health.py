@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a node is alive: pure functions over its signs of life and the instants they were noticed.
+"""Pure functions that decide whether a node is alive, by its signs of life and when we noticed them.
 
-A sign of life is a change: another heartbeat time in the node's status, a later renewal
-of its lease. Its own times are compared among themselves and never with our clock, so a node
-whose clock is an hour off is judged like any other.
+A sign of life is a change: another heartbeat time in the node's status, or a later renewal of its lease. The node's
+timestamps are compared with each other and never with our clock, so a node whose clock is an hour off is judged like
+any other.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from datetime import datetime
 
 import attrs
 
-from controllers.node_lifecycle.views import NEVER_UPDATED, STOPPED_POSTING, Condition, NodeView, condition
+from controllers.node_lifecycle.views import NEVER_UPDATED, STOPPED_POSTING, MonitoredNodeView, NodeCondition, condition
 
 KINDS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
-"""What is written Unknown of a silent node; its network is somebody else's to judge."""
+"""The conditions of a silent node that become Unknown. NetworkUnavailable is not ours: network plugins write it."""
 
 _MESSAGES = {
     NEVER_UPDATED: "Kubelet never posted node status.",
@@ -26,14 +26,14 @@ _MESSAGES = {
 
 @attrs.frozen
 class Graces:
-    """For how long a node may be silent, in seconds.
+    """For how long a node may be silent, in seconds; upstream's numbers by default.
 
     Attributes:
-        monitor: If it has a Ready condition.
-        startup: If it has none yet.
+        monitor: The grace period of a node with a Ready condition.
+        startup: The grace period of a node that has none yet.
 
     Raises:
-        ValueError: One that is not positive.
+        ValueError: A grace period that is not positive.
     """
 
     monitor: float = 50.0
@@ -46,58 +46,62 @@ class Graces:
 
 @attrs.frozen
 class Health:
-    """The signs of life of one node; instants are of our monotonic clock.
+    """The signs of life of one node.
 
     Attributes:
-        uid: Of the node: one that takes over the name begins anew.
-        ready: Its Ready condition as last seen.
-        since: From when its silence is reckoned: the last sign of life, or a later amnesty.
-        heard: The last sign of life; at first, when we began to listen.
-        renewed: The latest renewal of its lease that counted.
+        uid: The node's. Another node of the same name has a health of its own.
+        ready: Its Ready condition as last seen; None if it has none.
+        silent_since: Monotonic seconds from which its silence is measured: the last sign of life, or the end of a
+            time in which no node was ready.
+        last_sign: Monotonic seconds of its last sign of life; at first, when it was first seen.
+        renewed: The latest renewal time of its lease that counted; None if there was none.
     """
 
     uid: str
-    ready: Condition | None
-    since: float
-    heard: float
+    ready: NodeCondition | None
+    silent_since: float
+    last_sign: float
     renewed: datetime | None
 
     def grace(self, graces: Graces) -> float:
-        """For how long it may be silent, in seconds."""
+        """Return for how long the node may be silent, in seconds."""
         return graces.startup if self.ready is None else graces.monitor
 
     def deadline(self, graces: Graces) -> float:
-        """The last instant at which it is not silent."""
-        return self.since + self.grace(graces)
+        """Return the monotonic time after which the node counts as silent."""
+        return self.silent_since + self.grace(graces)
 
     def is_silent(self, graces: Graces, now: float) -> bool:
-        """Whether it has been silent for longer than its grace; the grace itself is not yet longer."""
+        """Return whether the node has been silent for longer than its grace period."""
         return now > self.deadline(graces)
 
 
-def first_seen(node: NodeView, renewed: datetime | None, now: float, age: float) -> Health:
-    """The health of a node that was not known before.
+def first_seen(node: MonitoredNodeView, renewed: datetime | None, now: float, age: float) -> Health:
+    """Return the health of a node that is seen for the first time.
+
+    A node with any sign of life, however old, gets its whole grace period, because its clock is not trusted. A node
+    without one is measured from its creation.
 
     Args:
-        node: As it is.
-        renewed: What its lease says, if there is one: however old, it counts once.
-        now: When.
-        age: For how long the node has existed, in seconds.
+        node: The node as it is.
+        renewed: The renewal time of its lease, if there is one.
+        now: Monotonic seconds.
+        age: Seconds since the node was created.
     """
     is_fresh = node.ready is not None or renewed is not None
     return Health(node.metadata.uid, node.ready, now if is_fresh else now - max(age, 0.0), now, renewed)
 
 
-def status_seen(health: Health, node: NodeView, renewed: datetime | None, now: float) -> Health:
-    """The health after the node was seen as it is.
+def status_seen(health: Health, node: MonitoredNodeView, renewed: datetime | None, now: float) -> Health:
+    """Return the health after the node's status was seen.
 
-    A heartbeat also makes whatever the lease says (`renewed`) the renewal that the next one must
-    exceed, so that a lease whose time was set back counts again.
+    With a heartbeat, the lease's present renewal time (`renewed`) becomes the one that the next renewal must exceed.
+    So the renewals of a node whose clock was set back count again.
     """
     before, ready = health.ready, node.ready
     if ready == before:
         return health
-    if ready is None or ready.is_ours:  # silence, and what we wrote about it, is no sign of life
+    if ready is None or ready.is_ours:  # a missing condition, or one that we wrote, is no sign of life
         return attrs.evolve(health, ready=ready)
     if before is not None and before.last_heartbeat_time == ready.last_heartbeat_time:
         return attrs.evolve(health, ready=ready)
@@ -105,18 +109,18 @@ def status_seen(health: Health, node: NodeView, renewed: datetime | None, now: f
 
 
 def lease_seen(health: Health, renewed: datetime | None, now: float) -> Health:
-    """The health after the node's lease was seen to say `renewed`."""
+    """Return the health after the node's lease was seen with the renewal time `renewed`."""
     if renewed is None or (health.renewed is not None and renewed <= health.renewed):
         return health
-    return attrs.evolve(health, since=now, heard=now, renewed=renewed)
+    return attrs.evolve(health, silent_since=now, last_sign=now, renewed=renewed)
 
 
-def unknown_conditions(node: NodeView, now: str) -> list[dict[str, str]]:
-    """What a silent node's conditions are to be, as a patch merges them; empty if Ready is Unknown already.
+def unknown_conditions(node: MonitoredNodeView, now: str) -> list[dict[str, str]]:
+    """Return the conditions to patch into a silent node's status; empty if its Ready condition is Unknown already.
 
     Args:
-        node: As it is.
-        now: The time, as the API writes it.
+        node: The node as it is.
+        now: The wall time as the API writes it.
     """
     ready = node.ready
     if ready is not None and ready.status == "Unknown":
@@ -124,7 +128,7 @@ def unknown_conditions(node: NodeView, now: str) -> list[dict[str, str]]:
     return [made for kind in KINDS if (made := _unknown(node, kind, now)) is not None]
 
 
-def _unknown(node: NodeView, kind: str, now: str) -> dict[str, str] | None:
+def _unknown(node: MonitoredNodeView, kind: str, now: str) -> dict[str, str] | None:
     found = condition(node.conditions, kind)
     if found is not None and found.status == "Unknown":
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metrics of the node lifecycle controller: upstream's, and the state of each zone."""
+"""The metrics of the node lifecycle controller: upstream's, and the state and queue of each zone."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from controllers.node_lifecycle.zones import ZoneReport, ZoneState
 # fmt: off
 _OF_ZONES: tuple[Row[ZoneReport], ...] = (
     Row(gauge, "node_collector_zone_size",
-        "Nodes that the zone counts.", lambda z: z.ready + z.not_ready),
+        "Nodes that count for the zone.", lambda z: z.ready + z.not_ready),
     Row(gauge, "node_collector_zone_health",
-        "How many of them are ready, in percent.", lambda z: 100.0 * z.ready / (z.ready + z.not_ready)),
+        "Percentage of these nodes that are ready.", lambda z: 100.0 * z.ready / (z.ready + z.not_ready)),
     Row(gauge, "node_collector_unhealthy_nodes_in_zone",
-        "How many of them are not ready.", lambda z: z.not_ready),
+        "Nodes that count for the zone and are not ready.", lambda z: z.not_ready),
     Row(counter, "node_collector_evictions_total",
-        "Turns to be evicted that its nodes were given.", lambda z: z.evictions),
+        "Nodes of the zone that were admitted to eviction.", lambda z: z.evictions),
     Row(gauge, "node_lifecycle_zone_eviction_rate",
-        "Nodes a second that may be evicted in the zone now.", lambda z: z.rate),
+        "Nodes per second that may be evicted in the zone at present.", lambda z: z.rate),
     Row(gauge, "node_lifecycle_zone_waiting_nodes",
-        "Nodes that wait for their turn to be evicted.", lambda z: z.waiting),
+        "Nodes of the zone that wait for their eviction.", lambda z: z.waiting),
 )
 # fmt: on
 
 
 def metrics_of_zones(zones: Iterable[ZoneReport]) -> Iterator[Metric]:
-    """All there is to tell of the zones."""
+    """Yield the metrics of these zones."""
     named: Sequence[tuple[tuple[str], ZoneReport]] = [((zone_label(zone.zone),), zone) for zone in zones]
     yield from metrics_of(_OF_ZONES, ("zone",), named)
     states = [((*name, state.value), float(zone.state is state)) for name, zone in named for state in ZoneState]
@@ -37,5 +37,5 @@ def metrics_of_zones(zones: Iterable[ZoneReport]) -> Iterator[Metric]:
 
 
 def zone_label(key: str) -> str:
-    """A zone's key, as people write it: region and zone with a colon between; `-` for no labels."""
+    """Return the label value for a zone: region and zone with a colon between; `-` for nodes without labels."""
     return key.replace(":\0:", ":").strip(":") or "-"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of all nodes together: their signs of life, their zones, and whose turn it is.
+"""The state of all nodes: their signs of life, and through `zones` the pace at which they are evicted.
 
-It hears of every change of a node or of a node's lease, in order, and decides with the pure
-functions of `health` and `zones`. It writes nothing.
+The monitor follows each change of a node or of a node's lease, in order. It decides with the pure functions of
+`health` and `taints`, and writes nothing.
 """
 
 from __future__ import annotations
@@ -25,19 +25,28 @@ from controller_runtime.core.log import get_logger
 from controllers.node_lifecycle.health import Graces, Health, first_seen, lease_seen, status_seen
 from controllers.node_lifecycle.taints import Eviction, eviction
 from controllers.node_lifecycle.turns import Turns
-from controllers.node_lifecycle.views import EXCLUDED, LeaseView, NodeView
-from controllers.node_lifecycle.zones import Zone, ZonePolicy, ZoneReport, Zones
+from controllers.node_lifecycle.views import EXCLUDED, MonitoredNodeView, NodeLeaseView
+from controllers.node_lifecycle.zones import ZonePolicy, ZoneReport, Zones
 
 log = get_logger(__name__)
 
 FORESIGHT = 0.2
-"""The part of its grace that a node may yet have left and is counted as silent all the same, when its zone is
-asked whether to evict: nodes that were cut off together fall silent one after the other."""
+"""Before a node is evicted, nodes with less than this share of their grace period left count as silent. Nodes that
+were cut off together fall silent one after the other, and the first must not be evicted before the outage is seen.
+A fifth of the default 50 s is a renewal interval of 10 s."""
 
 
 @attrs.define
 class _Node:
-    """What is known of one node; `version` is the latest that told of its status."""
+    """The state of one node.
+
+    Attributes:
+        health: Its signs of life.
+        version: The newest version of the node whose status is part of `health`.
+        zone: The key of its zone.
+        counts: Whether it counts for its zone.
+        is_ready: Whether its Ready condition is True.
+    """
 
     health: Health
     version: str
@@ -47,52 +56,56 @@ class _Node:
 
 
 class Monitor:
-    """Follows nodes and leases, and answers for their health and for the pace of evictions.
+    """Follows nodes and leases, and knows the health of each node and which nodes may be evicted now.
 
-    The initial lists are taken in before anything is judged, so that a restart sees the
-    zones as they are. A node that is new to it is given its whole grace.
+    No zone is judged before the initial list of nodes is complete, so a restart does not act on a part of a zone.
+
+    Args:
+        host: Its monotonic clock measures silence.
+        graces: For how long nodes may be silent.
+        policy: When and how fast nodes of a zone are evicted.
 
     Threads: `node_changed` and `lease_changed` from one at a time each; the rest from any.
 
     Attributes:
-        next_in_line: Pushes the nodes that should ask for their turn again, because another one left its zone's line
-            or has had its turn. Its controller receives it.
+        next_in_queue: Pushes the nodes that should ask for their turn again, because their zone's queue has moved.
+            The controller receives it.
     """
 
     def __init__(self, host: Host, graces: Graces, policy: ZonePolicy) -> None:
         self._host = host
         self._graces = graces
-        self._read_node = decoder_for(NodeView, NODES)
-        self._read_lease = decoder_for(LeaseView, LEASES)
-        self.next_in_line = Channel(host)
-        # Guards everything below.
+        self._read_node = decoder_for(MonitoredNodeView, NODES)
+        self._read_lease = decoder_for(NodeLeaseView, LEASES)
+        self.next_in_queue = Channel(host)
+        # Guards everything below; each node's verdict depends on all nodes of its zone.
         self._lock = host.lock("node monitor")
         self._nodes: dict[str, _Node] = {}
-        self._renewed: dict[str, datetime] = {}  # by the name of the lease, whether there is such a node or not
+        self._renewed: dict[str, datetime] = {}  # by name; a lease may be seen before its node
         self._zones = Zones(policy)
 
     @property
     def all_silent(self) -> bool:
-        """Whether no node that counts is ready."""
+        """Whether none of the nodes that count for their zones is ready."""
         with self._lock:
             return bool(self._zones.all_silent)
 
     def node_changed(self, delta: Delta) -> Iterable[Request]:
-        """Take a change of a node into account; whom else it concerns, beside the node itself."""
+        """Take a change of a node into account, and return the other nodes that have to be reconciled because of it."""
         name, node = delta.key.name, self._readable(delta.new)
-        # What appears while we listen has just been made, whatever the clock of the server says.
+        # A node that appears after the initial list has just been created, even if the server's clock says otherwise.
         age = self._age(node) if node is not None and delta.initial else 0.0
         with self._lock:
             now, before = self._host.monotonic(), self._zones.all_silent
-            told = self._forget(name, now) if node is None else self._remember(node, now, age)
-            told += [] if delta.initial else self._judge(now)
+            woken = self._forget(name, now) if node is None else self._remember(node, now, age)
+            woken += [] if delta.initial else self._judge(now)
             after = self._zones.all_silent
         if before is not None and after is not before:
-            log.warning("no node is ready, so nobody is evicted" if after else "some nodes are ready again")
-        return dict.fromkeys(map(ObjectKey, told))
+            log.warning("no node is ready, so no node is evicted" if after else "some nodes are ready again")
+        return dict.fromkeys(map(ObjectKey, woken))
 
     def lease_changed(self, delta: Delta) -> Iterable[Request]:
-        """Take a renewal into account. It concerns nobody: whoever waits for silence looks again by himself."""
+        """Take a renewal into account. It causes no reconcile: a node's next one is due when its grace period ends."""
         name = delta.key.name
         try:
             renewed = self._read_lease(delta.new.raw).renew_time if delta.new is not None else None
@@ -109,8 +122,8 @@ class Monitor:
                 known.health = lease_seen(known.health, renewed, self._host.monotonic())
         return ()
 
-    def health(self, node: NodeView) -> Health | None:
-        """What is known of a node that was just read; None if it has not been heard of yet, or not any more."""
+    def health(self, node: MonitoredNodeView) -> Health | None:
+        """Return the health of a node that was just read; None if its last change has not been followed yet."""
         with self._lock:
             known = self._nodes.get(node.name)
             if known is None or known.health.uid != node.metadata.uid:
@@ -119,7 +132,15 @@ class Monitor:
             return known.health
 
     def renewed(self, name: str, renewed: datetime | None) -> Health | None:
-        """What is known of a node whose lease was just read from the server."""
+        """Take a renewal that was just read from the server into account, and return the node's health.
+
+        Args:
+            name: The node's name.
+            renewed: The renewal time of its lease; None if there is no readable lease.
+
+        Returns:
+            The health, or None if there is no such node.
+        """
         with self._lock:
             known = self._nodes.get(name)
             if known is None:
@@ -128,20 +149,23 @@ class Monitor:
             return known.health
 
     def is_not_ready(self, name: str) -> bool:
-        """Whether the node has a Ready condition that does not say True."""
+        """Return whether the node has a Ready condition that is not True."""
         with self._lock:
             known = self._nodes.get(name)
             return known is not None and known.health.ready is not None and not known.is_ready
 
     def turn(self, name: str, patience: float) -> float | None:
-        """Ask for the node's turn to be evicted.
+        """Ask for the node's turn to be evicted, and enter the queue of its zone.
+
+        Args:
+            name: The node's name.
+            patience: Seconds until the node asks again if its zone is about to fall silent.
 
         Returns:
-            Zero: now, and until its taint is seen or not wanted any more. Otherwise in how many
-            seconds to ask again: after `patience`, if others are about to fall silent too.
-            None: the node will be told.
+            Zero if the node may be evicted; it keeps the turn until its taint is seen or no longer wanted. Otherwise
+            the seconds after which to ask again, or None if `next_in_queue` pushes the node at the right time.
         """
-        told: list[str] = []
+        woken: list[str] = []
         with self._lock:
             known = self._nodes.get(name)
             if known is None:
@@ -152,69 +176,72 @@ class Monitor:
             if wait == 0.0 and self._foresees_disruption(known.zone, now):
                 wait = patience
             elif wait == 0.0:
-                told = turns.take(name, now)
-        self._tell(told)
+                woken = turns.take(name, now)
+        self._wake(woken)
         return wait
 
-    def pass_turn(self, name: str) -> None:
-        """Leave the line because the node must not be evicted now; the next one may have its turn."""
-        self._in_line(name, lambda turns, now: turns.give_back(name, now))
+    def give_back_turn(self, name: str) -> None:
+        """Leave the queue because the node must not be evicted now, and let the next one have the turn."""
+        self._change_queue(name, lambda turns, now: turns.give_back(name, now))
 
     def step_aside(self, name: str) -> None:
-        """Let the others in the line pass, because a look at the node failed."""
-        self._in_line(name, lambda turns, now: turns.step_aside(name))
+        """Let the other nodes in the queue pass, because a reconcile of the node failed."""
+        self._change_queue(name, lambda turns, now: turns.step_aside(name))
 
-    def leave_line(self, name: str) -> None:
-        """Leave the line because the node needs no turn."""
-        self._in_line(name, lambda turns, now: turns.leave(name))
+    def leave_queue(self, name: str) -> None:
+        """Leave the queue because the node needs no turn."""
+        self._change_queue(name, lambda turns, now: turns.leave(name))
 
     def reports(self) -> list[ZoneReport]:
-        """Each zone that counts a node, by name."""
+        """Return a report of each zone with nodes that count, sorted by key."""
         with self._lock:
             return self._zones.reports()
 
-    def _in_line(self, name: str, act: Callable[[Turns, float], list[str]]) -> None:
+    def _change_queue(self, name: str, act: Callable[[Turns, float], list[str]]) -> None:
         with self._lock:
             known, now = self._nodes.get(name), self._host.monotonic()
-            told = act(self._zones.turns(known.zone, now), now) if known is not None else []
-        self._tell(told)
+            woken = act(self._zones.turns(known.zone, now), now) if known is not None else []
+        self._wake(woken)
 
-    def _tell(self, names: Iterable[str]) -> None:
+    def _wake(self, names: Iterable[str]) -> None:
         for name in names:
-            self.next_in_line.push(ObjectKey(name), cause="next in line")
+            self.next_in_queue.push(ObjectKey(name), cause="next in queue")
 
-    def _readable(self, node: Cached | None) -> NodeView | None:
+    def _readable(self, node: Cached | None) -> MonitoredNodeView | None:
         try:
             return None if node is None else self._read_node(node.raw)
         except DecodeError as error:
             log.warning("node left alone: it cannot be read", node=node.name if node else "", error=error)
             return None
 
-    def _age(self, node: NodeView) -> float:
+    def _age(self, node: MonitoredNodeView) -> float:
         created = node.metadata.creation_timestamp
         return 0.0 if created is None else (self._host.now() - created).total_seconds()
 
-    def _remember(self, node: NodeView, now: float, age: float) -> list[str]:
-        """Take in a node as it is; the nodes to tell because of it."""
+    def _remember(self, node: MonitoredNodeView, now: float, age: float) -> list[str]:
+        """Store the node as it is now, and return the nodes to wake because of it."""
         name, known, renewed = node.name, self._nodes.get(node.name), self._renewed.get(node.name)
-        told = []
+        woken = []
         if known is None or known.health.uid != node.metadata.uid:
-            told += self._forget(name, now)
+            woken += self._forget(name, now)
             health = first_seen(node, renewed, now, age)
             known = self._nodes[name] = _Node(health, node.metadata.resource_version, "", False, False)
         else:
             self._see_status(known, node, now)
             self._count(known, -1)
         if known.zone != node.zone or eviction(node, all_silent=False) is not Eviction.ASK:
-            told += self._zones.turns(known.zone, now).leave(name)
+            woken += self._zones.turns(known.zone, now).leave(name)
         ready = node.ready
         known.zone, known.counts = node.zone, EXCLUDED not in node.labels
         known.is_ready = ready is not None and ready.status == "True"
         self._count(known, 1)
-        return told
+        return woken
 
-    def _see_status(self, known: _Node, node: NodeView, now: float) -> None:
-        """A reconcile may read a node before we are told of it, and then we are told of what it was before."""
+    def _see_status(self, known: _Node, node: MonitoredNodeView, now: float) -> None:
+        """Take the node's status into account, unless it is older than the one seen last.
+
+        A reconcile may read a node before its change is followed here; the older versions in between come later.
+        """
         if compare_versions(node.metadata.resource_version, known.version) >= 0:
             known.health = status_seen(known.health, node, self._renewed.get(node.name), now)
             known.version = node.metadata.resource_version
@@ -231,22 +258,24 @@ class Monitor:
             self._zones.count(known.zone, known.is_ready, change)
 
     def _judge(self, now: float) -> list[str]:
-        """Let every zone go on at the rate of its state; the nodes to tell."""
+        """Set each zone's rate of evictions by its present state, and return the nodes to wake."""
         before = self._zones.all_silent
-        told = self._zones.judge(now)
+        woken = self._zones.judge(now)
         if before is None or before is self._zones.all_silent:
-            return told
+            return woken
         for known in self._nodes.values():
             if before:  # our watch may have been broken rather than the nodes: restart their grace periods
-                known.health = attrs.evolve(known.health, since=now)
+                known.health = attrs.evolve(known.health, silent_since=now)
         return [name for name, known in self._nodes.items() if not known.is_ready]
 
     def _foresees_disruption(self, key: str, now: float) -> bool:
-        """Whether nobody could be evicted in the zone, if the nodes that have been silent for long remain so."""
-        zones: dict[str, Zone] = {}
-        for known in self._nodes.values():
-            if known.counts:
-                health = known.health
-                is_heard = health.deadline(self._graces) - now >= FORESIGHT * health.grace(self._graces)
-                zones.setdefault(known.zone, Zone()).count(known.is_ready and is_heard)
-        return not self._zones.would_evict(key, zones)
+        """Return whether the zone would not evict if the nodes near the end of their grace period were silent."""
+        nodes = ((known.zone, known.is_ready and self._was_heard(known, now)) for known in self._counted())
+        return not self._zones.would_evict(key, nodes)
+
+    def _counted(self) -> Iterable[_Node]:
+        return (known for known in self._nodes.values() if known.counts)
+
+    def _was_heard(self, known: _Node, now: float) -> bool:
+        health = known.health
+        return health.deadline(self._graces) - now >= FORESIGHT * health.grace(self._graces)

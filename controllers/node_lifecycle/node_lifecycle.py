@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notices the node that fell silent: marks it, its pods, and taints it so that others act.
+"""Marks nodes that have fallen silent, and their pods, and taints the nodes so that other controllers act.
 
-One node at a time, by what it is now: its conditions, then its taints, then its pods. There is
-no periodic pass: each node is looked at when it changes, and when its silence would become
-too long. `docs/node-lifecycle.md` has the numbers.
+Each reconcile handles one node as it is now: its conditions, then its taints, then its pods. There is no periodic pass:
+a node is reconciled when it changes, and when its grace period would end. `docs/node-lifecycle.md` has the numbers.
 """
 
 from __future__ import annotations
@@ -33,43 +32,56 @@ from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.health import Health, unknown_conditions
 from controllers.node_lifecycle.metrics import metrics_of_zones
 from controllers.node_lifecycle.monitor import Monitor
-from controllers.node_lifecycle.pods import Debts, PodMarker
+from controllers.node_lifecycle.pods import PendingPods, PodMarker
 from controllers.node_lifecycle.taints import Eviction, eviction, missing_labels, new_taints
-from controllers.node_lifecycle.views import STOPPED_POSTING, LeaseView, NodeView, PodView
+from controllers.node_lifecycle.views import STOPPED_POSTING, MonitoredNodeView, MonitoredPodView, NodeLeaseView
 from controllers.shared.pods_by_node import pods_by_node
 
 log = get_logger(__name__)
 
 NAME = "node-lifecycle"
 COMPONENT = "node-controller"
-"""Who reports its events, as upstream."""
+"""The component that events are reported by; upstream's name."""
 WORKERS = 8
 """As many as kube-controller-manager runs for this controller."""
 
 _JUST_AFTER = 0.001
-"""Seconds after the end of a grace: too long is what is longer."""
+"""Seconds by which a look is later than the end of a grace period: only a longer silence is too long."""
 _LINGER = 0.1
-"""Seconds by which renewals may be noticed late: of thousands, one by one, most of the cost would be to wake up."""
+"""Seconds by which renewals may be noticed late, so that many are taken together: with thousands of nodes, waking up
+for each renewal would cost more than taking it."""
 _SOON = 0.1
-"""Seconds until a node that the monitor has not heard of yet is looked at again."""
+"""Seconds until the next look at a node that the monitor has not seen yet, or that may have renewed meanwhile."""
 
 
 @attrs.frozen
 class NodeLifecycle(Reconciler):
-    """Brings the conditions, the taints and the pods of one node to what its silence calls for."""
+    """Sets the conditions, the taints and the pods' readiness of a node by its signs of life.
+
+    Attributes:
+        host: Its monotonic clock measures silence; its wall clock stamps what is written.
+        client: Reads leases past the cache, and writes nodes.
+        nodes: The cache of nodes.
+        monitor: Knows the health of each node and the order of evictions.
+        marker: Marks pods as not ready.
+        pending_pods: The nodes whose pods still have to be marked.
+        recorder: Receives the events on nodes.
+        config: The settings.
+        read_node: Decodes a node.
+    """
 
     host: Host
     client: Client
-    nodes: Lister[NodeView]
+    nodes: Lister[MonitoredNodeView]
     monitor: Monitor
     marker: PodMarker
-    debts: Debts
+    pending_pods: PendingPods
     recorder: EventRecorder
     config: LifecycleConfig
-    read_node: Callable[[bytes], NodeView]
+    read_node: Callable[[bytes], MonitoredNodeView]
 
     def reconcile(self, request: Request) -> Result:
-        """Look at one node; or at a pod (its request has a namespace) that came to one that is not ready."""
+        """Handle one node, or a pod that was bound to a node that is not ready: its request has a namespace."""
         try:
             if request.namespace:
                 self.marker.mark_late(request)
@@ -80,52 +92,52 @@ class NodeLifecycle(Reconciler):
             raise TerminalError(f"{request} is left alone until it changes: {error}") from error
 
     def metrics(self) -> Iterable[Metric]:
-        """Its zones: their sizes, their states, and the pace of evictions in them."""
+        """Return the metrics of the zones: their sizes, their states, and the pace of evictions in them."""
         return metrics_of_zones(self.monitor.reports())
 
     def follow_nodes(self, delta: Delta) -> Iterable[Request]:
-        """Hear of one change of a node; who is to be looked at because of it."""
+        """Take one change of a node into account, and return the nodes that have to be reconciled because of it."""
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.uid != old.uid):
-            self._tell(old, "RemovingNode", f"Node {old.name} event: Removing Node {old.name} from Controller")
-            self.debts.forgive(old.name)
+            self._record(old, "RemovingNode", f"Node {old.name} event: Removing Node {old.name} from Controller")
+            self.pending_pods.clear(old.name)
         if new is not None and (old is None or new.uid != old.uid):
-            self._tell(new, "RegisteredNode", f"Node {new.name} event: Registered Node {new.name} in Controller")
+            self._record(new, "RegisteredNode", f"Node {new.name} event: Registered Node {new.name} in Controller")
         if new is not None and delta.initial and self._was_declared_silent(new):
-            self.debts.owe(new.name)  # whoever ran before may not have come to its pods
+            self.pending_pods.add(new.name)  # an earlier process may have ended before it marked the pods
         concerned = self.monitor.node_changed(delta)
         return concerned if new is None else {delta.key: None, **dict.fromkeys(concerned)}
 
-    def _look(self, node: NodeView) -> Result:
+    def _look(self, node: MonitoredNodeView) -> Result:
         request, result = ObjectKey(node.name), None
         try:
             try:
-                result = self._bring(node)
-            except Conflict:  # another writer was first: once more, by what the node is now
-                result = self._bring(self.client.get(NODES, request, NodeView))
-        except NotFound:  # of which we shall be told
+                result = self._update(node)
+            except Conflict:  # the node has changed since: decide once more on the server's copy
+                result = self._update(self.client.get(NODES, request, MonitoredNodeView))
+        except NotFound:  # the watch will show that the node is gone
             result = Result()
         finally:
-            if result is None:  # it is looked at again later, and its zone's line does not wait for that
+            if result is None:  # it failed and is tried again later; the queue of its zone must not wait for that
                 self.monitor.step_aside(node.name)
         return result
 
-    def _bring(self, node: NodeView) -> Result:
-        """Do what is to be done for a node as it is; when to look again."""
+    def _update(self, node: MonitoredNodeView) -> Result:
+        """Bring the conditions, taints and pods of a node up to date, and return when to look again."""
         health = self.monitor.health(node)
         if health is None:
             return Result(requeue_after=_SOON)
         now, graces, is_declared = self.host.monotonic(), self.config.graces, False
         if health.is_silent(graces, now) and unknown_conditions(node, ""):
-            health = self._asked_the_server(node, health)
+            health = self._health_at_server(node, health)
             if self.host.monotonic() - now > self.config.monitor_period:
                 self.monitor.step_aside(node.name)
-                return Result(requeue_after=_SOON)  # it may have renewed since: the answer is of the past
+                return Result(requeue_after=_SOON)  # the answer took so long that the node may have renewed since
             if health.is_silent(graces, now):
                 node, is_declared = self._declare_unknown(node), True
-        # Those that fell silent together are marked first, and then their pods.
+        # The pods come in another turn, so that all nodes that fell silent together are marked before any pods.
         waits = [self._taint(node, health), _JUST_AFTER if is_declared else self._mark_pods(node)]
-        if unknown_conditions(node, ""):  # its silence would make a difference
+        if unknown_conditions(node, ""):  # not Unknown yet, so the end of its grace period matters
             waits.append(health.deadline(graces) - now + _JUST_AFTER)
         return Result(requeue_after=min((wait for wait in waits if wait is not None), default=None))
 
@@ -136,68 +148,80 @@ class NodeLifecycle(Reconciler):
             return False
         return ready is not None and ready.is_ours and ready.reason == STOPPED_POSTING
 
-    def _asked_the_server(self, node: NodeView, health: Health) -> Health:
-        """Its health by the lease as it is: our cache may be behind, or we may have been stopped for a while."""
+    def _health_at_server(self, node: MonitoredNodeView, health: Health) -> Health:
+        """Return the node's health by its lease at the server: our cache may be behind, or this process was stopped."""
         try:
-            renewed = self.client.get(LEASES, ObjectKey(node.name, NAMESPACE), LeaseView).renew_time
+            renewed = self.client.get(LEASES, ObjectKey(node.name, NAMESPACE), NodeLeaseView).renew_time
         except (NotFound, DecodeError):
             renewed = None
         return self.monitor.renewed(node.name, renewed) or health
 
-    def _declare_unknown(self, node: NodeView) -> NodeView:
-        """Write that nobody knows how the node is; what it is then."""
+    def _declare_unknown(self, node: MonitoredNodeView) -> MonitoredNodeView:
+        """Set the conditions of a silent node to Unknown, and return the node as written."""
         was_ready = node.ready is not None and node.ready.status == "True"
         if was_ready:
-            self.debts.owe(node.name)  # before it is written, lest a lost answer forgive them
+            self.pending_pods.add(node.name)  # before the write, because its answer may be lost
         conditions = unknown_conditions(node, timestamp(self.host.now()))
         written = self._patch(node, {}, {"status": {"conditions": conditions}}, subresource="status")
         log.info("node is silent", node=node.name, reason=conditions[0]["reason"])
         if was_ready:
-            self._tell(written, "NodeNotReady", f"Node {node.name} status is now: NodeNotReady")
+            self._record(written, "NodeNotReady", f"Node {node.name} status is now: NodeNotReady")
         return written
 
-    def _taint(self, node: NodeView, health: Health) -> float | None:
-        """Bring its taints and labels to what its conditions call for; in how many seconds to ask for more."""
+    def _taint(self, node: MonitoredNodeView, health: Health) -> float | None:
+        """Bring a node's taints and labels up to date by its conditions.
+
+        Returns:
+            Seconds after which to ask for its turn to be evicted; None if it needs no turn, or will be woken.
+        """
         what = eviction(node, all_silent=self.monitor.all_silent)
         wait = None
         if what is Eviction.ASK:
             wait = self._wait_for_turn(node, health)
             what = Eviction.SET if wait == 0.0 else Eviction.ASK
         else:
-            self.monitor.leave_line(node.name)
+            self.monitor.leave_queue(node.name)
         taints = new_taints(node, what, timestamp(self.host.now()))
         labels = missing_labels(node)
         if taints is not None or labels:
             self._patch(node, {"labels": labels}, {} if taints is None else {"spec": {"taints": taints or None}})
         return wait if what is Eviction.ASK else None
 
-    def _wait_for_turn(self, node: NodeView, health: Health) -> float | None:
-        """In how many seconds the node may be evicted, as `Monitor.turn`.
+    def _wait_for_turn(self, node: MonitoredNodeView, health: Health) -> float | None:
+        """Ask for the node's turn to be evicted.
 
-        A node that says itself that it is not ready can only do so alive. Any other must not be evicted while its
-        lease is alive; meanwhile it does not stand in the line, where it would hold up the others.
+        A node that reports itself that it is not ready is alive, so there is nothing to check. A node whose Ready
+        condition is Unknown must not be evicted while its lease is renewed. Until then it does not stay in the
+        queue, where it would hold up the others.
+
+        Returns:
+            As `Monitor.turn`.
         """
         patience = self.config.monitor_period
         if node.ready is None or node.ready.status != "Unknown":
             return self.monitor.turn(node.name, patience)
-        left = self._left_to_answer(health)
+        left = self._protected_for(health)
         if left < 0:
             wait = self.monitor.turn(node.name, patience)
             if wait != 0.0:
                 return wait
-            left = self._left_to_answer(self._asked_the_server(node, health))
+            left = self._protected_for(self._health_at_server(node, health))
             if left < 0:
                 return wait
-        self.monitor.pass_turn(node.name)
+        self.monitor.give_back_turn(node.name)
         return left + _JUST_AFTER
 
-    def _left_to_answer(self, health: Health) -> float:
-        """Seconds in which a node counts as just heard: its lease is alive, so its status will be too."""
-        return health.heard + self.config.graces.monitor - self.host.monotonic()
+    def _protected_for(self, health: Health) -> float:
+        """Return the seconds for which the last sign of life prevents an eviction; negative if it does not."""
+        return health.last_sign + self.config.graces.monitor - self.host.monotonic()
 
-    def _mark_pods(self, node: NodeView) -> float | None:
-        """Mark the pods of a node that we declared unknown; in how many seconds to try again."""
-        so_far = self.debts.round(node.name)
+    def _mark_pods(self, node: MonitoredNodeView) -> float | None:
+        """Mark the pods of a node that was declared Unknown, as far as one turn allows.
+
+        Returns:
+            Seconds after which to continue or to try again; None if there is nothing left to do.
+        """
+        so_far = self.pending_pods.progress(node.name)
         if so_far is None:
             return None
         if node.ready is not None and node.ready.status == "Unknown":
@@ -205,51 +229,51 @@ class NodeLifecycle(Reconciler):
             if not self.marker.mark_some(node.name, so_far, self.host.monotonic() + period):
                 return _JUST_AFTER
             if so_far.failures:
-                self.debts.owe(node.name)
+                self.pending_pods.add(node.name)
                 return period
-        self.debts.forgive(node.name)
+        self.pending_pods.clear(node.name)
         return None
 
     def _patch(
-        self, node: NodeView, metadata: dict[str, Any], patch: dict[str, Any], subresource: str = ""
-    ) -> NodeView:
-        """Write what was decided, if the node is still what it was decided on; what it is then."""
+        self, node: MonitoredNodeView, metadata: dict[str, Any], patch: dict[str, Any], subresource: str = ""
+    ) -> MonitoredNodeView:
+        """Patch the node at the version that was judged, and return it as written."""
         body = {"metadata": {"resourceVersion": node.metadata.resource_version, **metadata}, **patch}
         request = ObjectKey(node.name)
         written = self.client.patch(NODES, request, body, type=PatchType.STRATEGIC, subresource=subresource)
         return self.read_node(written.raw)
 
-    def _tell(self, node: Any, reason: str, message: str) -> None:
+    def _record(self, node: Any, reason: str, message: str) -> None:
         self.recorder.event(node, "Normal", reason, message, resource=NODES)
 
 
 def node_lifecycle(manager: Manager, *, workers: int = WORKERS, config: LifecycleConfig | None = None) -> Controller:
-    """The controller, ready to add to `manager`.
+    """Return the controller, ready to add to `manager`.
 
     Args:
-        manager: Whose nodes to look after.
-        workers: Nodes looked at at the same time.
-        config: How patient it is; upstream's numbers by default.
+        manager: Its client, caches and events are used.
+        workers: Number of nodes that are handled at the same time.
+        config: The settings; upstream's numbers by default.
     """
     config = config or LifecycleConfig()
     host, client, recorder = manager.host, manager.client, manager.recorder(COMPONENT)
     monitor = Monitor(host, config.graces, config.zones)
-    marker = PodMarker(host, client, manager.lister(PODS, PodView), pods_by_node(manager), recorder, monitor)
+    marker = PodMarker(host, client, manager.lister(PODS, MonitoredPodView), pods_by_node(manager), recorder, monitor)
     reconciler = NodeLifecycle(
         host=host,
         client=client,
-        nodes=manager.lister(NODES, NodeView),
+        nodes=manager.lister(NODES, MonitoredNodeView),
         monitor=monitor,
         marker=marker,
-        debts=Debts(host),
+        pending_pods=PendingPods(host),
         recorder=recorder,
         config=config,
-        read_node=decoder_for(NodeView, NODES),
+        read_node=decoder_for(MonitoredNodeView, NODES),
     )
     return (
         Controller(NAME, reconciler, workers=workers)
         .follow(NODES, reconciler.follow_nodes)
         .follow(LEASES, monitor.lease_changed, namespace=NAMESPACE, linger=_LINGER)
         .watch(PODS, map=marker.placed)
-        .receive(monitor.next_in_line)
+        .receive(monitor.next_in_queue)
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks the pods of a node that fell silent as not ready, so that nobody sends them work."""
+"""Marks the pods of a silent node as not ready, so that services stop sending them requests."""
 
 from __future__ import annotations
 
@@ -19,83 +19,102 @@ from controller_runtime.core.host import Clock, Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
 from controllers.node_lifecycle.monitor import Monitor
-from controllers.node_lifecycle.views import PodView, node_of
+from controllers.node_lifecycle.views import MonitoredPodView, node_of
 
 log = get_logger(__name__)
 
 
 @attrs.define
-class Round:
-    """One pass over the pods of a node, in as many turns as it takes.
+class MarkingProgress:
+    """How far one pass over the pods of a node has come; a pass may take several reconciles.
 
     Attributes:
-        tried: Those that were marked, or could not be.
-        failures: Why some could not.
+        tried: The pods that were marked or could not be.
+        failures: The errors of those that could not be marked.
 
-    Threads: the one that holds the node's key.
+    Threads: the one that reconciles the node.
     """
 
     tried: set[ObjectKey] = attrs.field(factory=set)
     failures: list[str] = attrs.field(factory=list)
 
 
-class Debts:
-    """The nodes whose pods are still to be marked. Threads: any."""
+class PendingPods:
+    """The nodes whose pods still have to be marked.
+
+    Threads: any.
+    """
 
     def __init__(self, host: Host) -> None:
-        # Guards the rounds, by the name of the node.
+        # Guards the progress by the name of the node.
         self._lock = host.lock("pods to mark")
-        self._rounds: dict[str, Round] = {}
+        self._passes: dict[str, MarkingProgress] = {}
 
-    def owe(self, name: str) -> None:
-        """The pods of that node are to be marked, all of them."""
+    def add(self, name: str) -> None:
+        """Start a pass over all pods of a node."""
         with self._lock:
-            self._rounds[name] = Round()
+            self._passes[name] = MarkingProgress()
 
-    def forgive(self, name: str) -> None:
-        """They are, or need not be any more."""
+    def clear(self, name: str) -> None:
+        """End the pass over the pods of a node: they are marked, or need not be any more."""
         with self._lock:
-            self._rounds.pop(name, None)
+            self._passes.pop(name, None)
 
-    def round(self, name: str) -> Round | None:
-        """How far the marking of that node's pods has come; None if they need not be marked."""
+    def progress(self, name: str) -> MarkingProgress | None:
+        """Return the progress of the pass over the pods of a node; None if there is no pass."""
         with self._lock:
-            return self._rounds.get(name)
+            return self._passes.get(name)
 
 
 @attrs.frozen
 class PodMarker:
-    """Writes Ready=False of pods. Threads: any."""
+    """Sets the Ready condition of pods to False.
+
+    Attributes:
+        clock: Bounds a turn by its monotonic time, and stamps conditions with its wall time.
+        client: Writes the pods.
+        pods: The cache of pods.
+        pods_of: Returns the names of the pods that are bound to a node.
+        recorder: Receives the events on pods.
+        monitor: Knows which nodes are not ready.
+
+    Threads: any.
+    """
 
     clock: Clock
     client: Client
-    pods: Lister[PodView]
+    pods: Lister[MonitoredPodView]
     pods_of: Callable[[str], Iterable[ObjectKey]]
     recorder: EventRecorder
     monitor: Monitor
 
     def placed(self, delta: Delta) -> Iterable[Request]:
-        """Pods that come to a node which is not ready."""
+        """Return the pod if it was just bound to a node that is not ready."""
         name = node_of(delta.new)
         if delta.initial or not name or name == node_of(delta.old) or not self.monitor.is_not_ready(name):
             return ()
         return (delta.key,)
 
     def mark_late(self, key: ObjectKey) -> None:
-        """Mark one pod that came to a node which is not ready.
+        """Mark one pod that was bound to a node after the node's other pods were marked.
 
         Raises:
-            ControllerRuntimeError: It could not be written.
+            ControllerRuntimeError: The pod could not be read or written.
         """
         pod = self.pods.get(key)
         if pod is not None and self.monitor.is_not_ready(pod.node_name):
             self._mark(pod)
 
-    def mark_some(self, name: str, so_far: Round, until: float) -> bool:
-        """Go on marking the pods of a node that can be read; whether all of them were tried.
+    def mark_some(self, name: str, so_far: MarkingProgress, until: float) -> bool:
+        """Continue to mark the pods of a node, and return whether all of them have been tried.
 
-        It begins with no other pod after `until` (monotonic seconds), so that this node, if it returns meanwhile,
-        and other nodes do not wait for all pods whose writes hang.
+        It stops between two pods after a time, so that neither the node, if it returns meanwhile, nor other nodes
+        wait until the writes of all pods have timed out. A pod that cannot be decoded is skipped with a log line.
+
+        Args:
+            name: The node's name.
+            so_far: The progress of this pass, which is updated.
+            until: Monotonic seconds after which no further pod is begun.
         """
         for request in self.pods_of(name):
             if request in so_far.tried:
@@ -112,11 +131,12 @@ class PodMarker:
             except ControllerRuntimeError as error:
                 so_far.failures.append(f"{request}: {error}")
         if so_far.failures:
-            log.warning("pods are not marked yet", node=name, pods=len(so_far.failures), first=so_far.failures[0])
+            failures = so_far.failures
+            log.warning("pods could not be marked yet", node=name, pods=len(failures), first=failures[0])
         return True
 
-    def _mark(self, pod: PodView) -> None:
-        if pod.ready in (None, "False"):
+    def _mark(self, pod: MonitoredPodView) -> None:
+        if pod.ready in (None, "False"):  # no kubelet has reported the pod yet, or it is marked
             return
         condition = {"type": "Ready", "status": "False", "lastTransitionTime": timestamp(self.clock.now())}
         patch = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which taints a node should bear: pure functions over its conditions. Other people's taints are left alone."""
+"""Pure functions that decide by a node's conditions which taints it should have; taints of others are left alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from controllers.node_lifecycle.views import NodeView
+from controllers.node_lifecycle.views import MonitoredNodeView
 
 PREFIX = "node.kubernetes.io/"
 NOT_READY = f"{PREFIX}not-ready"
@@ -30,39 +30,46 @@ Taint = dict[str, Any]
 
 
 class Eviction(enum.Enum):
-    """What is to become of a node's NoExecute taint."""
+    """What to do about a node's NoExecute taint."""
 
-    KEEP = enum.auto()  # as it is: there is no Ready condition to go by
-    CLEAR = enum.auto()  # neither of the two
-    SET = enum.auto()  # the wanted one in place of the other: no more pods leave than do already
-    ASK = enum.auto()  # the wanted one, where there is none: the zone decides when
+    KEEP = enum.auto()
+    """Leave it as it is: there is no Ready condition to judge by."""
+
+    CLEAR = enum.auto()
+    """Remove both NoExecute taints of this controller."""
+
+    SET = enum.auto()
+    """Replace the other one by the wanted one. No turn is needed, because the pods have to leave already."""
+
+    ASK = enum.auto()
+    """Add the wanted one to a node that has none, when it is the node's turn in its zone."""
 
 
-def wanted_no_schedule(node: NodeView) -> list[str]:
-    """The keys of the NoSchedule taints that the node should bear."""
+def wanted_no_schedule(node: MonitoredNodeView) -> list[str]:
+    """Return the keys of the NoSchedule taints that the node should have."""
     status = {each.type: each.status for each in node.conditions}
     keys = [_BY_READY[status["Ready"]]] if status.get("Ready") in _BY_READY else []
     keys += [key for kind, key in _IF_TRUE.items() if status.get(kind) == "True"]
     return [*keys, UNSCHEDULABLE] if node.unschedulable else keys
 
 
-def wanted_no_execute(node: NodeView) -> str | None:
-    """The key of the NoExecute taint that the node's Ready condition calls for."""
+def wanted_no_execute(node: MonitoredNodeView) -> str | None:
+    """Return the key of the NoExecute taint for the node's Ready condition; None if it should have none."""
     return _BY_READY.get(node.ready.status) if node.ready is not None else None
 
 
-def has_no_execute(node: NodeView) -> bool:
-    """Whether the node bears a NoExecute taint of this controller's."""
+def has_no_execute(node: MonitoredNodeView) -> bool:
+    """Return whether the node has a NoExecute taint of this controller."""
     return any(_is(taint, _NO_EXECUTE, "NoExecute") for taint in node.taints)
 
 
-def eviction(node: NodeView, *, all_silent: bool) -> Eviction:
-    """What is to become of its NoExecute taint.
+def eviction(node: MonitoredNodeView, *, all_silent: bool) -> Eviction:
+    """Return what to do about the node's NoExecute taint.
 
     Args:
-        node: As it is.
-        all_silent: No node of the cluster is ready. Then the likelier culprit is the control
-            plane, and nobody is evicted.
+        node: The node as it is.
+        all_silent: Whether no node of the cluster is ready. Then the control plane is the more likely culprit, and
+            no node is evicted.
     """
     if all_silent:
         return Eviction.CLEAR
@@ -73,13 +80,13 @@ def eviction(node: NodeView, *, all_silent: bool) -> Eviction:
     return Eviction.SET if has_no_execute(node) else Eviction.ASK
 
 
-def new_taints(node: NodeView, no_execute: Eviction, now: str) -> list[Taint] | None:
-    """The whole list of taints that the node should have; None if it has it.
+def new_taints(node: MonitoredNodeView, no_execute: Eviction, now: str) -> list[Taint] | None:
+    """Return the whole list of taints that the node should have, or None if nothing has to change.
 
     Args:
-        node: As it is.
-        no_execute: ASK leaves the NoExecute taints as they are, as KEEP does.
-        now: When a taint that is added was, as the API writes it.
+        node: The node as it is.
+        no_execute: What to do about the NoExecute taints; ASK leaves them as they are, like KEEP.
+        now: The wall time as the API writes it, for taints that are added.
     """
     wanted = [(key, "NoSchedule") for key in wanted_no_schedule(node)]
     kept = [taint for taint in node.taints if not _is(taint, _NO_SCHEDULE, "NoSchedule")]
@@ -96,8 +103,8 @@ def new_taints(node: NodeView, no_execute: Eviction, now: str) -> list[Taint] | 
     return [*(taint for taint in node.taints if taint not in gone), *added]
 
 
-def missing_labels(node: NodeView) -> dict[str, str]:
-    """The old labels that should say what the new ones say, as far as they do not."""
+def missing_labels(node: MonitoredNodeView) -> dict[str, str]:
+    """Return the deprecated `beta.kubernetes.io` labels to set, with the values of their successors."""
     stable = {beta: node.labels[label] for label, beta in _BETA_LABELS.items() if label in node.labels}
     return {beta: value for beta, value in stable.items() if node.labels.get(beta) != value}
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of each zone, and how fast its nodes may be evicted.
 
-Where most of a zone is silent, the zone is likelier to be cut off than its nodes are to be
-dead; where all zones are, the control plane is the likelier culprit. Then evicting helps nobody.
+If most of a zone is silent, it is more likely that the zone is cut off than that its nodes are dead. If all zones are
+silent, the control plane is the more likely culprit. Evictions would then remove pods that run well.
 """
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import attrs
 
@@ -17,7 +17,7 @@ from controllers.node_lifecycle.turns import Turns
 
 
 class ZoneState(enum.Enum):
-    """How a zone fares."""
+    """The state of a zone, by the share of its nodes that is ready; upstream's names."""
 
     NORMAL = "Normal"
     PARTIAL = "PartialDisruption"
@@ -26,14 +26,14 @@ class ZoneState(enum.Enum):
 
 @attrs.frozen
 class ZonePolicy:
-    """When a zone counts as disrupted, and how many nodes a second may be evicted in it.
+    """When a zone counts as disrupted, and how many nodes per second may be evicted in it; upstream's numbers.
 
     Attributes:
-        rate: Nodes a second in a zone that is well, and in one that is silent while others are not.
-        secondary_rate: Nodes a second in a large zone that is disrupted in part; a small one evicts nobody.
+        rate: Nodes per second in a zone that is normal, or wholly silent while others are not.
+        secondary_rate: Nodes per second in a large zone that is partially disrupted; a small one evicts no node.
         large: A zone with more nodes than this is large.
-        threshold: A zone is disrupted in part if at least this share of its nodes, and at least three,
-            are not ready.
+        threshold: A zone is partially disrupted if at least this share of its nodes, and at least three, are not
+            ready; 0 to 1.
 
     Raises:
         ValueError: A negative rate or size, or a threshold outside 0..1.
@@ -51,7 +51,7 @@ class ZonePolicy:
             raise ValueError(f"the unhealthy zone threshold ({self.threshold:g}) must be between 0 and 1")
 
     def state(self, ready: int, not_ready: int) -> ZoneState:
-        """The state of a zone by the nodes it counts."""
+        """Return the state of a zone with these numbers of nodes."""
         if not_ready and not ready:
             return ZoneState.FULL
         if not_ready > 2 and not_ready / (not_ready + ready) >= self.threshold:
@@ -59,34 +59,34 @@ class ZonePolicy:
         return ZoneState.NORMAL
 
     def rate_of(self, state: ZoneState, size: int) -> float:
-        """Nodes a second that may be evicted in a zone of that state and size, if not all zones are silent."""
+        """Return the nodes per second that may be evicted in a zone of that state and size, if not all are silent."""
         if state is not ZoneState.PARTIAL:
             return self.rate
         return self.secondary_rate if size > self.large else 0.0
 
     def are_all_silent(self, zones: Iterable[Zone]) -> bool:
-        """Whether no node that counts is ready."""
+        """Return whether no node that counts for these zones is ready."""
         return all(self.state(zone.ready, zone.not_ready) is ZoneState.FULL for zone in zones)
 
     def rate_in(self, zone: Zone, *, all_silent: bool) -> float:
-        """Nodes a second that may be evicted in a zone."""
+        """Return the nodes per second that may be evicted in a zone; none if all zones are silent."""
         return 0.0 if all_silent else self.rate_of(self.state(zone.ready, zone.not_ready), zone.size)
 
 
 @attrs.define
 class Zone:
-    """The nodes that a zone counts."""
+    """The numbers of nodes that count for a zone."""
 
     ready: int = 0
     not_ready: int = 0
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of all of them."""
         return self.ready + self.not_ready
 
     def count(self, is_ready: bool, change: int = 1) -> None:
-        """Take in a node, or (-1) leave it out."""
+        """Add a node, or with a `change` of -1 remove it."""
         if is_ready:
             self.ready += change
         else:
@@ -98,9 +98,13 @@ class ZoneReport:
     """A zone at one instant.
 
     Attributes:
-        rate: Nodes a second that may be evicted in it.
-        waiting: Nodes that wait for their turn.
-        evictions: Turns that were given so far.
+        zone: The zone's key.
+        state: Its state.
+        ready: Number of its nodes that count and are ready.
+        not_ready: Number of its nodes that count and are not ready.
+        rate: Nodes per second that may be evicted in it.
+        waiting: Number of nodes that wait for their eviction.
+        evictions: Number of nodes that were admitted to eviction so far.
     """
 
     zone: str
@@ -113,9 +117,9 @@ class ZoneReport:
 
 
 class Zones:
-    """All zones: which nodes each of them counts, and the line of its nodes that wait for their eviction.
+    """All zones: the numbers of their nodes, and the queues of their nodes that wait for eviction.
 
-    Each line moves at the rate of its zone's state from the last `judge` on.
+    Each queue moves at the rate that its zone had at the last `judge`.
 
     Threads: its owner's lock.
 
@@ -125,53 +129,61 @@ class Zones:
 
     def __init__(self, policy: ZonePolicy) -> None:
         self._policy = policy
-        self._zones: dict[str, Zone] = {}  # those that count a node
+        self._zones: dict[str, Zone] = {}  # only zones with nodes that count
         self._turns: dict[str, Turns] = {}
         self.all_silent: bool | None = None
 
     def count(self, key: str, is_ready: bool, change: int = 1) -> None:
-        """Let a zone count one node more, or (-1) one less."""
+        """Add a node to a zone, or with a `change` of -1 remove one."""
         zone = self._zones.setdefault(key, Zone())
         zone.count(is_ready, change)
         if not zone.size:
             del self._zones[key]
 
     def judge(self, now: float) -> list[str]:
-        """Let each line go on at the rate of its zone's state; the nodes to tell.
+        """Set the rate of each queue by its zone's present state, and return the nodes to wake.
 
-        When the last ready node of the cluster is lost, and when the first one returns, all lines are cleared: the
-        caller then tells all nodes that are not ready, and the first turn comes one turn's time later.
+        When the last ready node of the cluster is lost, and when the first one returns, all queues are cleared. The
+        caller then has to wake all nodes that are not ready, and the first of them has its turn one interval later.
         """
         before, self.all_silent = self.all_silent, self._policy.are_all_silent(self._zones.values())
-        told = []
+        woken = []
         for key, turns in self._turns.items():
-            told += self._go_on(self._zones.get(key, Zone()), turns, now)
+            woken += self._set_rate(self._zones.get(key, Zone()), turns, now)
         if before is None or before is self.all_silent:
-            return told
+            return woken
         for turns in self._turns.values():
             turns.clear(now)
         return []
 
     def turns(self, key: str, now: float) -> Turns:
-        """The line of a zone."""
+        """Return the queue of a zone; a new one starts with a turn at once, unless all zones are silent."""
         if key not in self._turns:
             rate = self._policy.rate_in(self._zones.get(key, Zone()), all_silent=bool(self.all_silent))
             self._turns[key] = Turns(rate, now, is_full=not self.all_silent)
         return self._turns[key]
 
-    def would_evict(self, key: str, zones: Mapping[str, Zone]) -> bool:
-        """Whether nodes of a zone could be evicted if the zones were like `zones`."""
+    def would_evict(self, key: str, nodes: Iterable[tuple[str, bool]]) -> bool:
+        """Return whether nodes of a zone could be evicted if the cluster had these nodes.
+
+        Args:
+            key: The zone's key.
+            nodes: For each node that counts, the key of its zone and whether it is ready.
+        """
+        zones: dict[str, Zone] = {}
+        for zone, is_ready in nodes:
+            zones.setdefault(zone, Zone()).count(is_ready)
         all_silent = self._policy.are_all_silent(zones.values())
         return self._policy.rate_in(zones.get(key, Zone()), all_silent=all_silent) > 0
 
     def reports(self) -> list[ZoneReport]:
-        """Each zone that counts a node, by name."""
+        """Return a report of each zone with nodes that count, sorted by key."""
         all_silent = self._policy.are_all_silent(self._zones.values())
         return [self._report(key, zone, all_silent) for key, zone in sorted(self._zones.items())]
 
-    def _go_on(self, zone: Zone, turns: Turns, now: float) -> list[str]:
+    def _set_rate(self, zone: Zone, turns: Turns, now: float) -> list[str]:
         was, rate = turns.rate, self._policy.rate_in(zone, all_silent=bool(self.all_silent))
-        # Where nodes return, those that return a moment later should not be evicted in that moment.
+        # When a zone recovers, its nodes return one after the other; those that are a moment later must not be evicted.
         if rate > was == 0.0 and self._policy.state(zone.ready, zone.not_ready) is not ZoneState.FULL:
             turns.empty_if_full(now)
         return turns.set_rate(rate, now)

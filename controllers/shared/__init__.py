@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces that several controllers use: quantities, indices, a session with the API server, and logs of troubles."""
+"""Parts that several controllers and commands use: quantities, an index of pods, signals, the start of a command."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the caches of this program leave out: what is large and none of its controllers reads."""
+"""Fields that the caches of the command line leave out: they are large, and none of its controllers reads them.
+
+A library could not leave them out, because it does not know which fields its users read.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
 from controller_runtime.cache.transforms import without
 from controller_runtime.manager.manager import Manager
 
-_OWNERS = "metadata.managedFields"
-LEFT_OUT: Mapping[Resource[Any], Sequence[str]] = {
-    LEASES: (_OWNERS,),
-    NODES: (_OWNERS, "status.images", "status.nodeInfo", "status.volumesAttached", "status.volumesInUse"),
+_MANAGED_FIELDS = "metadata.managedFields"
+TRIMMED_FIELDS: Mapping[Resource[Any], Sequence[str]] = {
+    LEASES: (_MANAGED_FIELDS,),
+    NODES: (_MANAGED_FIELDS, "status.images", "status.nodeInfo", "status.volumesAttached", "status.volumesInUse"),
     PODS: (
-        _OWNERS,
+        _MANAGED_FIELDS,
         "metadata.annotations",
         "spec.containers",
         "spec.ephemeralContainers",
@@ -26,14 +29,19 @@ LEFT_OUT: Mapping[Resource[Any], Sequence[str]] = {
         "status.initContainerStatuses",
     ),
 }
-"""Paths by collection. Whoever comes to need one asks the server, or takes it off."""
+"""Paths of the fields, by collection.
+
+A controller that needs one of these reads the object from the server, or the path is removed here.
+"""
 
 
 def trim_caches(manager: Manager) -> None:
-    """Let the caches of `manager` leave them out; before anything is added to it.
+    """Let the caches of `manager` drop the fields of `TRIMMED_FIELDS`.
+
+    Must be called before anything is added to `manager`, because a cache that exists already holds them.
 
     Raises:
-        UsageError: It has such a cache already.
+        UsageError: `manager` caches one of these collections already.
     """
-    for resource, paths in LEFT_OUT.items():
+    for resource, paths in TRIMMED_FIELDS.items():
         manager.informers.transform(resource, without(*(path.split(".") for path in paths)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods by the node they are bound to: one index over the one cache of pods, for all who ask."""
+"""An index of pods by the node they are bound to, shared by all controllers of a manager."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.manager.manager import Manager
 
 INDEX = "spec.nodeName"
-"""The index' name, as a field selector of the API server's calls it; for `Lister.by_index` too."""
+"""Name of the index, for `Lister.by_index`: the field that the API server's field selector has for it."""
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -31,17 +31,17 @@ _pod = msgspec.json.Decoder(_Pod)
 def _node_of(pod: Cached) -> tuple[str, ...]:
     try:
         name = _pod.decode(pod.raw).spec.node_name
-    except UNREADABLE:  # an index may not raise; whoever reads the pod hears of it
+    except UNREADABLE:  # an index must not raise; a lister that reads the pod raises or logs it
         return ()
     return (name,) if name else ()
 
 
 def pods_by_node(manager: Manager) -> Callable[[str], Iterable[ObjectKey]]:
-    """The names of the pods that are bound to a node, as a function of its name.
+    """Return a function that maps a node's name to the keys of the pods that are bound to it.
 
-    May be asked for several times; the pods are indexed once.
+    May be called by several controllers of one manager: the first call adds the index.
     """
     informer = manager.informer(PODS)
-    with contextlib.suppress(ValueError):  # somebody else asked first
+    with contextlib.suppress(ValueError):  # another controller has added the index
         informer.add_index(INDEX, _node_of)
     return lambda node: [pod.key for pod in informer.store.by_index(INDEX, node)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two ends of every command that runs on a cluster: the first word with its API server, and the last grace."""
+"""The API server at the start of a command: `reach` gives up if it does not answer, `await_server` waits for it."""
 
 from __future__ import annotations
 
@@ -21,31 +21,35 @@ from controller_runtime.manager.manager import Manager
 
 log = get_logger(__name__)
 
-FIRST_ANSWER = 10.0
-"""Seconds the API server has for the first answer; then the command gives up."""
-WAITING = Backoff(initial=0.5, factor=2.0, cap=7.0, jitter=0.2)
-"""Between two tries of a command that waits for its API server."""
+ANSWER_TIMEOUT = 10.0
+"""Seconds that the API server has to answer the request for its version."""
+RETRY = Backoff(initial=0.5, factor=2.0, cap=7.0, jitter=0.2)
+"""Seconds between two tries of a command that waits for its API server."""
 
 GRACE = 1.5
-"""Seconds that reconciles in hand have once the command is asked to stop: somebody waits at the terminal."""
+"""Seconds that running reconciles have to end once the command is asked to stop.
 
-_AWAY = (ConnectionLost, ServerError, TooManyRequests)
-"""It may answer later."""
+Short, because a user who pressed Ctrl-C waits at the terminal.
+"""
+
+_UNAVAILABLE = (ConnectionLost, ServerError, TooManyRequests)
+"""Errors of a server that may answer later; any other error is final."""
 
 
 def reach(manager: Manager, stop: Stop) -> None:
-    """Ask the API server for its version, so that a wrong address is one clear line and not a long wait.
+    """Raise unless the API server answers, so that a wrong address is one clear error and not a long wait.
 
     Returns without an answer once `stop` is set.
 
     Raises:
-        ControllerRuntimeError: It refuses, is silent, or does not accept the credentials.
+        ControllerRuntimeError: The connection is refused, the server does not answer within `ANSWER_TIMEOUT`
+            seconds or fails, or it refuses the credentials.
     """
-    forget = stop.on_set(manager.transport.close)
+    forget = stop.on_set(manager.transport.close)  # ends the request that is waiting for its answer
     try:
         if not stop.is_set():
             _ask(manager)
-    except _AWAY as error:
+    except _UNAVAILABLE as error:
         if stop.is_set():
             return
         raise ControllerRuntimeError(
@@ -56,31 +60,32 @@ def reach(manager: Manager, stop: Stop) -> None:
 
 
 def await_server(manager: Manager, stop: Stop, then: Callable[[], None]) -> None:
-    """As `reach`, but wait for a server that is away, for as long as it takes; a warning says so, once.
+    """Wait until the API server answers, for as long as it takes, and log one warning if it does not at once.
 
     Returns without an answer once `stop` is set.
 
     Args:
-        manager: Whose API server.
+        manager: Its client is used.
         stop: Ends the wait.
-        then: What to ask next; if the server is away again meanwhile, all is asked anew.
+        then: Called once the server has answered, to make further requests. If the server becomes
+            unavailable meanwhile, the wait begins again, and `then` is called again after it.
 
     Raises:
-        ControllerRuntimeError: It does not accept the credentials; or what `then` raises.
+        ControllerRuntimeError: The server refuses the credentials, or `then` raised an error that is final.
     """
     failures = 0
-    forget = stop.on_set(manager.transport.close)
+    forget = stop.on_set(manager.transport.close)  # ends the request that is waiting for its answer
     try:
         while not stop.is_set():
             try:
                 _ask(manager)
                 then()
-            except _AWAY as error:
+            except _UNAVAILABLE as error:
                 failures += 1
                 if failures == 1 and not stop.is_set():
                     log.warning("waiting for the API server", error=error)
                 at_least = (error.retry_after or 0.0) if isinstance(error, APIError) else 0.0
-                stop.wait(max(WAITING.delay(failures, manager.host.random), at_least))
+                stop.wait(max(RETRY.delay(failures, manager.host.random), at_least))
             else:
                 if failures:
                     log.info("the API server answers")
@@ -90,17 +95,18 @@ def await_server(manager: Manager, stop: Stop, then: Callable[[], None]) -> None
 
 
 def _ask(manager: Manager) -> None:
-    """Ask for the version.
+    """Request the version of the API server.
 
     Raises:
-        ControllerRuntimeError: The credentials are refused; or, one of `_AWAY`, there is no answer that counts.
+        ControllerRuntimeError: The request is refused; or one of `_UNAVAILABLE`, if the server may answer later.
     """
-    deadline = manager.host.monotonic() + FIRST_ANSWER
+    deadline = manager.host.monotonic() + ANSWER_TIMEOUT
     try:
         check(manager.transport.request(HTTPRequest("GET", "/version"), deadline))
     except (ServerError, TooManyRequests):
         raise
     except APIError as error:
         raise ControllerRuntimeError(
-            f"the API server at {manager.transport} refuses ({error}): check the credentials in the kubeconfig"
+            f"the API server at {manager.transport} refuses the request ({error}): "
+            "check the credentials in the kubeconfig"
         ) from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The troubles of thousands in two lines of log: when the first of them is in trouble, and when nobody is any more."""
+"""One log for the problems of thousands: a line when the first one begins, and a line when the last one ends."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ log = get_logger(__name__)
 
 
 class TroubleLog:
-    """Who is in trouble now.
+    """Logs one warning when the first of many keys has a problem, and one line when none has a problem any more.
+
+    Each further problem is logged at debug level.
 
     Args:
-        host: What this runs on.
-        begins: What the log says when the first of them is in trouble.
-        ends: What it says when nobody is any more.
+        host: Makes the lock.
+        begins: Text of the warning.
+        ends: Text of the line at the end, which also says how many keys had a problem at a time, at most.
 
     Threads: any.
     """
@@ -24,24 +26,24 @@ class TroubleLog:
     def __init__(self, host: Host, begins: str, ends: str) -> None:
         self._begins = begins
         self._ends = ends
-        # Guards those in trouble, and the most at a time since nobody was.
+        # Guards the two fields below.
         self._lock = host.lock(begins)
-        self._concerned: set[ObjectKey] = set()
-        self._most = 0
+        self._troubled: set[ObjectKey] = set()
+        self._most = 0  # the largest size of `_troubled` since it was empty
 
-    def note(self, key: ObjectKey, why: str) -> None:
-        """What troubles one of them at present; empty is nothing."""
+    def note(self, key: ObjectKey, problem: str) -> None:
+        """Note the problem that `key` has now; an empty `problem` says that it has none."""
         with self._lock:
-            before = len(self._concerned)
-            if why:
-                self._concerned.add(key)
+            before = len(self._troubled)
+            if problem:
+                self._troubled.add(key)
             else:
-                self._concerned.discard(key)
-            now = len(self._concerned)
+                self._troubled.discard(key)
+            now = len(self._troubled)
             most = self._most = max(self._most, now)
             if now == 0:
                 self._most = 0
-        if why:
-            (log.debug if before else log.warning)(self._begins, first=key, error=why)
+        if problem:
+            (log.debug if before else log.warning)(self._begins, first=key, error=problem)
         elif before and not now:
             log.info(self._ends, troubled=most)

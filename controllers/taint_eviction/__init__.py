@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes the pods that do not bear the taints of their node."""
+"""Deletes the pods that do not tolerate the NoExecute taints of their node."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one state of the taint eviction: which pods have to leave and when, and how many have been made to."""
+"""The state of taint eviction: which pods have to leave and when, and how late the deleted ones were."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from controller_runtime.core.host import Host
 from controllers.taint_eviction.toleration import Taint
 
 BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0)
-"""Seconds; upstream's."""
+"""Upper bounds of the histogram of deletions, in seconds; upstream's."""
 
 
 @attrs.frozen
 class Countdown:
-    """A pod that has to leave its node.
+    """The time at which one pod has to leave its node.
 
     Attributes:
-        uid: Which pod: another of its name has a time of its own.
-        at: When, in monotonic seconds; -inf is at once.
-        taints: What it has to leave for, as last seen.
-        written: Once it was deleted: its version just before.
+        uid: The pod's. Another pod of the same name has a countdown of its own.
+        at: Monotonic seconds at which the pod has to leave; -inf if it must not stay at all.
+        taints: The taints that it has to leave for, as last seen.
+        written: The version of the pod that we deleted; empty before.
     """
 
     uid: str
@@ -34,12 +34,12 @@ class Countdown:
     written: str = ""
 
     def is_done(self, version: str) -> bool:
-        """Whether a pod that is seen at `version` was deleted since: nothing is left to do but to see it go."""
+        """Return whether the pod has been deleted, and the cache that shows it at `version` is only behind."""
         return bool(self.written) and compare_versions(version, self.written) <= 0
 
 
 class Countdowns:
-    """The countdowns by pod, and the deletions that were made.
+    """The countdowns by pod, and the lateness of the deletions.
 
     Threads: any; one at a time for each pod.
     """
@@ -54,26 +54,26 @@ class Countdowns:
         return len(self._running)
 
     def get(self, pod: ObjectKey) -> Countdown | None:
-        """The pod's, if it has to leave."""
+        """Return the countdown of a pod, or None if the pod need not leave."""
         with self._lock:
             return self._running.get(pod)
 
     def put(self, pod: ObjectKey, countdown: Countdown) -> None:
-        """It has to leave."""
+        """Set the countdown of a pod."""
         with self._lock:
             self._running[pod] = countdown
 
     def drop(self, pod: ObjectKey) -> None:
-        """It has not, or it has left."""
+        """Remove the countdown of a pod, if it has one."""
         with self._lock:
             self._running.pop(pod, None)
 
     def count_deletion(self, late: float) -> None:
-        """Count a pod that was deleted `late` seconds after its time had come."""
+        """Count a pod that was deleted `late` seconds after it had to leave."""
         with self._lock:
             self._deletions.observe(late)
 
     def deletions(self) -> Histogram:
-        """How late the deletions so far were."""
+        """Return a copy of the histogram of how late pods were deleted, in seconds."""
         with self._lock:
             return self._deletions.copy()

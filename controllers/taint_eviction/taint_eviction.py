@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletes the pods that do not tolerate a NoExecute taint of their node, when their time has come.
 
-Keyed by pod. Its only state is since when a pod has to leave: on this machine's steady
-clock, from when the taint was first seen, so that a wrong clock evicts nobody early.
+Requests are named after pods. The only state is the time at which each pod has to leave. It is measured on this
+machine's monotonic clock from the moment the taint was first seen, so a wrong wall clock evicts no pod early.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
+from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_mapped
 from controller_runtime.controller.predicates import changed
@@ -31,17 +32,19 @@ from controller_runtime.manager.exposition import counter, histogram
 from controller_runtime.manager.manager import Manager
 from controllers.shared.pods_by_node import pods_by_node
 from controllers.taint_eviction.countdown import Countdown, Countdowns
-from controllers.taint_eviction.toleration import NO_EXECUTE, Taint, Toleration, have_come_again, leaves_at
+from controllers.taint_eviction.node_limit import NodeLimit, RetryDelay
+from controllers.taint_eviction.toleration import Taint, leaves_at, were_added_again
+from controllers.taint_eviction.views import PodCondition, TaintedNodeView, ToleratingPodView
 
 log = get_logger(__name__)
 
 NAME = "taint-eviction"
 COMPONENT = "taint-eviction-controller"
-"""Who reports the events, as upstream."""
+"""The component that events are reported by; upstream's name."""
 WORKERS = 8
 """As many as upstream has."""
 NEXT_TRY = 1.0
-"""Seconds until the next look where the server knew better than the cache."""
+"""Seconds until the next try after the server turned out to be ahead of the cache."""
 
 EVICTED = {
     "type": "DisruptionTarget",
@@ -49,79 +52,74 @@ EVICTED = {
     "reason": "DeletionByTaintManager",
     "message": "Taint manager: deleting due to NoExecute taint",
 }
+"""The condition of a pod that is deleted because of a taint; upstream's words."""
 
 
-class _NodeSpec(msgspec.Struct, gc=False):
-    taints: list[Taint] | None = None
+@attrs.frozen
+class _Due:
+    """A pod that by the cache has to leave now.
 
+    Attributes:
+        pod: The pod as judged.
+        at: Monotonic seconds at which it had to leave; `AT_ONCE` if it does not tolerate a taint at all.
+    """
 
-class NodeView(msgspec.Struct, gc=False):
-    """The part of a node that this controller reads."""
-
-    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
-
-    @property
-    def expelling(self) -> list[Taint]:
-        """Its taints that pods have to leave for."""
-        return [taint for taint in self.spec.taints or () if taint.effect == NO_EXECUTE]
-
-
-class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
-    name: str
-    namespace: str
-    uid: str = ""
-    resource_version: str = ""
-    generation: int = 0
-    deletion_timestamp: str | None = None
-
-
-class _PodSpec(msgspec.Struct, gc=False, rename="camel"):
-    node_name: str = ""
-    tolerations: list[Toleration] | None = None
-
-
-class _Condition(msgspec.Struct, gc=False):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-
-
-class _PodStatus(msgspec.Struct, gc=False):
-    conditions: list[_Condition] | None = None
-
-
-class PodView(msgspec.Struct, gc=False):
-    """The part of a pod that this controller reads."""
-
-    metadata: _PodMetadata
-    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
-    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
-
-    @property
-    def tolerations(self) -> Sequence[Toleration]:
-        """What it tolerates."""
-        return self.spec.tolerations or ()
-
-    @property
-    def stays(self) -> bool:
-        """Whether it is on a node, and nobody has deleted it."""
-        return bool(self.spec.node_name) and self.metadata.deletion_timestamp is None
+    pod: ToleratingPodView
+    at: float
 
 
 @attrs.frozen
 class TaintEviction(Reconciler):
-    """Deletes a pod whose time has come; else looks again when it would have."""
+    """Deletes a pod whose time has come; otherwise looks at it again at that time.
+
+    Attributes:
+        host: Its monotonic clock measures for how long taints are tolerated.
+        nodes: Its cache of the nodes' taints, which may be behind the server.
+        pods: Its cache of the pods.
+        client: Reads nodes past the cache, and writes pods.
+        recorder: Receives the events on pods.
+        countdowns: The pods that have to leave, and when.
+        limit: Admits a few pods of each node at a time.
+        admitted: Pushes pods that the limit has admitted after they had to wait. The controller receives it.
+    """
 
     host: Host
-    nodes: Lister[NodeView]
-    pods: Lister[PodView]
+    nodes: Lister[TaintedNodeView]
+    pods: Lister[ToleratingPodView]
     client: Client
     recorder: EventRecorder
     countdowns: Countdowns
+    limit: NodeLimit
+    admitted: Channel
 
     def reconcile(self, request: Request) -> Result:
-        """Look at one pod."""
+        """Delete one pod, if the cache and then the server say that its time has come."""
+        is_waiting, now = False, self.host.monotonic()
+        try:
+            due = self._look(request, now)
+            if isinstance(due, Result):
+                return due
+            is_waiting = not self.limit.enter(request, due.pod.spec.node_name)
+            return Result() if is_waiting else self._ask_and_evict(request, due, now)
+        finally:
+            # However this ends, the pod leaves the queue of its node; otherwise those behind it would wait forever.
+            if not is_waiting:
+                for next_pod in self.limit.leave(request):
+                    self.admitted.push(next_pod, cause="admitted")
+
+    def metrics(self) -> Iterable[Metric]:
+        """Yield the number of deleted pods and how late they were deleted, under upstream's names."""
+        late, prefix = self.countdowns.deletions(), "taint_eviction_controller_pod"
+        yield counter(f"{prefix}_deletions_total", "Pods that were deleted.", (), [((), late.count)])
+        text = "Seconds between the time at which a pod had to leave and its deletion."
+        yield histogram(f"{prefix}_deletion_duration_seconds", text, (), [((), late)])
+
+    def _look(self, request: Request, now: float) -> _Due | Result:
+        """Return the pod if by the cache it has to leave now, and otherwise how the reconcile ends.
+
+        Raises:
+            TerminalError: The pod or its node cannot be decoded, so that another try would fail in the same way.
+        """
         try:
             pod = self.pods.get(request)
             taints = None if pod is None else self._cached_taints(pod)
@@ -133,39 +131,44 @@ class TaintEviction(Reconciler):
             before = None
         if pod is None or not pod.stays or (before is not None and before.is_done(pod.metadata.resource_version)):
             return Result()
-        now = self.host.monotonic()
         at = self._count_down(request, pod, taints, now)
         if at is None:
             return Result()
-        if at > now:
-            return Result(requeue_after=at - now)
-        # It may just have been spared, and the watches be behind.
-        at_server = self._count_down(request, pod, self._live_taints(pod), now)
+        return Result(requeue_after=at - now) if at > now else _Due(pod, at)
+
+    def _ask_and_evict(self, request: Request, due: _Due, now: float) -> Result:
+        """Delete the pod, unless the taints of its node have changed at the server: our watch may be behind."""
+        at_server = self._count_down(request, due.pod, self._live_taints(due.pod), now)
         if at_server is None or at_server > now:
             return Result(requeue_after=NEXT_TRY)
-        return self._evict(request, pod, Countdown(pod.metadata.uid, at), now)
+        return self._evict(request, due, now)
 
-    def metrics(self) -> Iterable[Metric]:
-        """How many pods it has deleted, and how late; upstream's names."""
-        late, prefix = self.countdowns.deletions(), "taint_eviction_controller_pod"
-        yield counter(f"{prefix}_deletions_total", "Pods that were deleted.", (), [((), late.count)])
-        text = "How long after their time had come pods were deleted."
-        yield histogram(f"{prefix}_deletion_duration_seconds", text, (), [((), late)])
-
-    def _cached_taints(self, pod: PodView) -> list[Taint] | None:
+    def _cached_taints(self, pod: ToleratingPodView) -> list[Taint] | None:
         node = self.nodes.get(ObjectKey(pod.spec.node_name))
         return None if node is None else node.expelling
 
-    def _live_taints(self, pod: PodView) -> list[Taint] | None:
+    def _live_taints(self, pod: ToleratingPodView) -> list[Taint] | None:
         try:
-            return self.client.get(NODES, ObjectKey(pod.spec.node_name), NodeView).expelling
+            return self.client.get(NODES, ObjectKey(pod.spec.node_name), TaintedNodeView).expelling
         except NotFound:
             return None
 
-    def _count_down(self, key: ObjectKey, pod: PodView, taints: Sequence[Taint] | None, now: float) -> float | None:
-        """Let the pod's time run, go on or end, as these taints call for; when it has to leave, as `leaves_at`."""
+    def _count_down(
+        self, key: ObjectKey, pod: ToleratingPodView, taints: Sequence[Taint] | None, now: float
+    ) -> float | None:
+        """Start, continue or end the pod's countdown by these taints, and return when it ends.
+
+        Args:
+            key: The pod's name.
+            pod: The pod.
+            taints: The NoExecute taints of its node; None if there is no such node.
+            now: Monotonic seconds.
+
+        Returns:
+            As `leaves_at`.
+        """
         before = self.countdowns.get(key)
-        goes_on = before is not None and not have_come_again(before.taints, taints or ())
+        goes_on = before is not None and not were_added_again(before.taints, taints or ())
         at = leaves_at(taints, pod.tolerations, before.at if before is not None and goes_on else None, now)
         if before is not None and at != before.at:
             self._end(key, before)
@@ -174,35 +177,36 @@ class TaintEviction(Reconciler):
         return at
 
     def _end(self, key: ObjectKey, countdown: Countdown) -> None:
-        """End a countdown; an event tells of it where that was not our doing."""
+        """End a countdown, with an event unless it ended because we deleted the pod."""
         self.countdowns.drop(key)
         if not countdown.written:
-            self._tell(key, countdown, "CancelDeletion", f"Cancelling deletion of Pod {key}")
+            self._record(key, countdown, "CancelDeletion", f"Cancelling deletion of Pod {key}")
 
-    def _evict(self, key: ObjectKey, pod: PodView, countdown: Countdown, now: float) -> Result:
-        """Delete the pod as it was seen, and let its grace period begin."""
+    def _evict(self, key: ObjectKey, due: _Due, now: float) -> Result:
+        """Delete the pod at the version that was judged, with its own grace period."""
+        pod, countdown = due.pod, Countdown(due.pod.metadata.uid, due.at)
         try:
             version = self._mark(key, pod)
             self.client.delete(PODS, key, resource_version=version)
-        except Conflict:  # it has changed, perhaps so that it may stay
+        except Conflict:  # the pod has changed since, perhaps so that it may stay
             return Result(requeue_after=NEXT_TRY)
-        except NotFound:
+        except NotFound:  # as wanted; the cache still has the pod, so remember that it is done
             version = pod.metadata.resource_version
         else:
-            self._tell(key, countdown, "Delete", f"Marking for deletion Pod {key}")
+            self._record(key, countdown, "Delete", f"Marking for deletion Pod {key}")
             log.info("pod evicted", node=pod.spec.node_name)
             self.countdowns.count_deletion(self.host.monotonic() - max(countdown.at, now))
         self.countdowns.put(key, attrs.evolve(countdown, written=version))
         return Result()
 
-    def _mark(self, key: ObjectKey, pod: PodView) -> str:
-        """Say in its status why it goes; the version of the pod that says so."""
+    def _mark(self, key: ObjectKey, pod: ToleratingPodView) -> str:
+        """Write into the pod's status why it is deleted, and return the version of the pod that says so."""
         metadata = pod.metadata
-        said = next((one for one in pod.status.conditions or () if one.type == EVICTED["type"]), _Condition())
-        if msgspec.to_builtins(said) == EVICTED:
+        before = next((one for one in pod.status.conditions or () if one.type == EVICTED["type"]), PodCondition())
+        if msgspec.to_builtins(before) == EVICTED:
             return metadata.resource_version
         condition: dict[str, object] = {**EVICTED, "observedGeneration": metadata.generation}
-        if said.status != EVICTED["status"]:
+        if before.status != EVICTED["status"]:
             condition["lastTransitionTime"] = timestamp(self.host.now())
         patch = {
             "metadata": {"resourceVersion": metadata.resource_version},
@@ -211,39 +215,49 @@ class TaintEviction(Reconciler):
         answer = self.client.patch(PODS, key, patch, type=PatchType.STRATEGIC, subresource="status")
         return answer.resource_version
 
-    def _tell(self, key: ObjectKey, countdown: Countdown, action: str, message: str) -> None:
+    def _record(self, key: ObjectKey, countdown: Countdown, action: str, message: str) -> None:
         metadata = {"name": key.name, "namespace": key.namespace, "uid": countdown.uid}
         pod = {"metadata": metadata}
         self.recorder.event(pod, "Normal", "TaintManagerEviction", message, action=action, resource=PODS)
 
 
 def taint_eviction(manager: Manager, *, workers: int = WORKERS) -> Controller:
-    """The controller, ready to add to `manager`.
+    """Return the controller, ready to add to `manager`.
 
     Args:
-        manager: Whose pods to look after.
-        workers: Pods looked at at the same time.
+        manager: Its client, caches and events are used.
+        workers: Number of threads; the pods of one node occupy a quarter of them at most, and at least one.
     """
-    node, pod, pods_on = decoder_for(NodeView, NODES), decoder_for(PodView, PODS), pods_by_node(manager)
+    node, pod, pods_on = (
+        decoder_for(TaintedNodeView, NODES),
+        decoder_for(ToleratingPodView, PODS),
+        pods_by_node(manager),
+    )
+    # A quarter: three nodes whose writes hang leave workers for the others, and one hanging pod leaves room for
+    # the other pods of its node.
+    limit = NodeLimit(manager.host, max(1, workers // 4))
     reconciler = TaintEviction(
         host=manager.host,
-        nodes=manager.lister(NODES, NodeView),
-        pods=manager.lister(PODS, PodView),
+        nodes=manager.lister(NODES, TaintedNodeView),
+        pods=manager.lister(PODS, ToleratingPodView),
         client=manager.client,
         recorder=manager.recorder(COMPONENT),
         countdowns=Countdowns(manager.host),
+        limit=limit,
+        admitted=Channel(manager.host),
     )
 
-    def concern(cached: Cached) -> object:
+    def relevant_fields(cached: Cached) -> object:
         view = pod(cached.raw)
         return view.metadata.uid, view.stays, view.spec.node_name, view.tolerations
 
     return (
-        Controller(NAME, reconciler, workers=workers)
-        .watch(PODS, when=changed(concern))
+        Controller(NAME, reconciler, workers=workers, limiter=RetryDelay(limit))
+        .watch(PODS, when=changed(relevant_fields))
         .watch(
             NODES,
             when=changed(lambda cached: node(cached.raw).expelling),
             map=enqueue_mapped(lambda cached: pods_on(cached.name)),
         )
+        .receive(reconciler.admitted)
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a pod tolerates the taints of its node, and when it has to leave: pure functions."""
+"""Pure functions that decide for how long a pod tolerates the taints of its node, and when it has to leave."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ import msgspec
 
 NO_EXECUTE = "NoExecute"
 AT_ONCE = -math.inf
-"""What a pod that does not tolerate a taint is given; also when it has to leave."""
+"""The seconds given to a pod that does not tolerate a taint, and also the time at which it has to leave.
+
+It differs from zero seconds so that it also ends a countdown that has begun.
+"""
 
 
 class Taint(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """Keeps pods off a node, as the API writes it; the time is compared with others and never reckoned with."""
+    """A taint of a node, as the API writes it.
+
+    `time_added` is kept as text: the API's timestamps sort as text, and they are only compared with each other,
+    never with a clock of ours.
+    """
 
     key: str
     effect: str = ""
@@ -23,7 +30,7 @@ class Taint(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 
 
 class Toleration(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """Lets a pod stay in spite of taints, as the API writes it."""
+    """A toleration of a pod, as the API writes it."""
 
     key: str = ""
     operator: str = ""
@@ -32,7 +39,7 @@ class Toleration(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     toleration_seconds: int | None = None
 
     def matches(self, taint: Taint) -> bool:
-        """Whether it is about that taint. An operator that nobody knows matches nothing."""
+        """Return whether it tolerates that taint. An unknown operator matches nothing."""
         if self.effect not in ("", taint.effect):
             return False
         if self.key not in ("", taint.key):
@@ -46,11 +53,11 @@ class Toleration(msgspec.Struct, gc=False, frozen=True, rename="camel"):
                 return False
 
 
-def patience(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> float:
-    """Seconds for which all taints together are tolerated.
+def tolerated_seconds(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> float:
+    """Return the seconds for which all taints together are tolerated.
 
-    For each taint the first toleration that matches counts; the shortest of these
-    decides. Infinite where none of them ends, `AT_ONCE` where a taint has none.
+    For each taint the first toleration that matches counts, and the shortest of these decides. The result is
+    infinite if none of them has an end, and `AT_ONCE` if a taint is not tolerated.
     """
     shortest = math.inf
     for taint in taints:
@@ -62,10 +69,11 @@ def patience(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> floa
     return shortest
 
 
-def have_come_again(before: Sequence[Taint], taints: Sequence[Taint]) -> bool:
-    """Whether all taints were gone for a while, though nobody saw it: each that is known was added later than before.
+def were_added_again(before: Sequence[Taint], taints: Sequence[Taint]) -> bool:
+    """Return whether the taints were removed and added again unseen, so that the countdown starts again.
 
-    Where one took the place of another, so that none is known, they were not.
+    They were, if each taint that was there before has a later `time_added` now, because then there was a time
+    without any of them. If no taint was there before, one took the place of another, and the countdown goes on.
     """
     added = {taint.key: taint.time_added for taint in before}
     known = [(added[taint.key], taint.time_added) for taint in taints if taint.key in added]
@@ -75,20 +83,20 @@ def have_come_again(before: Sequence[Taint], taints: Sequence[Taint]) -> bool:
 def leaves_at(
     taints: Sequence[Taint] | None, tolerations: Sequence[Toleration], before: float | None, now: float
 ) -> float | None:
-    """When the pod has to leave its node; None for as long as things stay as they are.
+    """Return when the pod has to leave its node, or None if it may stay.
 
-    The time runs from when the taints were first seen, and is not set anew while some
-    stay: neither by other taints nor by longer or shorter tolerations.
+    The time is counted from when the taints were first seen. It does not change while some taint stays, neither
+    because of other taints nor because of longer or shorter tolerations.
 
     Args:
-        taints: The node's that are `NO_EXECUTE`; None if there is no such node.
-        tolerations: The pod's.
-        before: When it had to leave so far; None if it had not.
-        now: On the clock of `before`.
+        taints: The `NO_EXECUTE` taints of the node; None if there is no such node.
+        tolerations: Those of the pod.
+        before: When it had to leave so far, in monotonic seconds; None if it could stay.
+        now: Monotonic seconds.
     """
-    if taints is None:  # nobody says that it may stay, or that it may not
+    if taints is None:  # a node that is gone has no taints to judge by, so nothing changes
         return before
-    seconds = patience(taints, tolerations)
+    seconds = tolerated_seconds(taints, tolerations)
     if seconds == AT_ONCE:
         return AT_ONCE
     if math.isinf(seconds):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From bytes to views: what each kind of class reads, and which classes are refused."""
+"""Decoding into views: the fields that each kind of class reads, and the classes that are refused."""
 
 from __future__ import annotations
 

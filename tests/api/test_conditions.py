@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status conditions: reading them from any form of an object, and saying one anew."""
+"""Status conditions: reading them from an object in any form, and setting one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References to objects, and the rules of who may own what."""
+"""References to objects, and the rules for owners."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_object_that_does_not_say_its_kind_needs_its_collection() -> None:
     bare = _Bare(NODE["metadata"])
 
     assert reference_to(bare, NODES).kind == "Node"
-    with pytest.raises(ValueError, match="n: the _Bare does not say its apiVersion and kind"):
+    with pytest.raises(ValueError, match="n: the _Bare has no apiVersion and kind"):
         reference_to(bare)
 
 
@@ -71,7 +71,7 @@ def test_a_reference_on_the_wire_leaves_out_what_is_empty() -> None:
 
 @pytest.mark.scenario("OW-01")
 def test_a_controller_is_set_and_set_again_in_its_place() -> None:
-    """A controller reference is added; set again, for another version or uid of the owner, it is renewed in place."""
+    """Setting a controller again, with another version or uid of the owner, updates the reference in place."""
     dependent = body("Pod", "p", "ns", "v1")
     set_owner(dependent, NODE)
 
@@ -96,11 +96,13 @@ def test_a_controller_is_set_and_set_again_in_its_place() -> None:
 
 @pytest.mark.scenario("OW-01")
 def test_a_second_controller_is_refused_and_a_plain_owner_is_not() -> None:
-    """An object that has a controller takes no second one, and stays as it was; it may have more plain owners."""
+    """An object with a controller refuses a second one and is left as it was. It may get more plain owners."""
     dependent = body("Pod", "p", "ns", "v1")
     set_controller(dependent, body("Deployment", "d", "ns"))
 
-    with pytest.raises(AlreadyOwned, match=r"^p is managed by Deployment d, so not by Deployment e$"):
+    with pytest.raises(
+        AlreadyOwned, match=r"^p is managed by Deployment d already, so it cannot be managed by Deployment e$"
+    ):
         set_controller(dependent, body("Deployment", "e", "ns"))
     set_owner(dependent, body("Deployment", "e", "ns"))
 
@@ -130,17 +132,17 @@ def test_a_plain_owner_that_becomes_the_controller_is_one_owner_and_stays_it() -
         pytest.param(
             body("Pod", "p", "a"),
             body("Job", "j", "b"),
-            "Job b/j cannot own p, which is of namespace 'a'",
+            "Job b/j cannot own p, which is in namespace 'a'",
             id="another",
         ),
         pytest.param(
-            body("Node", "n"), body("Job", "j", "b"), "Job b/j cannot own n, which is of no namespace", id="none"
+            body("Node", "n"), body("Job", "j", "b"), "Job b/j cannot own n, which is in no namespace", id="none"
         ),
         pytest.param(body("Pod", "p", "a"), {**NODE, "metadata": {"name": "n"}}, "it has no uid yet", id="no uid"),
     ],
 )
 def test_an_owner_that_cannot_be_is_refused(dependent: dict[str, Any], owner: dict[str, Any], error: str) -> None:
-    """An owner in another namespace is refused, as is one for a cluster-scoped dependent, and one without a uid."""
+    """An owner without a uid is refused; so is a namespaced one if the dependent is elsewhere or cluster-scoped."""
     for put in (set_owner, set_controller):
         with pytest.raises(ValueError, match=error):
             put(dependent, owner)
@@ -150,7 +152,7 @@ def test_an_owner_that_cannot_be_is_refused(dependent: dict[str, Any], owner: di
 
 @pytest.mark.scenario("OW-01")
 def test_a_cluster_scoped_owner_may_own_in_any_namespace() -> None:
-    """A node owns a pod of some namespace, whatever the name is generated from."""
+    """A cluster-scoped owner may own an object in any namespace, also one whose name is still to be generated."""
     dependent: dict[str, Any] = {"metadata": {"generateName": "p-", "namespace": "ns"}}
 
     set_controller(dependent, V1Node.from_dict(NODE), NODES)

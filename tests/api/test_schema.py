@@ -9,7 +9,7 @@ from controller_runtime.api.schema import Library, Schema, schema_for
 
 
 def at(kind: str, path: str, group: str = "", version: str = "v1") -> Schema:
-    """The schema at a dotted path of a kind; `[]` goes into a list."""
+    """Return the schema at a dotted path of a kind; `[]` stands for the elements of a list."""
     schema = schema_for(group, version, kind)
     assert schema is not None
     for step in path.split("."):

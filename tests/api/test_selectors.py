@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selectors: the API's grammar, its refusals, and what they select."""
+"""Selectors: their grammar, the refusals, and which objects they select."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -169,3 +171,31 @@ def test_a_field_selector_survives_its_own_text(requirements: list[FieldRequirem
     selector = FieldSelector(tuple(requirements))
 
     assert FieldSelector.parse(str(selector)) == selector
+
+
+def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+@pytest.mark.parametrize(
+    ("held", "text"),
+    [
+        pytest.param({}, "", id="everything"),
+        pytest.param({"matchLabels": {"b": "2", "a": "1"}}, "a=1,b=2", id="labels"),
+        pytest.param(
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]}, "a in (x,y)", id="in"
+        ),
+        pytest.param(
+            {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["x"]}]}, "a notin (x)", id="not"
+        ),
+        pytest.param({"matchExpressions": [{"key": "a", "operator": "Exists"}]}, "a", id="exists"),
+        pytest.param({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, "!a", id="does not exist"),
+    ],
+)
+def test_a_selector_that_an_object_holds_is_the_one_of_its_text(held: dict[str, Any], text: str) -> None:
+    assert LabelSelector.from_object(held) == LabelSelector.parse(text)
+
+
+def test_an_expression_with_an_unknown_operator_is_refused() -> None:
+    with pytest.raises(ValueError, match="'Near' is not an operator"):
+        LabelSelector.from_object(expression("a", "Near"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of two versions is newer."""
+"""Resource versions: which of two is newer."""
 
 from __future__ import annotations
 

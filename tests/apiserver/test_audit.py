@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server's record of requests: what a line says, and that it does not get in the way."""
+"""The audit log: the fields of a line, and that a line that cannot be written disturbs no request."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_the_file_has_is_kept(sim: Simulation, tmp_path: Path) -> None:
 
 
 BAD = "a\udcff\ud800"
-"""Text as it comes of bytes that are no UTF-8, and of half a surrogate pair."""
+"""Text that results from bytes that are not UTF-8, and from half of a surrogate pair."""
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_request_whose_text_is_no_text_is_answered_and_has_its_line(
 
 
 class Fixed:
-    """Answers the same to everything."""
+    """Gives the same response to each request."""
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse:
         return HTTPResponse(204)
@@ -134,7 +134,7 @@ def test_a_line_that_did_not_fit_is_ended_before_the_next_one(sim: Simulation, t
 
 @pytest.fixture
 def limited_files() -> Iterator[None]:
-    """Lets no file grow beyond 400 bytes, as a disk that becomes full in the middle of a line."""
+    """Lets no file grow beyond 400 bytes, like a disk that becomes full in the middle of a line."""
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (400, before[1]))

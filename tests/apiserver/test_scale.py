@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales: the number of a workload's replicas, under a path and a kind of its own."""
+"""The subresource `scale`: the number of a workload's replicas, as an object of another kind."""
 
 from __future__ import annotations
 

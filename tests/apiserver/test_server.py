@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server as a whole: who may ask, what it says of itself, how it fails and comes back."""
+"""The server as a whole: authentication, discovery, failures and restarts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def guarded(sim: Simulation) -> Asking:
     ],
 )
 def test_objects_are_for_who_shows(headers: dict[str, str], status: int, guarded: Asking) -> None:
-    """Without the token a Status says 401; there are no other users, so nobody is 403."""
+    """A request without the token is answered with a Status of 401; as there are no other users, none with 403."""
     answered, body = guarded("GET", LEASES, headers=headers)
 
     assert answered == status
@@ -116,7 +116,7 @@ def test_form_is_negotiated(accept: str, status: int, ask: Asking) -> None:
 
 @pytest.mark.scenario("H-70")
 def test_body_above_the_limit_is_refused(ask: Asking) -> None:
-    """Three MiB are read, more are not."""
+    """A body of three MiB is accepted, a longer one is refused."""
     status, body = ask("POST", LEASES, b" " * (BODY_LIMIT + 1))
 
     assert (status, body["reason"]) == (413, "RequestEntityTooLarge")
@@ -144,7 +144,7 @@ def test_server_begins_with_the_namespaces_that_clients_expect(ask: Asking) -> N
 
 @pytest.mark.scenario("H-62")
 def test_restarted_server_has_its_objects_and_larger_versions(sim: Simulation, tmp_path: Path) -> None:
-    """What was answered is there again; watches from before begin anew."""
+    """After a restart all acknowledged writes are there; older watches cannot be resumed."""
     host = sim.host("apiserver")
     first = Asking(APIServer(host, data_dir=tmp_path))
     made = first.ok("POST", LEASES, lease("a"))
@@ -228,7 +228,7 @@ def test_an_answer_ends_with_one_newline(method: str, path: str, body: Object | 
 )
 @pytest.mark.parametrize("path", [NODES, "/version", "/apis"])
 def test_nothing_is_done_in_the_name_of_another_user(headers: dict[str, str], path: str, guarded: Asking) -> None:
-    """What the bearer of the token may do says nothing of what another user may."""
+    """A request with impersonation headers is refused: the rights of the token are not those of another user."""
     status, body = guarded("GET", path, headers={"authorization": "Bearer secret", **headers})
 
     assert (status, body["reason"]) == (403, "Forbidden")

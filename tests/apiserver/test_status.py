@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals: their wording and their details."""
+"""Refusals: their messages and details."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_refusal_without_a_reason_has_none() -> None:
 
 @pytest.mark.scenario("H-72")
 def test_two_faults_stand_in_brackets_and_twins_are_told_once() -> None:
-    """Two errors make a bracketed message and two causes; a repeated one is a cause but not repeated text."""
+    """Two errors give a bracketed message and two causes. A repeated one is a second cause, but not a second text."""
     short, long = Cause("FieldValueInvalid", "Invalid value: 0: no", "a"), Cause("FieldValueRequired", "Required", "b")
 
     body = status.invalid(LEASE, "x", [short, long, short]).body()

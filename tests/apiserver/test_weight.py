@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which requests the server says are heavy, before it answers them."""
+"""The requests that the server declares heavy before it answers them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make(server: APIServer, path: str, obj: object) -> None:
 
 
 def definition(words: int) -> object:
-    """Of widgets, whose schema has an enumeration of so many words."""
+    """Return a definition of widgets, whose schema has an enumeration of so many words."""
     kind = {"type": "string", "enum": [f"word-{n}" for n in range(words)]}
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"kind": kind}}}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -47,7 +47,7 @@ def definition(words: int) -> object:
 
 @pytest.fixture(scope="module")
 def server() -> APIServer:
-    """One that has a small and a large config map, a small node, and few other objects."""
+    """Return a server with a small and a large config map, a small node, and few other objects."""
     server = APIServer(HOST)
     make(server, MAPS, {"metadata": {"name": "small"}})
     make(server, MAPS, {"metadata": {"name": "large"}, "data": {"x": "y" * LIGHT}})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on the embedded server, each bounded: `python tests/attack/attacks.py [SUBJECT…]`.
+"""Attacks on the embedded server, each of bounded duration: `python tests/attack/attacks.py [SUBJECT…]`.
 
 A subject is a file beside this one with `ATTACKS`, a tuple of functions. Each gets an empty
 directory of its own, says in its docstring what it tries, and returns what it saw. It raises
@@ -72,6 +72,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    # Subjects import `Broken` from the module `attacks`: this very one, not a second copy of it.
+    # The subjects import `Broken` from `attacks`. Without this they would get a second copy, whose `Broken` is another.
     sys.modules["attacks"] = sys.modules["__main__"]
     sys.exit(main(sys.argv[1:]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks with connections, heads, bodies, unread answers and expensive requests."""
+"""Attacks by connections, heads, bodies, unread answers and expensive requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MIB = 1024 * 1024
 
 
 class Renewals:
-    """Renews a lease on one connection, as fast as it is answered, and notes how long each answer took."""
+    """Renews a lease on one connection and measures how long each answer takes."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -42,7 +42,7 @@ class Renewals:
         status, made = target.exchange("POST", LEASES, json.dumps(lease).encode())
         assert status == 201, status
         self._lease = json.loads(made)
-        self.renew()  # from now on the server knows this connection
+        self.renew()  # makes the connection an authenticated one
 
     def renew(self) -> float:
         """Renew once; return the seconds until the answer."""
@@ -66,7 +66,7 @@ class Renewals:
         return waited
 
     def for_seconds(self, seconds: float, until: Callable[[], bool] = lambda: False) -> list[float]:
-        """Renew every 10 ms for so long, or until something is so; return the waits."""
+        """Renew every 10 ms for `seconds`, or until `until` returns true; return the seconds that each answer took."""
         end = time.monotonic() + seconds
         waits = [self.renew()]
         while time.monotonic() < end and not until():
@@ -76,17 +76,17 @@ class Renewals:
 
 
 def pause(seconds: float) -> None:
-    """Do nothing for so long."""
+    """Wait for `seconds`."""
     threading.Event().wait(seconds)
 
 
 def told(waits: list[float]) -> str:
-    """Return the median and the worst of some waits."""
+    """Return a text with the median and the longest of some waits."""
     return f"{len(waits)} renewals, median {statistics.median(waits) * 1e3:.1f} ms, worst {max(waits) * 1e3:.0f} ms"
 
 
 def resident(pid: int) -> int:
-    """Return the bytes of memory that a process holds."""
+    """Return the resident memory of a process, in bytes."""
     return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) * 1024  # type: ignore[index]
 
 
@@ -107,7 +107,7 @@ def raw(target: Target) -> socket.socket:
 
 
 def is_ended(sock: socket.socket) -> bool:
-    """Return whether the server has ended the connection; what it sent before is dropped."""
+    """Return whether the server has ended the connection; drop the data that it sent before."""
     sock.settimeout(0.01)
     try:
         while sock.recv(65536):
@@ -120,7 +120,7 @@ def is_ended(sock: socket.socket) -> bool:
 
 
 def wait_ended(socks: list[socket.socket], seconds: float) -> int:
-    """Wait until the server has ended all connections; return how many it has not."""
+    """Wait, within bounds, until the server has ended all connections; return how many are left."""
     end = time.monotonic() + seconds
     left = list(socks)
     while left and time.monotonic() < end:
@@ -131,13 +131,13 @@ def wait_ended(socks: list[socket.socket], seconds: float) -> int:
 
 @contextlib.contextmanager
 def attacked() -> Iterator[tuple[Target, int, Renewals, contextlib.ExitStack]]:
-    """Serve; yield the target, its process number, a well-behaved client, and what closes sockets in the end."""
+    """Start a server; yield the target, its process ID, a well-behaved client, and a stack that closes sockets."""
     with serving() as (target, pid), contextlib.ExitStack() as stack:
         yield target, pid, Renewals(target), stack
 
 
 def silent_connections(place: Path) -> str:
-    """1,100 connections that say nothing, not even in TLS."""
+    """1,100 connections that send nothing, not even a TLS handshake."""
     with attacked() as (target, pid, beat, stack):
         socks = [stack.enter_context(raw(target)) for _ in range(1100)]
         waits = beat.for_seconds(1.0)
@@ -151,7 +151,7 @@ def silent_connections(place: Path) -> str:
 
 
 def slow_heads(place: Path) -> str:
-    """300 heads that never end, one dripping."""
+    """300 request heads that never end, one of them sent byte by byte."""
     with attacked() as (target, pid, beat, stack):
         socks: list[socket.socket] = [stack.enter_context(target.connect()) for _ in range(300)]
         for sock in socks:
@@ -230,7 +230,7 @@ def unread_watches(place: Path) -> str:
         while open_sockets(pid) > 20 and time.monotonic() < end:
             waits += beat.for_seconds(1.0)
         left = open_sockets(pid)
-    # Each may hold two of the events, one below TLS and one above it.
+    # The server may buffer two of the events for each connection, one below TLS and one above it.
     check(most < 300 * 4 * MIB, f"{most / MIB:.0f} MiB")
     check(left <= 20, f"{left} connections after {PATIENCE:.0f} s")
     return f"{most / MIB:+.0f} MiB at most, all ended, {told(waits)}"
@@ -288,7 +288,7 @@ def garbage_handshakes(place: Path) -> str:
 
 
 def beside(name: str, prepare: Callable[[Target], object], request: Callable[[Target], tuple[int, bytes]]) -> str:
-    """Renew a lease beside one expensive request, for some seconds at most."""
+    """Renew a lease during one expensive request, for some seconds at most."""
     with attacked() as (target, pid, beat, _):
         prepare(target)
         alone = beat.for_seconds(1.0)
@@ -304,7 +304,7 @@ def beside(name: str, prepare: Callable[[Target], object], request: Callable[[Ta
         waits = beat.for_seconds(MEASURED, until=lambda: bool(answers))
         cpu = cpu_seconds(pid) - cpu
         ended = f"answered {answers[0]}" if answers else "went on"
-    # What the machine makes a renewal wait without the request is no fault of the server's.
+    # The wait without the request is caused by the machine and not by the server, so it is allowed on top.
     check(max(waits) < LONGEST_WAIT + max(alone), f"{name}: {told(waits)}; alone {told(alone)}")
     return f"{ended}, {cpu:.1f} s of CPU, {told(waits)}; alone {told(alone)}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on what a server keeps: its audit log, its files, and what it acknowledged."""
+"""Attacks on the audit log, the files and the acknowledged writes of a server."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ class Writer:
     def __init__(self, target: Target, number: int, turn: int) -> None:
         self._target = target
         self._name = f"w{number}-{turn}"
-        # By name: the text that was acknowledged last, None for a deletion.
+        # The last acknowledged text of each object, by name; None after a deletion.
         self.acknowledged: dict[str, str | None] = {}
-        # The object whose write was sent and not answered, which may be there in either state.
+        # The object whose last write was not answered. It may exist in either state.
         self.unknown = ""
 
     def run(self) -> None:
@@ -148,13 +148,13 @@ def killed_under_writers(place: Path) -> str:
     chance, known, lost = random.Random(1), dict[str, str | None](), set[str]()
     data = place / "data"
     for turn in range(KILLS):
-        with serving("--data-dir", str(data)) as (target, pid):  # which fails if it reports damage
+        with serving("--data-dir", str(data)) as (target, pid):  # `serving` raises if the server reports damage
             lost |= missing(target, known)
             check(not lost, f"after {turn} kills {len(lost)} acknowledged writes are lost: {sorted(lost)[:3]}")
             writers = [Writer(target, number, turn) for number in range(WRITERS)]
             with ThreadPoolExecutor(WRITERS) as pool:
                 running = [pool.submit(writer.run) for writer in writers]
-                threading.Event().wait(chance.uniform(0.05, 1.5))  # the moment of the kill is the attack
+                threading.Event().wait(chance.uniform(0.05, 1.5))  # the server is killed at a random moment
                 kill(pid)
             for future in running:
                 future.result()
@@ -168,7 +168,7 @@ def killed_under_writers(place: Path) -> str:
 
 
 def missing(target: Target, known: dict[str, str | None]) -> set[str]:
-    """Return the names of the objects that are not as they were acknowledged."""
+    """Return the names of objects that differ from their last acknowledged state."""
     status, body = target.exchange("GET", "/api/v1/namespaces/default/configmaps")
     check(status == 200, f"the list answered {status}")
     there = {item["metadata"]["name"]: item["data"]["text"] for item in json.loads(body)["items"]}

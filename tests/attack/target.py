@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What attacks need of a server: a process to start and kill, and requests written byte by byte."""
+"""A server process that attacks start and kill, and requests that are written byte by byte."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Target:
         return self._context.wrap_socket(plain, server_hostname=self.address[0])
 
     def exchange(self, method: str, path: str, body: bytes = b"", *lines: bytes) -> tuple[int, bytes]:
-        """Send one request, with further header lines as they are; return status and body, status 0 for no answer."""
+        """Send one request with further header lines as given; return status and body; 0 means no answer."""
         head = [f"{method} {path} HTTP/1.1".encode(), b"Host: target", b"Connection: close", *lines]
         if not any(line.lower().startswith(b"authorization:") for line in lines):
             head.append(f"Authorization: Bearer {self.token}".encode())
@@ -76,20 +76,20 @@ def config_map(name: str, **data: str) -> bytes:
 
 @contextlib.contextmanager
 def serving(*arguments: str) -> Iterator[tuple[Target, int]]:
-    """Serve while the block lasts; yield the target and the server's process number."""
+    """Run a server during the block; yield the target and the server's process ID."""
     with APIServerProcess(SystemHost("attack"), *arguments, start_timeout=120.0) as server:
         yield Target(server.kubeconfig), server.pid
 
 
 def kill(pid: int) -> None:
-    """Kill a server so that it can do nothing more."""
+    """Kill a server with SIGKILL, so that it cannot clean up."""
     os.kill(pid, signal.SIGKILL)
 
 
 def start_and_fail(*arguments: str, umask: int | None = None) -> tuple[int, str]:
-    """Start a server that is expected to refuse; return its exit status and what it said on stderr."""
+    """Start a server that is expected to fail; return its exit status and standard error."""
     command = [sys.executable, "-m", "controller_runtime.apiserver", "--exit-with-parent", *arguments]
     change = -1 if umask is None else umask
-    # Standard input that has ended stops a server that does start, after it is ready.
+    # Standard input is at its end, so that a server that does start stops again after it is ready.
     done = subprocess.run(command, input=b"", capture_output=True, timeout=120, umask=change)
     return done.returncode, done.stderr.decode(errors="replace")

@@ -26,9 +26,9 @@ from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.faults import FaultyTransport, no_faults
 from controller_runtime.testing.simulation import Simulation
-from controller_runtime.testing.simulation.faults import ScriptedFaults
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.simulation.system_faults import ScriptedFaults
 
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 

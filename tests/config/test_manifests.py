@@ -94,7 +94,11 @@ def test_every_rule_is_needed_by_somebody_and_everybody_has_what_they_need() -> 
 def test_the_controllers_that_need_rights_are_those_that_run() -> None:
     (names,) = [a.partition("=")[2] for a in container()["args"] if a.startswith("--controllers=")]
 
-    assert set(NEEDED.values()) == {*catalog.choose(names, embedded=False), "leader election", "event recorder"}
+    assert set(NEEDED.values()) == {
+        *catalog.select_controllers(names, embedded=False),
+        "leader election",
+        "event recorder",
+    }
 
 
 @pytest.mark.parametrize("name", sorted(set(NEEDED.values()) & set(catalog.CATALOG)))

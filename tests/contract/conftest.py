@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract suite's replay."""
+"""The replay of the recordings, against the embedded server or the chosen one."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from controller_runtime.api.http import HTTPRequest
 
 @pytest.fixture(scope="session")
 def is_embedded(chosen: Path | None) -> bool:
-    """Whether our own server is asked."""
+    """True if the recordings are replayed against the embedded server."""
     return chosen is None
 
 
 @pytest.fixture(scope="session")
 def replay(chosen: Path | None) -> Replay:
-    """What had to be answered and what was, by exchange; all are made once, in their order.
+    """The expected and the actual response of each exchange. All are made once, in the recorded order.
 
-    On a real server what depends on the pace of the run is left out.
+    With a real server, the parts of a response that depend on the pace of the run are left out.
     """
     translation, replayed = Translation(others_write=chosen is not None), {}
     with embedded() if chosen is None else cluster(emptied(chosen)) as ask:

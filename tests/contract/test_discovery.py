@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discovery, against the recorded documents of a real server: less is served, but what is, is told alike."""
+"""Discovery, compared with the recorded documents of a real server: fewer kinds, but each with the same entry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def by_name(entries: list[dict[str, Any]], name: str) -> dict[str, dict[str, Any
 
 
 def aggregated(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each resource of an aggregated document, by group version and name."""
+    """Return each resource of an aggregated document, by group version and name."""
     for group in document["items"]:
         for version in group["versions"]:
             for resource in version["resources"]:
@@ -39,7 +39,7 @@ def without_parts_not_served(resource: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.scenario("H-65")
 @pytest.mark.parametrize("path", ["/api", "/apis"])
 def test_aggregated_discovery_tells_of_each_kind_what_a_real_server_tells(path: str) -> None:
-    """The aggregated documents are of version 2 and equal the recorded ones in all that is served."""
+    """The aggregated documents are of version 2 and equal the recorded ones for all kinds that are served."""
     ours = aggregated_document(KINDS, path)
     theirs = RECORDED[path[1:]]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that nobody should make, over TLS, while a well-behaved client goes on being served."""
+"""Malformed connections over TLS, while a well-behaved client continues to be served."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CREATE = POST + b'content-length: 23\r\n\r\n{"metadata":{"name":1}}'
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 ROUNDS = 150
 
-# Each is answered or cut off, however long the client waits.
+# Each is answered or disconnected by the server, however long the client waits.
 REFUSED = {
     "one word": b"GET\r\n\r\n",
     "another protocol": b"GET / SPDY/9\r\n\r\n",
@@ -65,7 +65,7 @@ REFUSED = {
 
 @attrs.frozen
 class Serving:
-    """A server, and how to connect to it."""
+    """A server, and ways to connect to it."""
 
     port: int
     context: ssl.SSLContext
@@ -75,7 +75,7 @@ class Serving:
         return self.context.wrap_socket(plain, server_hostname="127.0.0.1")
 
     def exchange(self, *parts: bytes) -> bytes:
-        """Send `parts` one by one, and read until the server ends the connection."""
+        """Send `parts` one by one and return what the server sends until it ends the connection."""
         with self.connect() as sock, contextlib.suppress(ConnectionError, ssl.SSLError):
             for part in parts:
                 sock.sendall(part)
@@ -83,7 +83,7 @@ class Serving:
         return b""
 
     def abandon(self, data: bytes) -> None:
-        """Send `data`, and go."""
+        """Send `data` and close the connection."""
         with self.connect() as sock, contextlib.suppress(ConnectionError, ssl.SSLError):
             sock.sendall(data)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten thousand requests that nobody should send: each is answered, none of them by a failure of the server."""
+"""Ten thousand malformed requests: each is answered, and none makes the server fail."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from controller_runtime.testing.simulation import Simulation
 ROWS, REQUESTS_OF_A_ROW = 20, 500
 CUSTOM = custom_kind()
 STORED = [*(kind for kind in KINDS if kind.is_stored), CUSTOM]
-# What a header may hold: anything printable; a line's end would begin another header.
+# The characters of a header: a line's end is not among them, as it would begin another header.
 HEADER = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 
 
 @pytest.fixture
 def server(sim: Simulation) -> Iterator[APIServer]:
-    """With an object `a` of every kind, and little memory for the past."""
+    """A server with an object `a` of each kind and a short history."""
     serving = APIServer(sim.host("apiserver"), history=History(changes=100))
     yield serving
     serving.close()
@@ -45,7 +45,7 @@ def add(server: APIServer, kind: Kind) -> HTTPResponse:
 
 
 def send(server: APIServer, seed: int, count: int) -> None:
-    """Send a row's first requests, and check each answer. Objects that were deleted are put back now and then."""
+    """Send the first `count` requests of a seed and check each response; create deleted objects again now and then."""
     for number, case in enumerate(itertools.islice(Malformed(seed), count)):
         if number % 25 == 0:
             for kind in STORED:
@@ -58,7 +58,7 @@ def send(server: APIServer, seed: int, count: int) -> None:
 
 
 def check(case: Case, answer: HTTPResponse | Watch) -> None:
-    """The answer has one of the right codes, and is what clients can read."""
+    """Check that the response has one of the expected codes and can be read by clients."""
     if not isinstance(answer, HTTPResponse):
         lines, _ = answer.take()
         answer.close()
@@ -74,13 +74,13 @@ def check(case: Case, answer: HTTPResponse | Watch) -> None:
         refused = answer.status >= 400
         assert not refused or (told["kind"], told["status"], told["code"]) == ("Status", "Failure", answer.status), case
     elif answer.status >= 400:
-        # A real server, too, says nothing more where OpenAPI is not asked for in a form that it has.
+        # A real server, too, sends an empty body for an OpenAPI document in a form that it does not have.
         is_unacceptable = (answer.status, content) == (406, "") and case.request.path.startswith("/openapi/")
         assert is_unacceptable or (answer.status, content) == (404, "404 page not found\n"), case
 
 
 def is_recorded_fault(answer: HTTPResponse) -> bool:
-    """A real server takes the blame (500) for a configuration that does not fit its schema."""
+    """Return whether this is an apply of a configuration that does not fit its schema: a real server answers 500."""
     return answer.status == 500 and b'"message":"failed to create typed patch object' in answer.body
 
 
@@ -111,9 +111,9 @@ def test_malformed_requests_leave_nothing_behind(server: APIServer) -> None:
 
 
 def blocks(server: APIServer) -> int:
-    """How much memory is in use once the objects are back to one `a` of each kind."""
+    """Return the number of memory blocks in use once there is again one object `a` of each kind."""
     for kind in STORED:
-        for _ in range(2):  # the second one takes what the first has marked
+        for _ in range(2):  # the first deletion may only mark an object as terminating
             server.handle(HTTPRequest("DELETE", collection_of(kind), (("gracePeriodSeconds", "0"),)))
         add(server, kind)
     gc.collect()

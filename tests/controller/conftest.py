@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the controller's room."""
+"""Fixtures for the tests of controllers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller_runtime.testing.simulation import Simulation
 
 @pytest.fixture
 def bench(sim: Simulation) -> Iterator[Bench]:
-    """A server and all that a controller needs to start; stopped in the end."""
+    """Return a server with all that a controller needs to start; it is stopped at the end."""
     bench = Bench.on(sim)
     yield bench
     bench.end()

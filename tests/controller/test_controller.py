@@ -21,7 +21,7 @@ from controller_runtime.core.stop import Stop
 
 @pytest.mark.scenario("SR-01")
 def test_creation_change_and_deletion_reach_the_reconciler(bench: Bench) -> None:
-    """Each of an object's changes causes a reconcile; a deletion too."""
+    """Each change of an object causes a reconcile, and so does its deletion."""
     noting = Noting()
     bench.start(Controller("notes", noting).watch(NODES))
 
@@ -55,7 +55,7 @@ def unreadable(*_: object) -> NoReturn:
 
 
 def test_a_change_that_cannot_be_judged_counts(bench: Bench) -> None:
-    """The old side may be malformed and the new one mended; the reconciler reads the present."""
+    """The old state may be malformed and the new one repaired; the reconciler reads the present one."""
     noting = Noting()
     bench.start(Controller("notes", noting).watch(NODES, when=unreadable))
 
@@ -77,7 +77,7 @@ def test_a_change_that_cannot_be_mapped_is_left_out_and_nothing_stops(bench: Ben
 
 
 def test_a_followed_callback_that_raises_stops_the_program(bench: Bench) -> None:
-    """What it remembers may be wrong from then on."""
+    """It has missed a change, so what it remembers could be wrong from then on."""
     bench.start(Controller("notes", Noting()).follow(NODES, unreadable))
 
     bench.create("a")
@@ -98,7 +98,7 @@ def test_a_mapping_decides_what_is_requested(bench: Bench) -> None:
 
 @pytest.mark.scenario("HN-05")
 def test_what_was_there_from_the_beginning_comes_behind_what_happens(bench: Bench) -> None:
-    """The initial list goes to the low band; a later change goes first."""
+    """The objects of the initial list go to the low band, so a later change comes first."""
     bench.create("old-1", "old-2")
     stopped, noting = Stop(bench.host, "gate"), Noting()
 
@@ -120,7 +120,7 @@ def test_what_was_there_from_the_beginning_comes_behind_what_happens(bench: Benc
 
 @pytest.mark.scenario("CT-13")
 def test_no_worker_starts_before_a_followed_list_has_been_seen(bench: Bench) -> None:
-    """The caches are filled, but the callback is slow: nothing is reconciled until it has seen the whole list."""
+    """The caches are filled, but nothing is reconciled before the slow callback has seen the whole list."""
     bench.create("a", "b", "c")
     noting, never, reconciled_during = Noting(), Stop(bench.host, "never"), []
 
@@ -155,7 +155,7 @@ def test_a_followed_callback_sees_each_change_once_in_order_and_may_request_othe
 
 @pytest.mark.scenario("CT-11")
 def test_a_source_that_is_never_handled_fails_the_start(bench: Bench) -> None:
-    """A callback that blocks for ever makes the start fail in time, and the error names the collection."""
+    """If a callback never returns, the start fails at its deadline, and the error names the collection."""
     bench.create("a")
     never = Stop(bench.host, "never")
 
@@ -170,7 +170,7 @@ def test_a_source_that_is_never_handled_fails_the_start(bench: Bench) -> None:
 
 @pytest.mark.scenario("CT-11")
 def test_a_start_that_is_overtaken_by_the_stop_is_no_failure(bench: Bench) -> None:
-    """Asked to stop while it waits for its sources, a start returns, and no worker runs."""
+    """If the stop is set while a start waits for its sources, the start returns and nothing is reconciled."""
     bench.create("a")
     never = Stop(bench.host, "never")
 

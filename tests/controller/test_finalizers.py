@@ -39,7 +39,7 @@ def calls() -> list[str]:
 
 @pytest.fixture
 def finalizers(client: Client, calls: list[str]) -> Finalizers[Any]:
-    """Two of them, registered against the order of their names."""
+    """Return two finalizers, registered against the order of their names."""
     return (
         Finalizers[Any](client, LEASES)
         .register(B, lambda obj: calls.append(f"{B} {meta(obj).name}"))
@@ -52,7 +52,7 @@ def lease(client: Client, *finalizers: str) -> Cached:
 
 
 def deleted(client: Client, *finalizers: str) -> dict[str, Any]:
-    """A lease that is being deleted and held."""
+    """Create a lease with these finalizers, delete it, and return it."""
     lease(client, *finalizers)
     client.delete(LEASES, LEASE)
     return now(client)
@@ -75,7 +75,7 @@ def held_by(client: Client) -> list[str]:
     ],
 )
 def test_a_finalizer_is_registered_once(finalizers: Finalizers[Any], name: str, error: str) -> None:
-    """Registering a name twice is an error, as is one that no server would take."""
+    """A name that is registered already is refused, and so is one that a server would refuse."""
     with pytest.raises(ValueError, match=error):
         finalizers.register(name, lambda obj: None)
 
@@ -84,7 +84,7 @@ def test_a_finalizer_is_registered_once(finalizers: Finalizers[Any], name: str, 
 def test_an_object_that_lives_is_marked_in_one_patch(
     client: Client, transport: RecordingTransport, finalizers: Finalizers[Any], calls: list[str]
 ) -> None:
-    """A living object without the finalizers gets them, in the order of registration, after those of others."""
+    """An object that is not being deleted gets the finalizers in the order of registration, after those of others."""
     lease(client, OTHER)
 
     assert finalizers.handle(now(client)) is False
@@ -99,7 +99,7 @@ def test_an_object_that_lives_is_marked_in_one_patch(
 def test_an_object_that_is_being_deleted_is_finalized_and_let_go(
     client: Client, transport: RecordingTransport, finalizers: Finalizers[Any], calls: list[str]
 ) -> None:
-    """Every finalizer is run, in the order of registration, and removed in one patch; then the object is gone."""
+    """Every function is called in the order of registration; one patch removes all finalizers, so the object goes."""
     obj = deleted(client, A, B)
 
     assert finalizers.handle(obj) is True
@@ -114,7 +114,7 @@ def test_an_object_that_is_being_deleted_is_finalized_and_let_go(
 def test_a_deleted_object_without_the_finalizers_is_left_alone(
     client: Client, transport: RecordingTransport, finalizers: Finalizers[Any], calls: list[str]
 ) -> None:
-    """Held by others alone, an object that is being deleted is neither finalized nor written."""
+    """An object that is being deleted and has only finalizers of others is left alone."""
     obj = deleted(client, OTHER)
 
     assert finalizers.handle(obj) is True
@@ -127,7 +127,7 @@ def test_a_deleted_object_without_the_finalizers_is_left_alone(
 def test_a_finalizer_that_fails_holds_the_object_and_not_the_others(
     client: Client, finalizers: Finalizers[Any], calls: list[str]
 ) -> None:
-    """One failure is raised as it is; the others have run, and only the one that failed still holds the object."""
+    """A single failure is raised as it is; the other functions have run, and only the failed finalizer is left."""
 
     def fail(obj: object) -> None:
         raise ConnectionLost("no storage")
@@ -145,7 +145,7 @@ def test_a_finalizer_that_fails_holds_the_object_and_not_the_others(
 
 @pytest.mark.scenario("FN-01")
 def test_several_failures_are_raised_together(client: Client, calls: list[str]) -> None:
-    """Two failures come out as one group; with them what the server says to the removal of the rest."""
+    """Several failures are raised as one group, with the error of removing the other finalizers."""
 
     def fail(obj: object) -> None:
         raise ConnectionLost(f"failure {len(calls)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers are mappings from a change to requests."""
+"""Handlers map a change to requests."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_every_change_requests_its_object_once(delta: Delta) -> None:
 def test_a_change_requests_the_owners_of_both_sides(
     old: Cached | None, new: Cached | None, expected: list[str]
 ) -> None:
-    """An owner on either side is requested, once; others are not."""
+    """An owner before or after the change is requested once; other owners are not."""
     requests = enqueue_owner(REPLICA_SETS)(Delta(old, new))
 
     assert list(requests) == [ObjectKey(name, "ns") for name in expected]
@@ -79,7 +79,7 @@ def test_a_cluster_scoped_owner_is_requested_without_a_namespace() -> None:
 
 @pytest.mark.scenario("HN-04")
 def test_a_mapping_sees_both_sides_and_its_repetitions_are_dropped() -> None:
-    """Old and new object are mapped; what both name is requested once, in order."""
+    """The old and the new object are mapped; a request that both cause is made once, in order."""
     seen = []
 
     def names(cached: Cached) -> list[Request]:

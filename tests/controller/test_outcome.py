@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one switch: what each end of a reconcile does to the queue, the counters and the log."""
+"""The effect of each end of a reconcile on the queue, the metrics and the log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NODE = ObjectKey("node-1")
 
 @pytest.fixture
 def queue(sim: Simulation) -> WorkQueue[Request]:
-    """A queue whose one request is held, after two failures."""
+    """Return a queue whose only request is being processed, after two failures."""
     queue: WorkQueue[Request] = WorkQueue(sim.host("r0"), limiter=ItemExponential(1.0, 1000.0))
     for seconds in (1.0, 2.0):
         queue.add_rate_limited(NODE, cause="retry")
@@ -48,7 +48,7 @@ def end(queue: WorkQueue[Request], how: Result | Exception) -> Outcome:
 
 
 def seconds_until_next(sim: Simulation, queue: WorkQueue[Request]) -> float | None:
-    """When the request comes again, to a quarter of a second; None if it does not within a minute."""
+    """Return when the request is ready again, to a quarter of a second; None if it is not within a minute."""
     for quarter in range(240):
         if len(queue):
             return quarter / 4
@@ -82,7 +82,7 @@ def test_each_end_has_its_consequences(
     again: float | None,
     failures: int,
 ) -> None:
-    """Success forgets, a delay forgets and comes back then, an error backs off, a terminal one is over."""
+    """Success and requeue_after forget the failures, an error backs off, and a terminal one is not retried."""
     assert end(queue, how) is outcome
 
     assert queue.num_requeues(NODE) == failures
@@ -103,7 +103,7 @@ def test_a_delay_is_stretched_by_its_jitter(sim: Simulation, queue: WorkQueue[Re
     "how", [pytest.param(Conflict("old", code=409), id="error"), pytest.param(Result(1.0), id="later")]
 )
 def test_a_request_comes_back_in_the_band_it_came_from(sim: Simulation, how: Result | Exception) -> None:
-    """What was low is low when it is retried or requeued."""
+    """A request of the low band stays in it when it is retried or requeued."""
     queue: WorkQueue[Request] = WorkQueue(sim.host("r0"))
     queue.add(NODE, low=True)
     queue.get()
@@ -155,19 +155,19 @@ def test_the_line_of_a_failure_names_what_caused_it_once(
 
 
 def caused(error: Exception, cause: Exception) -> Exception:
-    """`raise error from cause`."""
+    """Return the error of `raise error from cause`."""
     error.__cause__ = cause
     return error
 
 
 def handled(error: Exception, context: Exception) -> Exception:
-    """`raise error` while `context` is handled."""
+    """Return the error of `raise error` while `context` is handled."""
     error.__context__ = context
     return error
 
 
 def member_of_its_cause(member: Exception, other: Exception) -> Exception:
-    """`raise group.exceptions[0] from group`."""
+    """Return the error of `raise group.exceptions[0] from group`."""
     return caused(member, ExceptionGroup("both", [member, other]))
 
 
@@ -226,7 +226,7 @@ def busy(seconds: float) -> APIError:
     ],
 )
 def test_what_an_error_counts_as(error: BaseException, outcome: Outcome) -> None:
-    """Causes and members of groups are looked at; what was merely handled meanwhile is not."""
+    """Causes and members of groups count; an error that was merely handled at the same time does not."""
     assert outcome_of(error) is outcome
 
 
@@ -286,7 +286,7 @@ def test_errors_that_cause_each_other_end_in_one_line(
 
 
 def test_a_long_chain_of_causes_is_one_short_line(queue: WorkQueue[Request], caplog: pytest.LogCaptureFixture) -> None:
-    """Such as a loop makes that raises each failure from the one before."""
+    """A loop that raises each failure from the one before makes such a chain."""
     error = ConnectionLost("try 0")
     for n in range(1, 5000):
         later = ConnectionLost(f"try {n}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicates are questions about a change."""
+"""Predicates decide which changes count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NEVER = not_(always)
     ],
 )
 def test_an_update_passes_only_if_the_value_changed(predicate: Predicate) -> None:
-    """Equal values stop an update, different ones let it pass; creations and deletions pass, nothing does not."""
+    """An update passes only if the value differs; creations and deletions pass; an empty delta does not."""
     before, after = obj(1, 1, zone="a"), obj(2, 2, zone="b")
 
     assert predicate(Delta(before, after))
@@ -68,7 +68,7 @@ def test_an_update_passes_only_if_the_value_changed(predicate: Predicate) -> Non
     ],
 )
 def test_predicates_combine(predicate: Predicate, expected: bool, sides: tuple[Cached | None, Cached | None]) -> None:
-    """And, or and not do what they say for every kind of change."""
+    """`all_of`, `any_of` and `not_` combine predicates for every kind of change."""
     assert predicate(Delta(*sides)) is expected
 
 
@@ -87,7 +87,7 @@ def test_predicates_combine(predicate: Predicate, expected: bool, sides: tuple[C
 def test_a_selector_lets_pass_what_it_matches_before_or_after(
     old: Cached | None, new: Cached | None, expected: bool
 ) -> None:
-    """Leaving the selection is news as well as joining it."""
+    """A change passes if the object leaves the selection, as it does if the object joins it."""
     assert matches("tier in (db, cache)")(Delta(old, new)) is expected
 
 

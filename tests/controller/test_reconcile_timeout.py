@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deadline of a reconcile: what it bounds, and what passing it means."""
+"""The deadline of a reconcile: what it bounds, and what happens when it has passed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMEOUT = 5.0
 
 @attrs.frozen
 class Calling(Reconciler):
-    """Does what a function does, and notes when it began and what came out."""
+    """Calls a function, and notes when it began and what it returned or raised."""
 
     manager: Manager
     function: Callable[[Manager], Result]
@@ -42,7 +42,7 @@ class Calling(Reconciler):
 
 
 def start(cluster: EmbeddedCluster, function: Callable[[Manager], Result]) -> tuple[Calling, Controller]:
-    """A controller of which one request is reconciled at once."""
+    """Start a controller that reconciles one request at once."""
     calling = Calling(cluster.manager, function)
     controller = Controller("slow", calling, reconcile_timeout=TIMEOUT).every(1e6, lambda: [ObjectKey("a")])
     cluster.manager.add(controller)
@@ -64,7 +64,7 @@ def wait(manager: Manager, seconds: float) -> None:
 def test_a_reconcile_that_waits_for_its_deadline_has_failed_and_is_retried(
     simulation: Simulation, cluster: EmbeddedCluster
 ) -> None:
-    """It is told when to end; that it returned does not help it: an error, a timeout, and a retry with a delay."""
+    """It can see its deadline. Though it returned, it counts as an error and a timeout, and is retried with a delay."""
 
     def until_deadline(manager: Manager) -> Result:
         deadline = reconcile_deadline()
@@ -94,7 +94,7 @@ def test_one_that_ends_in_time_is_no_timeout(simulation: Simulation, cluster: Em
 
 
 def test_no_request_waits_longer_than_what_is_left(simulation: Simulation) -> None:
-    """The server is silent; the client would wait for 30 s, and this reconcile has 5, of which 2 have passed."""
+    """The server is silent. The client's timeout is 30 s; the reconcile has 5 s, of which 2 s have passed."""
     host = simulation.host("r0")
     with EmbeddedCluster(host, faults=lambda number, request: LostRequest()) as cluster:
         ended: list[float] = []

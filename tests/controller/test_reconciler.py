@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reconcile may answer."""
+"""The results that a reconcile may return."""
 
 from __future__ import annotations
 

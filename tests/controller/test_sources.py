@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources that are no collection, and sources that come late."""
+"""Sources other than collections, and sources that are added late."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_periods_are_stretched_by_a_random_part_of_the_jitter(bench: Bench) -> N
 
 
 def test_a_period_begins_when_the_last_one_is_queued(sim: Simulation, bench: Bench) -> None:
-    """Whoever takes long to say what to request is not asked twice in a row for it."""
+    """The period begins when the requests have been queued, so a slow function is not called twice in a row."""
     ticks, never = list[float](), Stop(bench.host, "never")
 
     def slowly() -> Iterable[Request]:
@@ -72,7 +72,7 @@ def test_a_period_begins_when_the_last_one_is_queued(sim: Simulation, bench: Ben
 
 
 def test_what_time_causes_stands_behind_what_changes(bench: Bench) -> None:
-    """Of what waits for the one worker, the change is first, though it came last."""
+    """Of the requests that wait for the only worker, that of the change comes first, though it was added last."""
     gate, noting = Stop(bench.host, "gate"), Noting()
 
     def wait_at_first() -> Result:
@@ -123,7 +123,7 @@ def push(channel: Channel, *names: str) -> None:
 
 @pytest.mark.scenario("HN-01")
 def test_what_is_pushed_is_reconciled_each_once_while_it_waits(bench: Bench) -> None:
-    """A generic event is one request, before the start and after it, whoever pushes."""
+    """A generic event is one request, before the start and after it, from any thread."""
     channel, noting = Channel(bench.host), Noting()
     push(channel, "a", "b", "a")
 
@@ -199,7 +199,7 @@ def test_a_reconcile_is_told_what_has_become_of_its_object(bench: Bench, caplog:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_nothing_pushed_while_the_controller_starts_is_lost(seed: int) -> None:
-    """Four users push during the start, in any interleaving."""
+    """Four threads push during the start, in any interleaving."""
     with Simulation(seed) as sim:
         bench = Bench.on(sim)
         host, channel, noting = bench.host, Channel(bench.host), Noting()
@@ -219,7 +219,7 @@ def test_nothing_pushed_while_the_controller_starts_is_lost(seed: int) -> None:
 
 @pytest.mark.scenario("CT-16")
 def test_a_watch_added_after_the_start_starts_at_once(bench: Bench) -> None:
-    """What is there already is listed, what comes is seen, and the other sources go on."""
+    """Its objects are listed, later changes are seen, and the other sources continue."""
     bench.create("a")
     noting = Noting()
     controller = Controller("notes", noting).watch(LEASES, map=lambda delta: [])
@@ -238,7 +238,7 @@ def test_a_watch_added_after_the_start_starts_at_once(bench: Bench) -> None:
 @pytest.mark.scenario("CT-15")
 @pytest.mark.parametrize("seed", range(10))
 def test_sources_added_by_many_while_it_starts_are_each_attached_once(seed: int) -> None:
-    """Whoever comes first, the start or one of the threads: each source asks for its own requests once."""
+    """Whether the start or another thread attaches it: each source makes its requests once."""
     with Simulation(seed) as sim:
         bench, noting, asked = Bench.on(sim), Noting(), list[int]()
         controller = Controller("notes", noting).watch(NODES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers: as many at a time as asked for, one per name, nothing new after the stop, whatever is raised contained."""
+"""Workers: their number, one reconcile per key at a time, no new work after the stop, errors of reconciles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ A, B = ObjectKey("a"), ObjectKey("b")
 
 @attrs.frozen
 class Calling(Reconciler):
-    """Does what a function does."""
+    """Calls a function."""
 
     function: Callable[[Request], Result]
 
@@ -35,7 +35,7 @@ class Calling(Reconciler):
 
 @attrs.define
 class Room:
-    """A queue, workers and the stop they obey."""
+    """A queue, its workers and their stop."""
 
     host: SimulatedHost
     queue: WorkQueue[Request]
@@ -79,7 +79,7 @@ def test_workers_are_named_after_their_controller(sim: Simulation, room: Room) -
 @pytest.mark.scenario("CT-02")
 @pytest.mark.scenario("CT-19")
 def test_a_failure_is_retried_until_it_succeeds_and_only_then_forgotten(sim: Simulation, room: Room) -> None:
-    """One error, one success, two observations, and the count of failures is gone."""
+    """One error and one success are counted, with two durations, and the failures are forgotten."""
 
     def fail_once(key: ObjectKey) -> Result:
         if len(room.ran) == 1:
@@ -112,7 +112,7 @@ def test_a_failure_is_retried_until_it_succeeds_and_only_then_forgotten(sim: Sim
 def test_a_bug_is_counted_logged_with_its_traceback_and_retried(
     sim: Simulation, room: Room, caplog: pytest.LogCaptureFixture, function: Callable[[Request], Result]
 ) -> None:
-    """What nobody raised on purpose is a panic: counted, logged as a bug, and tried again; the worker goes on."""
+    """An unexpected error is a panic: it is counted, logged with its traceback and retried; the worker goes on."""
     room.queue.add(A)
     room.work(function)
     sim.advance(0.012)  # the first run, and the retry after 5 ms
@@ -142,7 +142,7 @@ def test_a_terminal_error_is_not_retried(sim: Simulation, room: Room) -> None:
 @pytest.mark.scenario("CT-20")
 @pytest.mark.parametrize("seed", range(10))
 def test_one_name_is_never_reconciled_twice_at_a_time(seed: int) -> None:
-    """Two workers, one request triggered a hundred times: no overlap, and the last trigger is not lost."""
+    """With two workers and one request added a hundred times, no reconciles overlap, and the last addition counts."""
     with Simulation(seed) as sim:
         host = sim.host("r0")
         room = Room(host, WorkQueue(host), Stop(host))
@@ -182,7 +182,7 @@ def test_different_names_are_reconciled_at_the_same_time(sim: Simulation, room: 
 @pytest.mark.scenario("CT-21")
 @pytest.mark.parametrize("seed", range(10))
 def test_after_the_stop_nothing_is_begun_and_what_runs_is_finished(seed: int) -> None:
-    """One slow reconcile ends undisturbed; the request that was queued behind it is not taken."""
+    """A slow reconcile is finished; the request that is queued behind it is not begun."""
     with Simulation(seed) as sim:
         host = sim.host("r0")
         room = Room(host, WorkQueue(host), Stop(host))
@@ -221,7 +221,7 @@ def test_lines_logged_inside_a_reconcile_name_controller_and_request(
 
 @pytest.mark.scenario("CT-18")
 def test_each_reconcile_has_a_number_that_its_lines_and_its_own_code_can_see(sim: Simulation, room: Room) -> None:
-    """Numbers are unique in the controller; the context has them, in threads of the reconcile as well."""
+    """Each reconcile of a controller has another number, which its log context has, in its threads as well."""
     numbers: list[object] = []
 
     def note(key: ObjectKey) -> Result:

@@ -14,11 +14,11 @@ from controllers.node_ttl import STEPS, ClusterSize, advance, parse_ttl
 
 SOME = Cached(b"{}", "some", "", "", "1")
 ADD, CHANGE, DELETE = Delta(None, SOME), Delta(SOME, SOME), Delta(SOME, None)
-EVERYBODY = [ObjectKey("a"), ObjectKey("b")]
+ALL_NODES = [ObjectKey("a"), ObjectKey("b")]
 
 
 def cluster_of(nodes: int, *, lazy: bool = False) -> ClusterSize:
-    size = ClusterSize(SystemHost(), lambda: EVERYBODY, lazy=lazy)
+    size = ClusterSize(SystemHost(), lambda: ALL_NODES, lazy=lazy)
     for _ in range(nodes):
         size.observe(Delta(None, SOME, initial=True))
     return size
@@ -104,7 +104,7 @@ def test_a_changed_node_is_looked_at_and_not_counted() -> None:
 def test_a_change_of_step_concerns_every_node() -> None:
     size = cluster_of(100)
 
-    assert list(size.observe(ADD)) == [*EVERYBODY, ObjectKey("some")]
+    assert list(size.observe(ADD)) == [*ALL_NODES, ObjectKey("some")]
 
 
 def test_a_shrinking_step_concerns_every_node_that_is_left() -> None:
@@ -112,7 +112,7 @@ def test_a_shrinking_step_concerns_every_node_that_is_left() -> None:
     for _ in range(11):
         assert list(size.observe(DELETE)) == []
 
-    assert list(size.observe(DELETE)) == EVERYBODY
+    assert list(size.observe(DELETE)) == ALL_NODES
 
 
 def test_in_upstreams_mode_a_change_of_step_concerns_the_added_node_alone() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node TTL controller on an embedded cluster: the state of the world, and the requests it took."""
+"""The node TTL controller on an embedded cluster: the annotations of the nodes, and the requests sent for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controllers.node_ttl import ANNOTATION, node_ttl
 
 
 class Failing(InProcessTransport):
-    """Answers patches with 500 as long as `failures` lasts, and remembers when each was sent."""
+    """Answers as many patches with 500 as `failures` says, and notes when each patch was sent."""
 
     def __init__(self, host: Host, server: APIServer) -> None:
         super().__init__(host, server)
@@ -44,7 +44,7 @@ class Failing(InProcessTransport):
 
 
 class Cluster:
-    """An embedded cluster with the TTL controller, and a second client for the world's own acts."""
+    """An embedded cluster with the TTL controller, and a second client for what others do."""
 
     def __init__(self, sim: Simulation, *, nodes: int = 0, annotation: str | None = None, lazy: bool = False) -> None:
         self.sim = sim
@@ -112,7 +112,7 @@ def test_an_unreadable_annotation_is_repaired(sim: Simulation) -> None:
 @pytest.mark.scenario("TT-01")
 @pytest.mark.scenario("C-13")
 def test_the_patch_is_strategic_and_has_one_annotation_and_nothing_else(sim: Simulation) -> None:
-    """The one request is a strategic merge patch of the one annotation."""
+    """The only write is a strategic merge patch of the one annotation."""
     cluster = Cluster(sim, nodes=1)
 
     cluster.start()
@@ -158,7 +158,7 @@ def test_crossing_a_boundary_reaches_every_node_at_once(sim: Simulation) -> None
 
 @pytest.mark.scenario("C-19")
 def test_in_upstreams_mode_other_nodes_wait_for_their_next_change(sim: Simulation) -> None:
-    """After a change of step in upstream's mode only the node that changed has the new advice."""
+    """After a change of step in upstream's mode only the node that changed gets the new advice."""
     cluster = Cluster(sim, nodes=100, lazy=True)
     cluster.start()
 
@@ -174,7 +174,7 @@ def test_in_upstreams_mode_other_nodes_wait_for_their_next_change(sim: Simulatio
 
 @pytest.mark.scenario("C-14")
 def test_a_failing_patch_is_retried_after_5_10_and_20_ms(sim: Simulation) -> None:
-    """Three 500 answers are followed by tries 5, 10 and 20 ms later; after a success it starts at 5 ms again."""
+    """Three 500 answers are followed by tries 5, 10 and 20 ms later; after a success the delays start at 5 ms again."""
     host = sim.host("controller")
     server = APIServer(host)
     transport = Failing(host, server)
@@ -195,7 +195,7 @@ def test_a_failing_patch_is_retried_after_5_10_and_20_ms(sim: Simulation) -> Non
 
 
 class Slow(InProcessTransport):
-    """Patches of the node `slow` take ten seconds; notes which patches begin and end."""
+    """Delays patches of the node `slow` by ten seconds, and notes which patches begin and end."""
 
     def __init__(self, host: Host, server: APIServer) -> None:
         super().__init__(host, server)
@@ -216,7 +216,7 @@ class Slow(InProcessTransport):
 
 @pytest.mark.scenario("C-20")
 def test_a_slow_patch_holds_up_its_own_node_alone(sim: Simulation) -> None:
-    """While one patch takes ten seconds others are made, and a change of its node waits until it has ended."""
+    """While one patch takes ten seconds others are sent, and a change of its own node waits until it has ended."""
     host = sim.host("controller")
     server = APIServer(host)
     transport = Slow(host, server)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our TTL controller against a recording of the real one: same acts, same annotations.
+"""Our TTL controller leaves the annotations that the real one left after each act of a recorded script.
 
-The recording tells what a script did to the nodes of a real cluster with Kubernetes
-1.36.2, and which annotations they had a few seconds after each act.
+The recording lists what a script did to the nodes of a real cluster with Kubernetes
+1.36.2, and which annotations the nodes had a few seconds after each act.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Script:
 
 
 def differences(recorded: dict[str, Any], ours: dict[str, list[str]]) -> int:
-    """How many nodes stand elsewhere: by name where the recording has names, else by number."""
+    """Return how many nodes have another annotation: compared by name if the recording has names, else by number."""
     off = 0
     for value in recorded.keys() | ours.keys():
         theirs, mine = recorded.get(value, 0), ours.get(value, [])

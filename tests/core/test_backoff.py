@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays grow, stop growing, spread and are forgotten."""
+"""Delays grow up to a cap, are jittered, and start again after success."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failed answer becomes the error whose next step is the caller's."""
+"""A failed answer becomes an error whose class tells the caller what to do next."""
 
 from __future__ import annotations
 

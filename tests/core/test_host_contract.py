@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every host promises, asked of the real machine and of its simulated twin."""
+"""The contract of a host, tested on the real machine and on a simulated one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def host(request: pytest.FixtureRequest) -> Iterator[Host]:
 
 
 class Gate:
-    """Waited at until it is opened."""
+    """Lets threads wait until it is opened."""
 
     def __init__(self, host: Host) -> None:
         self.condition: Condition = host.condition("gate")

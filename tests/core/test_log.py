@@ -19,7 +19,7 @@ log = get_logger("test.log")
 
 @pytest.fixture(autouse=True)
 def stream() -> Iterator[io.StringIO]:
-    """The root logger as it was, after a test that configured it; what it wrote meanwhile."""
+    """Return the stream that the log is written to, and restore the root logger after the test."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield io.StringIO()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where every thread of the process stands."""
+"""The stacks of all threads of the process."""
 
 from __future__ import annotations
 

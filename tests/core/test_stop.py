@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stopping: two stages, callbacks once, and threads that stop their program when they fail."""
+"""Stopping: two stages, callbacks that run once, and threads whose failure sets a stop."""
 
 from __future__ import annotations
 

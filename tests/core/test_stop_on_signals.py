@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stop that is set by signals: safe at any moment, and polite to other handlers."""
+"""A stop that signals set: safe at any moment, and without harm to other handlers."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _handler() -> Iterator[None]:
 
 
 def run(program: str) -> tuple[int, str, str]:
-    """Status, output and errors of a process that runs `program`."""
+    """Run `program` in a process, and return its status, output and errors."""
     done = subprocess.run([sys.executable, "-c", PREAMBLE + program], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
 def test_two_hundred_signals_inside_the_lock_of_the_stop_hang_nobody() -> None:
-    """Each arrives on the main thread while that thread holds the lock that `Stop.set` needs."""
+    """Each signal arrives on the main thread while that thread holds the lock that `Stop.set` needs."""
     program = """
 class Interrupted(type(host.condition(""))):
     def __enter__(self):
@@ -70,7 +70,7 @@ print("ended")
 
 
 def test_hundreds_of_signals_at_any_moment_hang_nobody() -> None:
-    """A timer sends each one, while the main thread does nothing but use the stop."""
+    """A timer sends the signals, while the main thread uses the stop without a pause."""
     program = """
 chance = random.Random(1)
 for number in range(300):
@@ -169,7 +169,7 @@ def test_a_handler_that_other_code_installs_inside_stays() -> None:
     host = SystemHost("here")
 
     def others(number: int, frame: FrameType | None) -> None:
-        """Something else."""
+        """Do nothing: a handler of other code."""
 
     with stop_on_signals(host, Stop(host), [ASKED]):
         signal.signal(ASKED, others)

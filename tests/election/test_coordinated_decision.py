@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do about a lease that somebody else gives away, from values alone; and the configurations for it."""
+"""Decisions about a lease whose holder a coordinator names, and the configurations for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ THEIRS = attrs.evolve(MINE, holder="other")
     ],
 )
 def test_who_does_not_lead_begins_when_it_is_named(record: LeaseRecord | None, seen_at: float, step: Action) -> None:
-    """Nobody makes or takes a lease by itself; who was named too late gives it back."""
+    """No replica creates or takes a lease by itself; one that was named too late gives it back."""
     assert decide_coordinated(Sighting(record, seen_at), "me", None, NOW) is step
 
 
@@ -51,7 +51,7 @@ def test_who_does_not_lead_begins_when_it_is_named(record: LeaseRecord | None, s
     ],
 )
 def test_who_leads_renews_or_gives_way(record: LeaseRecord | None, until: float, step: Action) -> None:
-    """A preferred holder ends the term, whoever it is."""
+    """Any preferred holder ends the leadership."""
     assert decide_coordinated(Sighting(record, NOW), "me", Held(4, until), NOW) is step
 
 

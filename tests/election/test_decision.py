@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do about a lease, from values alone."""
+"""Decisions about a lease, as a pure function."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MINE = LeaseRecord(ME, 15, "then", "later", 4)
     ],
 )
 def test_a_candidate_takes_what_is_free(record: LeaseRecord | None, seen_at: float, step: Action) -> None:
-    """Free is what is missing, blank, ours by name, or unchanged for its own duration by our clock."""
+    """A lease is free if it is missing, blank, names us, or has not changed for its duration by our clock."""
     assert decide(Sighting(record, seen_at), ME, None, NOW) is step
 
 
@@ -50,7 +50,7 @@ def test_a_candidate_takes_what_is_free(record: LeaseRecord | None, seen_at: flo
     ],
 )
 def test_a_leader_renews_its_own_record_or_has_lost(record: LeaseRecord | None, until: float, step: Action) -> None:
-    """Anything else than its own record, or the deadline, ends a leadership."""
+    """Any record but its own ends a leadership, and so does its deadline."""
     assert decide(Sighting(record, NOW - 100), ME, Held(4, until), NOW) is step
 
 

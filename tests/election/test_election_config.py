@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations that could not work are refused, with the names of what contradicts."""
+"""Configurations that could not work are refused; the message names the fields that contradict each other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def config(**changes: Any) -> LeaderElectionConfig:
     ],
 )
 def test_a_configuration_that_cannot_work_is_refused(changes: dict[str, Any], says: str) -> None:
-    """Each has a message of its own that names the fields and how they relate."""
+    """Each message names the fields and how they must relate."""
     with pytest.raises(ValueError, match=says):
         config(**changes)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The elector's loop: what it asks of the server and when, and what it believes."""
+"""The elector's loop: its requests, their times, and whether it leads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def bench(sim: Simulation) -> Bench:
 
 
 def after(seconds: float, sim: Simulation, fault: Fault) -> object:
-    """Everything fails from then on."""
+    """Let all requests fail from now on."""
 
     def faults(number: int, request: HTTPRequest) -> Fault | None:
         return fault if sim.time >= seconds else None
@@ -29,7 +29,7 @@ def after(seconds: float, sim: Simulation, fault: Fault) -> object:
 
 @pytest.mark.scenario("LE-01", "LE-07", "E-09")
 def test_a_healthy_leader_makes_the_lease_and_then_only_writes_it(bench: Bench) -> None:
-    """Read, create, then one write each retry period and no read."""
+    """It reads the lease, creates it, then writes it once per retry period and does not read it."""
     a = bench.start("a")
 
     bench.sim.advance(4.5)
@@ -43,7 +43,7 @@ def test_a_healthy_leader_makes_the_lease_and_then_only_writes_it(bench: Bench) 
 
 @pytest.mark.scenario("LE-08")
 def test_a_conflict_is_followed_by_a_look_and_another_write(bench: Bench) -> None:
-    """Somebody else's label costs one look, not the leadership."""
+    """A label that another client sets costs one read, not the leadership."""
     a = bench.start("a")
     bench.sim.advance(2.5)
     bench.client.patch(LEASES, LEASE, {"metadata": {"labels": {"x": "y"}}})
@@ -71,7 +71,7 @@ def test_a_renewal_keeps_what_does_not_change(bench: Bench) -> None:
 @pytest.mark.scenario("E-04")
 @pytest.mark.parametrize("seed", range(20))
 def test_of_two_that_race_one_leads_and_the_other_knows_it(seed: int) -> None:
-    """The loser is answered AlreadyExists, looks, and sees the winner."""
+    """The slower replica gets AlreadyExists, reads the lease, and sees the holder."""
     with Simulation(seed) as sim:
         bench = Bench(sim)
         candidates = [bench.candidate(name) for name in "ab"]
@@ -99,7 +99,7 @@ def test_a_candidate_whose_clock_is_a_year_ahead_takes_nothing(bench: Bench) -> 
 
 @pytest.mark.scenario("E-07")
 def test_a_leader_that_dies_is_succeeded_after_its_lease(bench: Bench) -> None:
-    """Not before the lease's duration has passed since the last change seen, and soon after."""
+    """It does so soon after the lease's duration has passed since the last change that it saw, and not before."""
     a, b = bench.start("a"), bench.start("b")
     bench.sim.advance(21.0)
     bench.sim.crash(a.host)
@@ -115,7 +115,7 @@ def test_a_leader_that_dies_is_succeeded_after_its_lease(bench: Bench) -> None:
 
 @pytest.mark.scenario("E-11")
 def test_a_leader_that_reaches_nobody_tries_on_and_gives_up_in_time(bench: Bench) -> None:
-    """Tries each retry period, until the deadline after the last success was sent; then it has lost."""
+    """It tries once per retry period until its deadline, counted from the last successful write; then it has lost."""
     a = bench.start("a", after(3.0, bench.sim, Refused()))
 
     bench.sim.advance(11.9)
@@ -205,7 +205,7 @@ def test_a_fencing_token_is_given_twice_only_where_the_lease_went_back(bench: Be
 
 @pytest.mark.scenario("LE-19", "E-12")
 def test_who_is_stopped_before_leading_ends_once_and_writes_nothing(bench: Bench) -> None:
-    """The run ends, was never told to lead, and leaves the lease alone."""
+    """`run` ends, `on_leading` is not called, and the lease is left alone."""
     bench.hold("other")
     a = bench.start("a")
 
@@ -220,7 +220,7 @@ def test_who_is_stopped_before_leading_ends_once_and_writes_nothing(bench: Bench
 
 @pytest.mark.scenario("E-16")
 def test_each_change_of_leader_is_told_once(bench: Bench) -> None:
-    """Observed x, x, y, nobody: told x, y and the empty name."""
+    """If it sees the holders x, x, y and none, the callback gets x, y and the empty name."""
     a = bench.candidate("a")
     for holder in ("x", "x", "y", ""):
         bench.hold(holder)
@@ -242,7 +242,7 @@ def test_what_failed_last_is_known_until_something_succeeds(bench: Bench) -> Non
 
 @pytest.mark.scenario("E-25", "LE-16")
 def test_a_leader_that_hangs_is_unhealthy_after_its_lease_and_a_tolerance(bench: Bench) -> None:
-    """Healthy until the lease's duration and 20 s after its last renewal; others are healthy; asking takes no lock."""
+    """It is healthy until the lease's duration and 20 s after its last renewal; other electors always are."""
     b = bench.candidate("b")
     a = bench.start("a")
     bench.sim.stall(a.thread, 100.0)  # type: ignore[arg-type]

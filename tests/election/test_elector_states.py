@@ -21,7 +21,7 @@ Change = tuple[type[State], type[State]]
 
 @pytest.fixture
 def changes(monkeypatch: pytest.MonkeyPatch) -> set[Change]:
-    """The changes of state that electors of the test have made."""
+    """Return the changes of state that electors make during the test."""
     seen: set[Change] = set()
     enter = elector_module.LeaderElector._enter
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How soon another leads: after a leader that is killed, and after one that stops; and what waiting for it costs."""
+"""The time until another replica leads, after a kill and after a stop; and the requests of those that wait."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEASE_DURATION, RETRY = 15.0, 2.0
 
 
 def a_leader_and_two_others(bench: Bench) -> Candidate:
-    """They have looked for a while, and are at any point between two looks."""
+    """The waiting replicas have looked for a while, and are at any point between two looks."""
     leader = bench.start("a")
     for name in "bc":
         bench.sim.advance(0.7)

@@ -18,7 +18,7 @@ UNTIL = 10.0
 
 
 class Wire:
-    """A `transport.Transport` that notes when what was sent."""
+    """A `transport.Transport` that notes each request and when it was sent."""
 
     def __init__(self, host: SimulatedHost) -> None:
         self.host = host
@@ -33,7 +33,7 @@ class Wire:
         raise ConnectionLost("no stream")
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there are no connections."""
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def fenced(host: SimulatedHost, faults: Faults = no_faults) -> tuple[DeadlineTra
 
 @pytest.mark.parametrize("how", ["request", "stream"])
 def test_what_waits_past_the_end_of_a_leadership_is_not_sent(sim: Simulation, host: SimulatedHost, how: str) -> None:
-    """As for a credential plugin, for the server's address, or to be sent again after a refusal."""
+    """It may wait for a credential plugin, for the server's address, or to be sent again after a refusal."""
     transport, wire, _ = fenced(host, lambda number, request: Delayed(UNTIL + 1.0))
 
     with pytest.raises(ConnectionLost):
@@ -80,7 +80,7 @@ def test_nothing_begins_after_the_end(sim: Simulation, host: SimulatedHost, how:
 
 
 def test_a_refusal_says_why_the_leadership_is_over(host: SimulatedHost) -> None:
-    """A runnable may be refused before the elector has told of the loss, and then its failure ends the run."""
+    """A runnable's request may be refused before the elector reports the loss; then that failure ends the run."""
     transport, _, term = fenced(host)
     term.end("it is held by b")
     term.end("the later reason")

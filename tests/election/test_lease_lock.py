@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease as an object: what a write keeps, drops and refuses."""
+"""The lease as an object: the fields that a write keeps and drops, and the writes that are refused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def lease(client: Client) -> dict[str, Any]:
 
 @pytest.mark.scenario("LE-18")
 def test_a_lease_is_missing_made_once_and_known_by_its_name(host: Host, client: Client) -> None:
-    """Reading a missing lease is NotFound, making one twice AlreadyExists, and it is called namespace/name."""
+    """Reading a missing lease raises NotFound, and creating it twice AlreadyExists; its text is namespace/name."""
     lock = lock_of(host, client)
     with pytest.raises(NotFound):
         lock.read(soon(host))
@@ -63,7 +63,7 @@ def test_a_lease_is_missing_made_once_and_known_by_its_name(host: Host, client: 
 
 @pytest.mark.scenario("E-26")
 def test_a_lease_is_not_written_before_it_was_read_or_made(host: Host, client: Client) -> None:
-    """Writing blindly is refused without a request: there is no version to write with."""
+    """An update before a read is refused without a request, because there is no version to write with."""
     lock = lock_of(host, client)
     with pytest.raises(UsageError, match="default/program cannot be updated before it is read or created"):
         lock.update(OURS, soon(host))
@@ -98,7 +98,7 @@ def test_writes_follow_each_other_without_a_read(host: Host, client: Client) -> 
 
 @pytest.mark.scenario("E-27")
 def test_what_others_put_on_the_lease_stays(host: Host, client: Client) -> None:
-    """Our labels are added and win, theirs stay; so do annotations."""
+    """Our labels are added and win; other labels and annotations stay."""
     client.create(
         LEASES,
         {
@@ -121,7 +121,7 @@ def test_what_others_put_on_the_lease_stays(host: Host, client: Client) -> None:
 
 @pytest.mark.scenario("E-18")
 def test_a_lease_taken_without_coordination_says_nothing_of_it(host: Host, client: Client) -> None:
-    """Strategy and preferred holder are gone after a write."""
+    """A write removes the strategy and the preferred holder."""
     spec = {**OURS.spec(), "strategy": "OldestEmulationVersion", "preferredHolder": "other"}
     client.create(LEASES, {"metadata": {"name": "program", "namespace": "default"}, "spec": spec})
     lock = lock_of(host, client)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Giving the lease back: only what is ours at that moment, only when nothing leads any more."""
+"""Giving the lease back: only if it is ours at that moment, and only once we lead no more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stopped(bench: Bench, candidate: Candidate, seconds: float = 0.0) -> Candida
 
 @pytest.mark.scenario("LE-11", "LE-12", "E-13")
 def test_a_stopped_leader_blanks_its_lease_after_a_fresh_look(bench: Bench) -> None:
-    """Whatever was written to the object meanwhile; the next candidate leads at its next look."""
+    """It is blanked even if the object was written meanwhile; the next replica leads at its next look."""
     a = bench.start("a")
     b = bench.start("b")
     bench.client.patch(LEASES, LEASE, {"metadata": {"labels": {"x": "y"}}})
@@ -58,7 +58,7 @@ def test_a_lease_that_is_gone_is_not_made_again(bench: Bench) -> None:
 
 @pytest.mark.scenario("LE-13")
 def test_a_release_that_conflicts_is_tried_again(bench: Bench) -> None:
-    """A write between its look and its own write costs another look."""
+    """If another client writes between its read and its write, it reads again."""
     touched: list[str] = []
 
     def touch_once(number: int, request: HTTPRequest) -> Fault | None:
@@ -78,7 +78,7 @@ def test_a_release_that_conflicts_is_tried_again(bench: Bench) -> None:
 @pytest.mark.scenario("LE-14")
 @pytest.mark.parametrize("method", ["PUT", "GET"])
 def test_a_leader_stopped_while_a_request_hangs_still_releases(bench: Bench, method: str) -> None:
-    """The hanging call ends by its own bound; then the lease is given back, and the run ends once."""
+    """The hanging request ends at its own deadline; then the lease is given back, and `run` ends once."""
     hung: list[str] = []
 
     def hang_once(number: int, request: HTTPRequest) -> Fault | None:
@@ -100,7 +100,7 @@ def test_a_leader_stopped_while_a_request_hangs_still_releases(bench: Bench, met
 
 @pytest.mark.scenario("E-14")
 def test_without_release_the_lease_keeps_its_holder(bench: Bench) -> None:
-    """Without a release the lease names its dead holder, and the others wait the whole duration."""
+    """Without a release the lease keeps naming its dead holder, and the others wait for its whole duration."""
     a = bench.start("a", release_on_stop=False)
 
     stopped(bench, a)
@@ -122,7 +122,7 @@ def test_a_cancelled_leader_leaves_its_lease_to_expire(bench: Bench) -> None:
 
 @pytest.mark.scenario("LE-21")
 def test_a_late_release_leaves_the_successors_lease_alone(bench: Bench) -> None:
-    """Stopped while frozen, and thawed when another leads: the other's lease is untouched."""
+    """A replica that is stopped while it is frozen, and thawed when another leads, leaves the other's lease alone."""
     a = bench.start("a")
     b = bench.start("b")
     bench.sim.pause(a.host, 20.0)

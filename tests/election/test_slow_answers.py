@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leadership counts from when a write was sent: what happens when its answer is seen late."""
+"""Leadership is measured from when a write was sent, so a late answer does not extend it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def bench(sim: Simulation) -> Bench:
 
 
 def freeze_after(sim: Simulation, candidate: Candidate, write: Write, seconds: float, times: int = 1) -> Write:
-    """The same write, whose answer is looked at only after the host was frozen for a while."""
+    """Make the write, and freeze the host before it sees the answer."""
     left = [times]
 
     def late(record: LeaseRecord, deadline: float) -> None:

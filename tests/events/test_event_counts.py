@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from kit.happenings import REPORTER, happened, tell
+from kit.occurrences import REPORTER, happened, tell
 
 from controller_runtime.api.resources import CORE_EVENTS
 from controller_runtime.events.counting import COMBINED, CountingCorrelator
@@ -31,7 +31,7 @@ def counts(decisions: list[Write | Fate]) -> list[int]:
 
 @pytest.mark.scenario("EV-01")
 def test_the_same_event_twice_is_one_with_a_count(correlator: CountingCorrelator) -> None:
-    """The first is created, the second patches count, time and message of the first."""
+    """The first event is created; the second patches the count, the time and the message of the first."""
     first = tell(correlator, happened(0))
     second = tell(correlator, happened(1.5))
 
@@ -57,7 +57,7 @@ def test_the_same_event_twice_is_one_with_a_count(correlator: CountingCorrelator
 
 @pytest.mark.scenario("EV-02")
 def test_the_same_message_is_never_combined(correlator: CountingCorrelator) -> None:
-    """Eleven times the same, half a minute apart, is one event with a count of 11."""
+    """Eleven equal events, half a minute apart, are one event with a count of 11."""
     decisions = [tell(correlator, happened(30.0 * number)) for number in range(11)]
 
     assert counts(decisions) == [*range(1, 12)]
@@ -75,7 +75,7 @@ def test_unrelated_events_are_created_each(correlator: CountingCorrelator) -> No
 
 @pytest.mark.scenario("EV-05")
 def test_from_the_tenth_message_on_events_that_are_alike_are_combined(correlator: CountingCorrelator) -> None:
-    """Nine different messages make nine events; the tenth makes a combined one, and the eleventh counts in it."""
+    """Nine different messages make nine events; the tenth makes a combined event, which the eleventh is counted in."""
     decisions = [tell(correlator, happened(number, note=f"message {number}")) for number in range(11)]
 
     assert counts(decisions) == [1] * 10 + [2]
@@ -111,7 +111,7 @@ def test_the_same_message_about_another_part_of_the_object_is_another_event(corr
 def test_messages_are_forgotten_after_ten_minutes_without_one(
     correlator: CountingCorrelator, seconds: float, is_combined: bool
 ) -> None:
-    """Different messages 600 seconds apart are not combined, however many; closer ones are."""
+    """Different messages 600 seconds apart are never combined; those that follow sooner are."""
     decisions = [tell(correlator, happened(seconds * n, note=f"message {n}")) for n in range(12)]
 
     assert body_of(decisions[11])["message"].startswith(COMBINED) is is_combined
@@ -119,7 +119,7 @@ def test_messages_are_forgotten_after_ten_minutes_without_one(
 
 @pytest.mark.scenario("EV-08")
 def test_by_default_all_events_of_an_object_share_a_bound(correlator: CountingCorrelator) -> None:
-    """After 25 writes about one object those of another reason are lost too; one more is allowed after five minutes."""
+    """After 25 writes about one object, events with another reason are lost too; one is allowed after five minutes."""
     first = [tell(correlator, happened(0, reason=f"R{n % 5}")) for n in range(25)]
 
     assert all(isinstance(decision, Write) for decision in first)
@@ -133,7 +133,7 @@ def test_by_default_all_events_of_an_object_share_a_bound(correlator: CountingCo
 
 @pytest.mark.scenario("EV-08")
 def test_what_shares_a_bound_can_be_chosen() -> None:
-    """Keyed by object and reason, the events of another reason have a bound of their own."""
+    """If the key is the object and the reason, events with another reason have a bound of their own."""
 
     def by_reason(occurrence: Occurrence) -> object:
         return by_object(occurrence), occurrence.reason

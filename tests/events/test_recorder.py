@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder: from any thread, without waiting, to a server that answers or not."""
+"""The event recorder never delays its callers, and writes to a server that may not answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kit.happenings import Sink
+from kit.occurrences import Sink
 from kubernetes.client import V1Node
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
@@ -23,7 +23,7 @@ NODE: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name":
 
 
 class Running:
-    """A recorder at work."""
+    """A recorder that runs on a thread of its own and writes to a sink."""
 
     def __init__(self, host: SimulatedHost, sink: Sink, api: EventAPI = EventAPI.EVENTS) -> None:
         self.sink = sink
@@ -153,7 +153,7 @@ def test_a_component_that_is_no_name_is_refused(host: SimulatedHost) -> None:
     ],
 )
 def test_a_refusal_is_final(sim: Simulation, host: SimulatedHost, answer: int, fate: Fate) -> None:
-    """What the server refuses is dropped and counted, and the next event goes out at once."""
+    """A write that the server refuses is dropped and counted, and the next event is sent at once."""
     with Running(host, Sink(answer)) as running:
         running.tell()
         running.tell("next")
@@ -168,7 +168,7 @@ def test_a_refusal_is_final(sim: Simulation, host: SimulatedHost, answer: int, f
 def test_a_write_without_an_answer_is_tried_twelve_times(
     sim: Simulation, host: SimulatedHost, answer: int | None
 ) -> None:
-    """A server out of reach is tried 12 times: again within 10 s, then every 10 s or a little more."""
+    """A write to an unreachable server is tried 12 times: again within 10 s, then every 10 to 11 s."""
     with Running(host, Sink(*[answer] * 12)) as running:
         running.tell()
         running.tell("next")
@@ -198,7 +198,7 @@ def test_a_server_that_asks_for_patience_gets_it(sim: Simulation, host: Simulate
 
 @pytest.mark.scenario("EV-09")
 def test_a_write_that_arrived_without_its_answer_is_not_made_twice(sim: Simulation, host: SimulatedHost) -> None:
-    """When a lost create turns out to have been done, AlreadyExists is a success."""
+    """If a create was done but its answer was lost, AlreadyExists counts as success."""
     with Running(host, Sink(None, loses_only_answers=True)) as running:
         running.tell()
         sim.advance(10.0)
@@ -207,7 +207,7 @@ def test_a_write_that_arrived_without_its_answer_is_not_made_twice(sim: Simulati
         assert running.counts() == {"WRITTEN": 1}
 
 
-def test_an_event_that_the_server_has_forgotten_is_created_anew_with_its_count(
+def test_an_event_that_the_server_has_deleted_is_created_again_with_its_count(
     sim: Simulation, running: Running
 ) -> None:
     running.tell()
@@ -226,7 +226,7 @@ def test_an_event_that_the_server_has_forgotten_is_created_anew_with_its_count(
 def test_events_on_top_of_a_thousand_are_dropped_and_nobody_waits(
     sim: Simulation, host: SimulatedHost, sink: Sink
 ) -> None:
-    """Before it runs, or while the server is silent, 1000 occurrences wait; more are counted as dropped."""
+    """Before it runs, or while the server is silent, up to 1000 occurrences wait; more are counted as dropped."""
     running = Running(host, sink)
     before = host.monotonic()
 
@@ -243,7 +243,7 @@ def test_events_on_top_of_a_thousand_are_dropped_and_nobody_waits(
 
 @pytest.mark.scenario("EV-12")
 def test_a_stop_before_the_start_writes_what_waits_and_ends(sim: Simulation, host: SimulatedHost, sink: Sink) -> None:
-    """Stopped before it runs, it writes what it was told and returns; what it is told afterwards is ignored."""
+    """A recorder stopped before it runs writes the events that wait and returns; later events are dropped."""
     running = Running(host, sink)
     running.tell(times=3)
 
@@ -260,7 +260,7 @@ def test_a_stop_before_the_start_writes_what_waits_and_ends(sim: Simulation, hos
 
 @pytest.mark.scenario("EV-12")
 def test_a_stop_while_it_retries_ends_it_soon(sim: Simulation, host: SimulatedHost) -> None:
-    """Stopped from another thread while no server answers, it tries the rest once and returns within seconds."""
+    """Stopped while no server answers, it tries each remaining write once and returns within seconds."""
     running = Running(host, Sink(*[None] * 100))
     running.start()
     running.tell("first")
@@ -278,7 +278,7 @@ def test_a_stop_while_it_retries_ends_it_soon(sim: Simulation, host: SimulatedHo
 
 @pytest.mark.scenario("EV-12")
 def test_a_drain_ends_when_it_is_cancelled(sim: Simulation, host: SimulatedHost, sink: Sink) -> None:
-    """Cancelled before it could drain, it loses what waits, and counts it."""
+    """Cancelled before it has written all events, it counts those that are left as failed."""
     running = Running(host, sink)
     running.tell(times=3)
 
@@ -291,7 +291,7 @@ def test_a_drain_ends_when_it_is_cancelled(sim: Simulation, host: SimulatedHost,
 
 
 class SlowSink(Sink):
-    """A server that takes two seconds for each request."""
+    """A sink that takes two seconds for each request."""
 
     def __init__(self, host: SimulatedHost) -> None:
         super().__init__()
@@ -317,7 +317,7 @@ def test_a_drain_takes_a_few_seconds_at_most(sim: Simulation, host: SimulatedHos
 
 @pytest.mark.scenario("EV-13")
 def test_a_series_ends_by_itself_after_six_quiet_minutes(sim: Simulation, running: Running) -> None:
-    """The last count of a series is written six minutes after its last occurrence, though nothing happens then."""
+    """The last count of a series is written six minutes after its last occurrence, without a new occurrence."""
     running.tell(times=5)
     sim.settle()
     [event] = running.sink.events.values()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder told by several threads at once, stopped in the middle, on a server that is now and then away."""
+"""Several threads report events at once, the recorder is stopped in between, and the server sometimes fails."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from kit.happenings import Sink
+from kit.occurrences import Sink
 
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
@@ -49,5 +49,5 @@ def test_every_occurrence_is_counted_on_the_server_or_as_lost(seed: int, api: Ev
         on_server = sum(event.get("count") or event.get("series", {}).get("count", 1) for event in sink.events.values())
         told = TELLERS * TIMES
         assert on_server <= told
-        # A write that failed may have carried many.
+        # A write that failed may have contained the count of many occurrences.
         assert counts[Fate.FAILED] or on_server + counts[Fate.DROPPED] + counts[Fate.SPAM] == told

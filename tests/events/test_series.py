@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.happenings import REPORTER, happened, tell
+from kit.occurrences import REPORTER, happened, tell
 
 from controller_runtime.api.resources import CORE_EVENTS, EVENTS
 from controller_runtime.events.occurrence import CACHED, Fate, Write
@@ -49,7 +49,7 @@ def test_a_first_event_has_what_the_api_requires(correlator: SeriesCorrelator) -
 
 @pytest.mark.scenario("EV-13")
 def test_the_same_again_is_a_series_of_two_and_then_counts_in_silence(correlator: SeriesCorrelator) -> None:
-    """The second occurrence patches a series with count 2 into the first one's event; the third is held."""
+    """The second occurrence patches the first one's event to a series with a count of 2; the third is held."""
     tell(correlator, happened(0))
 
     second = written(tell(correlator, happened(1)))
@@ -63,7 +63,7 @@ def test_the_same_again_is_a_series_of_two_and_then_counts_in_silence(correlator
 
 @pytest.mark.scenario("EV-13")
 def test_a_long_series_is_written_every_half_hour(correlator: SeriesCorrelator) -> None:
-    """One occurrence a minute for two hours is written at count 1, 2, and once each 30 minutes."""
+    """One occurrence per minute for two hours is written at counts 1 and 2, then every 30 minutes."""
     writes = [(at, tell(correlator, happened(60.0 * at))) for at in range(121)]
 
     assert [(at, count_in(write)) for at, write in writes if isinstance(write, Write)] == [
@@ -78,7 +78,7 @@ def test_a_long_series_is_written_every_half_hour(correlator: SeriesCorrelator) 
 
 @pytest.mark.scenario("EV-13")
 def test_a_series_without_news_ends_with_its_last_count(correlator: SeriesCorrelator) -> None:
-    """After six minutes of silence the count is flushed and the series dropped: the next occurrence is a new event."""
+    """After six minutes without a repetition the count is written and the series ends; the next is a new event."""
     for at in (0, 1, 2, 3):
         tell(correlator, happened(at))
 

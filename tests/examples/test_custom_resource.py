@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a kind of one's own, tested as its users would."""
+"""The controller of a custom kind, tested as a user of the library would."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of the README, tested as its users would."""
+"""The controller of the README, tested as a user of the library would."""
 
 from zone_labels import ZONE, zone_labels
 

@@ -10,9 +10,9 @@ from controller_runtime.testing import Simulation
 def test_nodes_racks_and_zones_die_and_return(sim: Simulation, capsys: pytest.CaptureFixture[str]) -> None:
     play(sim.host("outage"), nodes=30)
 
-    told = capsys.readouterr().out
-    assert "still not" not in told
-    assert "ready 29/30, unknown 1, evicting 1; pods ready 58, going 2" in told
-    assert "zone-c FullDisruption" in told
-    assert "ready 0/30, unknown 30, evicting 0" in told
-    assert told.splitlines()[-1].endswith("done")
+    printed = capsys.readouterr().out
+    assert "still not" not in printed
+    assert "ready 29/30, unknown 1, evicting 1; pods ready 58, going 2" in printed
+    assert "zone-c FullDisruption" in printed
+    assert "ready 0/30, unknown 30, evicting 0" in printed
+    assert printed.splitlines()[-1].endswith("done")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node agent on an embedded cluster under simulated time: a machine as told, what it asks, and what befalls that."""
+"""A node agent on an embedded cluster under simulated time: its machine is set, its requests are noted and may fail."""
 
 from __future__ import annotations
 
@@ -51,7 +51,13 @@ MACHINE = Machine(
 
 
 class Asked(NamedTuple):
-    """A request of the agent's: when, in seconds since it was started, and what."""
+    """A request of the agent.
+
+    Attributes:
+        at: Seconds since the agent was started.
+        what: Method and resource, such as `PATCH nodes/status`.
+        body: Its body.
+    """
 
     at: float
     what: str
@@ -59,13 +65,13 @@ class Asked(NamedTuple):
 
 
 class AgentBench:
-    """One agent, a server that stays well, and a client of the world's.
+    """One agent, a server without faults of its own, and a client for what others do.
 
     Attributes:
-        machine: What the agent sees.
-        faults: What befalls its next requests, by `METHOD resource`; None is nothing.
-        hooks: How often it dropped its connections.
-        lines_of_the_watch: After so many its watch falls silent; None is never.
+        machine: The machine that the agent measures.
+        faults: Faults that its next requests meet, by `METHOD resource`; None is no fault.
+        hooks: How often it closed its connections.
+        lines_of_the_watch: Number of lines after which its watch falls silent; None is never.
     """
 
     def __init__(self, sim: Simulation, *, machine: Machine = MACHINE, **settings: Any) -> None:
@@ -85,11 +91,11 @@ class AgentBench:
         return self.machine
 
     def see(self, **changes: Any) -> None:
-        """Let the machine be another."""
+        """Change attributes of the machine."""
         self.machine = attrs.evolve(self.machine, **changes)
 
     def start(self, seconds: float = 0.0) -> None:
-        """Run the agent in a program of its own; again after `end`, as after a restart."""
+        """Start the agent; after `end` this is a restart."""
         inner = InProcessTransport(self.host, self.server)
         self._hooked = HookedTransport(self, FaultyTransport(self.host, inner, self._fault))
         self.cluster = EmbeddedCluster(self.host, server=self.server, transport=self._hooked)
@@ -105,12 +111,12 @@ class AgentBench:
         self.cluster.stop()
 
     def asked(self) -> list[Asked]:
-        """What was asked about the Node and its lease since the last call; the watch does not count."""
+        """Return the requests about the Node and its lease since the last call, without the watch."""
         taken, self._asked = self._asked, []
         return [Asked(round(at - self._started, 3), what, json.loads(body or b"{}")) for at, what, body in taken]
 
     def patches(self) -> list[dict[str, Any]]:
-        """Of the Node's status, since `asked` was called last."""
+        """Return the patches of the Node's status since `asked` was called last."""
         return [asked.body for asked in self.asked() if asked.what == "PATCH nodes/status"]
 
     def node(self) -> dict[str, Any]:
@@ -122,7 +128,7 @@ class AgentBench:
         return found[kind]
 
     def events(self) -> list[str]:
-        """The reasons of all events, as often as each was told, sorted."""
+        """Return the reasons of all events, sorted, each as often as it was recorded."""
         found = self.world.list(EVENTS, view=dict)
         return sorted(event["reason"] for event in found for _ in range(event.get("count") or 1))
 
@@ -138,8 +144,16 @@ class AgentBench:
         return faults.popleft() if faults else None
 
 
+def settled_bench(sim: Simulation) -> AgentBench:
+    """Return an agent whose node is registered and whose first round is over."""
+    bench = AgentBench(sim)
+    bench.start(15.0)
+    bench.asked()
+    return bench
+
+
 class HookedTransport:
-    """Counts how often connections are dropped."""
+    """Counts how often the agent closes its connections."""
 
     def __init__(self, bench: AgentBench, inner: FaultyTransport) -> None:
         self._bench = bench

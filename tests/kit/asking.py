@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking an embedded server in process, in as few words as a test can bear."""
+"""A client of an embedded server in the same process, with short calls for tests."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Object = dict[str, Any]
 
 
 def lease(name: str, metadata: Mapping[str, Any] | None = None, **spec: Any) -> Object:
-    """A lease held by `a`."""
+    """Return a lease held by `a`."""
     return {"metadata": {"name": name, **(metadata or {})}, "spec": {"holderIdentity": "a", **spec}}
 
 
 def node(name: str, **parts: Any) -> Object:
-    """A node; `metadata` adds to its name."""
+    """Return a node; `metadata` is added to its name."""
     return {**parts, "metadata": {"name": name, **parts.get("metadata", {})}}
 
 
 def pod(name: str, **spec: Any) -> Object:
-    """A pod of one container."""
+    """Return a pod with one container."""
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
 
 
 class Told:
-    """One watch, and how often it was said to be ready."""
+    """One watch, and the number of calls of its `on_ready`."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -55,14 +55,14 @@ class Asking:
     def __call__(
         self, method: str, path: str, obj: Any = None, *, headers: Mapping[str, str] | None = None, **query: Any
     ) -> tuple[int, Any]:
-        """One exchange: its status and its decoded body."""
+        """Make a request; return the status and the decoded body."""
         response = self.response(method, path, obj, headers=headers, **query)
         return response.status, json.loads(response.body)
 
     def response(
         self, method: str, path: str, obj: Any = None, *, headers: Mapping[str, str] | None = None, **query: Any
     ) -> HTTPResponse:
-        """One exchange."""
+        """Make a request; return the response."""
         body = obj if isinstance(obj, bytes) else b"" if obj is None else json.dumps(obj).encode()
         pairs = tuple((name.rstrip("_"), str(value)) for name, value in query.items())
         answer = self.server.handle(HTTPRequest(method, path, pairs, headers or {}, body))
@@ -70,17 +70,17 @@ class Asking:
         return answer
 
     def ok(self, method: str, path: str, obj: Any = None, **query: Any) -> Object:
-        """The body of an exchange that succeeds."""
+        """Make a request that must succeed; return the decoded body."""
         status, body = self(method, path, obj, **query)
         assert status in (200, 201), body
         return dict(body)
 
     def patch(self, path: str, patch: Any, media_type: str = MERGE, **query: Any) -> tuple[int, Any]:
-        """A PATCH."""
+        """Patch an object, by default with a merge patch; return the status and the decoded body."""
         return self("PATCH", path, patch, headers={"content-type": media_type}, **query)
 
     def watch(self, path: str, **query: Any) -> Watch:
-        """A watch; read it with `events`."""
+        """Open a watch, to be read with `events`."""
         pairs = (("watch", "1"), *((name, str(value)) for name, value in query.items()))
         answer = self.server.handle(HTTPRequest("GET", path, pairs), on_ready=lambda: None)
         assert not isinstance(answer, HTTPResponse), answer.body
@@ -88,7 +88,7 @@ class Asking:
 
 
 def events(watch: Watch) -> list[Object]:
-    """What a watch has to tell by now."""
+    """Return the events of a watch up to now."""
     told: list[Object] = []
     while lines := watch.take()[0]:
         told += map(json.loads, lines)
@@ -96,10 +96,10 @@ def events(watch: Watch) -> list[Object]:
 
 
 def brief(told: list[Object]) -> list[tuple[str, str]]:
-    """Type and name of each event."""
+    """Return type and name of each event."""
     return [(event["type"], event["object"]["metadata"].get("name", "")) for event in told]
 
 
 def version(obj: Object) -> int:
-    """The resourceVersion of an object or a list."""
+    """Return the resourceVersion of an object or a list."""
     return int(obj["metadata"]["resourceVersion"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A heartbeat on an embedded server under simulated time: what it asks, and when, and what befalls that."""
+"""A heartbeat on an embedded server under simulated time: its requests are noted, and can be made to fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from controller_runtime.testing.faults import Answered, Fault, FaultyTransport
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 
-TERMS: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "holder_identity": "me",
     "lease_name": "beat",
     "lease_namespace": "default",
@@ -30,7 +30,7 @@ TERMS: dict[str, Any] = {
 
 
 def answered(code: int, reason: str = "", **details: Any) -> Answered:
-    """A failure in the server's place."""
+    """Return a fault that answers a request with this failure, without asking the server."""
     status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, **details}
     return Answered(HTTPResponse(code, {"content-type": "application/json"}, json.dumps(status).encode()))
 
@@ -41,7 +41,7 @@ EXISTS = answered(409, "AlreadyExists")
 
 
 class Beating:
-    """One heartbeat, the faults of its requests in their order, and the world's own client."""
+    """One heartbeat, the faults that its requests meet, and a client for what others do."""
 
     def __init__(self, sim: Simulation, *, client: bool = True, request_timeout: float = 5.0, **options: Any) -> None:
         self.sim = sim
@@ -57,12 +57,12 @@ class Beating:
             self.host,
             self.client if client else None,
             on_repeated_heartbeat_failure=self._hook,
-            **{**TERMS, **options},
+            **{**OPTIONS, **options},
         )
         self.stop = Stop(self.host)
 
     def will(self, method: str, *faults: Fault | None) -> None:
-        """What befalls the next requests of `method`; None is nothing."""
+        """Let the next requests of `method` meet these faults, in their order; None is no fault."""
         self.faults[method] = deque(faults)
 
     def start(self, settle: float = 0.0) -> None:
@@ -77,12 +77,12 @@ class Beating:
         assert self.stop.failure is None
 
     def methods(self) -> list[str]:
-        """The methods asked for since the last call."""
+        """Return the methods of the requests since the last call."""
         taken, self.asked = self.asked, []
         return [method for _, method, _ in taken]
 
     def gaps(self) -> list[float]:
-        """Seconds between the requests so far."""
+        """Return the seconds between the requests since `methods` was called last."""
         times = [at for at, _, _ in self.asked]
         return [b - a for a, b in pairwise(times)]
 
@@ -108,7 +108,7 @@ class Beating:
 
 
 class PostProcess:
-    """Fails as often as it is told, then puts a label on the lease."""
+    """Puts a label on the lease, and fails as long as it was called no more than `failures` times."""
 
     def __init__(self, failures: int) -> None:
         self.failures = failures

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinated election under bad weather: candidates that come, go, are upgraded and freeze, and those who elect.
+"""Coordinated election under random faults: candidates start, stop, are upgraded and freeze, and so do electors.
 
 `python tests/kit/coordinated_run.py --seeds 500` walks over seeds and exits 1 at the
 first in which something does not hold.
@@ -15,22 +15,22 @@ from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.fault_runs.disk import Disk
+from controller_runtime.testing.fault_runs.environment import TURN, Course, ServerProcess
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
+from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import (
-    PROFILES,
-    DrawnFaults,
-    Fault,
-    Faults,
-    Kind,
-    ScriptedFaults,
-)
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.disk import Disk
-from controller_runtime.testing.system.invariants import Violated
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.replica import Replica
-from controller_runtime.testing.system.surroundings import TURN, Course, ServerProcess
+from controller_runtime.testing.simulation.system_faults import (
+    PROFILES,
+    DrawnFaults,
+    FaultKind,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 
@@ -43,13 +43,13 @@ CALM = 300.0
 SILENCE = 150.0
 """Seconds after which a watch that has fallen silent is noticed."""
 LATENESS = 60.0
-"""A watch that was opened in the storm stays late, by up to 20 s; so is the end of a lease, a ping and its answer."""
+"""Three times 20 s: a watch opened under faults stays late, at the end of a lease, at a ping and at its answer."""
 FARTHEST = 720.0
 """Seconds by which wall clocks are wrong, at most."""
 BOUND = 70.0
-"""Seconds without trouble after which somebody leads, if there is a live candidate and a live elector.
+"""Seconds without faults after which a replica leads, if there is a live candidate and a live elector.
 
-17 until another elector leads, the lease's 15 by its own watch, a step of 5, an answer's 5, another step, 5 for
+17 until another elector leads, the lease's 15 as it observes it, a step of 5, an answer's 5, another step, 5 for
 the elected, and what remains of it from an elected that fell silent again: see docs/coordinated-leader-election.md.
 """
 OWN_LEASE = LeaderElectionConfig(name="leader-election-controller", namespace="kube-system")
@@ -59,28 +59,32 @@ def run(
     seed: int,
     *,
     profile: str = "broad",
-    script: Iterable[Fault] | None = None,
+    script: Iterable[SystemFault] | None = None,
     die_at_write: int | None = None,
     seconds: float = STORM + CALM,
 ) -> Outcome:
-    """Let the system run through a storm and the calm after it.
+    """Run the system with faults for some time, and then without.
 
     Args:
         seed: Latencies, drifts, the schedule, versions, and without a script the faults.
-        profile: The weather.
+        profile: The kinds and rates of faults.
         script: The faults, in place of drawn ones.
-        die_at_write: The elector is killed as its write of this number begins, which lands or does not.
-        seconds: How long all of it takes.
+        die_at_write: Number of the write at whose beginning the elector is killed; the write may land or not.
+        seconds: Duration of the run.
     """
     names = (*ELECTORS, *CANDIDATES, SERVER)
-    faults: Faults = DrawnFaults(seed, PROFILES[profile], names, STORM) if script is None else ScriptedFaults(script)
+    faults: SystemFaults = (
+        DrawnFaults(seed, PROFILES[profile], names, STORM) if script is None else ScriptedFaults(script)
+    )
     return observe(seed, lambda sim, fired: System(sim, faults, fired, die_at_write).run(seconds))
 
 
 class System:
-    """A server, those who elect, candidates, the network between them, and what befalls them."""
+    """A server, electing controllers, candidates, the network between them, and their faults."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault], die_at_write: int | None) -> None:
+    def __init__(
+        self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault], die_at_write: int | None
+    ) -> None:
         self._chance = sim.chance("coordinated")
         self._sim = sim
         self._die_at_write = die_at_write
@@ -101,7 +105,7 @@ class System:
         sim.check(self._look)
 
     def run(self, seconds: float) -> None:
-        """The storm, the calm, and what must have come of it."""
+        """Run with faults, then without, and check the final state."""
         self._course.pass_until(seconds)
         # To a clock that is wrong the stamp of a dead one may look fresh just now, and it is tried for some seconds.
         while (why := self._unsettled()) and self._sim.time < seconds + BOUND:
@@ -110,7 +114,7 @@ class System:
             raise Violated("converges", why)
 
     def _unsettled(self) -> str:
-        """Why this is no end; empty if it is."""
+        """Return why the final state has not been reached; empty if it has."""
         self._expect_a_leader()
         leader = next((r for r in self._candidates if r.leads), None)
         if leader is None:
@@ -138,7 +142,7 @@ class System:
         return replica.host.name.partition("#")[0]
 
     def _look(self) -> None:
-        """At every step: one leader at most."""
+        """Check at each step that at most one replica leads."""
         leaders = [replica.host.name for replica in self._candidates if replica.leads]
         if len(leaders) > 1:
             raise Violated("one leader at most", " and ".join(leaders))
@@ -147,13 +151,16 @@ class System:
         return not replica.host.crashed and not replica.host.paused and replica.elector is not None
 
     def _expect_a_leader(self) -> None:
-        """If nothing has gone wrong for long, somebody leads."""
+        """Check that a replica leads if there were no faults for long."""
         if not any(map(self._lives, self._candidates)) or not any(map(self._lives, self._electors)):
             self._quiet_since = max(self._quiet_since, self._sim.time)
         if any(replica.leads for replica in self._candidates):
             self._led_at = self._sim.time
         quiet_since, bound = self._quiet_since, BOUND
-        if any(fault.kind not in (Kind.PAUSE, Kind.CRASH, Kind.STOP, Kind.JUMP) for fault in self._fired):
+        if any(
+            fault.kind not in (FaultKind.PAUSE, FaultKind.CRASH, FaultKind.STOP, FaultKind.JUMP)
+            for fault in self._fired
+        ):
             quiet_since, bound = max(quiet_since, STORM, self._cut_until) + SILENCE, BOUND + LATENESS
         if self._sim.time - max(self._led_at, quiet_since) > bound:
             raise Violated("a leader within the bound", f"nobody has led for {bound:.0f} s without trouble")
@@ -180,27 +187,27 @@ class System:
         if self._writes == self._die_at_write:
             self._quiet_since = self._sim.time
             self._victim = next(r for r in self._electors if r.host is host)
-            self._sim.pause(host, 1e6)  # nothing of it runs any more; whether the write lands is the network's
+            self._sim.pause(host, 1e6)  # none of its threads runs any more; the network decides whether the write lands
 
-    def _befall(self, fault: Fault) -> None:
+    def _befall(self, fault: SystemFault) -> None:
         self._network.note(fault)
         replica = next((r for r in (*self._electors, *self._candidates) if self._name_of(r) == fault.host), None)
         host = replica.host if replica is not None else self._server.host
-        is_over_at = self._sim.time + (fault.seconds if replica is None and fault.kind is not Kind.JUMP else 0.0)
+        is_over_at = self._sim.time + (fault.seconds if replica is None and fault.kind is not FaultKind.JUMP else 0.0)
         self._quiet_since = max(self._quiet_since, is_over_at)
         match fault.kind:
-            case Kind.CUT:
+            case FaultKind.CUT:
                 self._cut_until = max(self._cut_until, self._sim.time + fault.seconds)
                 for name in [fault.host] if replica is not None else [*ELECTORS, *CANDIDATES]:
                     self._network.cut(name, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
-            case Kind.JUMP:
+            case FaultKind.JUMP:
                 self._set_clock(host, fault.host, fault.seconds / 10)
-            case Kind.STOP if replica is not None:
+            case FaultKind.STOP if replica is not None:
                 self._upgrade(fault.host)
                 replica.stop(fault.seconds)
-            case Kind.CRASH if replica is not None:
+            case FaultKind.CRASH if replica is not None:
                 self._upgrade(fault.host)
                 replica.die(fault.seconds)
             case _:
@@ -213,7 +220,7 @@ class System:
         self._offsets[name] = offset
 
     def _upgrade(self, name: str) -> None:
-        """What is started anew is perhaps another version."""
+        """Draw the version of a replica that starts again."""
         if name in self._versions:
             self._versions[name] = self._chance.choice(VERSIONS)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run that touches everything a schedule can depend on; as a program it prints its digests.
+"""A run that uses everything that a schedule can depend on; as a program it prints its digests.
 
-It is written on hosts alone, so that only the simulation itself can change what it prints.
+It uses no other part of the project, so that only a change of the simulation can change the digests.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 
 class Mailbox:
-    """Letters, put in by anybody and taken out by whoever wakes first."""
+    """Letters from any thread, taken by the thread that wakes first."""
 
     def __init__(self, host: SimulatedHost) -> None:
         self.host = host
@@ -33,7 +33,7 @@ class Mailbox:
 
 
 def run(seed: int) -> Simulation:
-    """Three hosts pass letters; one crashes and is followed by another, one is paused, one is wrong about the time."""
+    """Let three hosts exchange letters; one crashes and is restarted, one is paused, one's wall clock is moved."""
     with Simulation(seed, keep_trace=True) as sim:
         mailbox = Mailbox(sim.host("post"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the embedded server answers otherwise than the real one did, each with its reason."""
+"""The recorded exchanges that the embedded server answers differently, each with the reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 
 
 class Part(enum.Enum):
-    """How far an answer deviates."""
+    """The part of a response that differs."""
 
     WORDING = "its message for people"
     ANSWER = "all of it"
@@ -17,7 +17,12 @@ class Part(enum.Enum):
 
 @attrs.frozen
 class Deviation:
-    """One exchange that is answered otherwise."""
+    """The difference in one response.
+
+    Attributes:
+        part: The part that differs.
+        reason: Why it does.
+    """
 
     part: Part
     reason: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The election controllers on a server, and a world that plays components, people and faults."""
+"""The election controllers on a server, with candidates, leases and faults that a test commands."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ OLDEST = "OldestEmulationVersion"
 
 
 class World:
-    """A server, the controller under test on a host of its own, and what befalls its requests.
+    """A server, the controller under test on a host of its own, and the faults of its requests.
 
     Attributes:
-        asked: Its requests but watches, lists and those for events, as `METHOD collection/name`.
-        before: What the world does before the first request of a method arrives.
-        faults: By such a request.
+        asked: The controller's requests, without watches, lists and those for events, as `METHOD collection/name`.
+        before: By method, an action that runs once, before the controller's next request of that method.
+        faults: The faults of requests, by the text in `asked`.
     """
 
     def __init__(
@@ -77,20 +77,20 @@ class World:
         strategy: str = OLDEST,
         pinged: float | None = None,
     ) -> None:
-        """A candidate that renewed itself `age` seconds ago."""
+        """Create a candidate that was renewed `age` seconds ago."""
         spec = {"leaseName": lease, "binaryVersion": binary or version, "emulationVersion": version}
         spec |= {"strategy": strategy, "renewTime": self.stamp(age), "pingTime": self.stamp(pinged)}
         self.client.create(LEASE_CANDIDATES, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
         self._settle()
 
     def renew(self, name: str) -> None:
-        """The candidate says that it lives."""
+        """Renew the candidate, as its replica does."""
         patch = {"spec": {"renewTime": self.stamp(0.0)}}
         self.client.patch(LEASE_CANDIDATES, ObjectKey(name, "default"), patch)
         self._settle()
 
     def hold(self, holder: str | None, lease: str = "lease", **spec: Any) -> None:
-        """Somebody writes the lease, whatever it says."""
+        """Write the lease, without a condition on its version."""
         said = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": self.stamp(0.0), **spec}
         if self.spec(lease) is None:
             self.client.create(LEASES, {"metadata": {"name": lease, "namespace": "default"}, "spec": said})

@@ -64,7 +64,7 @@ class Bench:
         return spec
 
     def hold(self, holder: str, transitions: int = 0, duration: int = 15) -> None:
-        """Have somebody who is not here hold the lease, by a write without a version."""
+        """Make a holder that does not run hold the lease, by a write without a version."""
         spec = {"holderIdentity": holder, "leaseDurationSeconds": duration, "leaseTransitions": transitions}
         obj = {"metadata": {"name": LEASE.name, "namespace": LEASE.namespace}, "spec": spec}
         if any(lease["metadata"]["name"] == LEASE.name for lease in self.client.list(LEASES, "default", view=dict)):

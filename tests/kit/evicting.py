@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The taint eviction on an embedded cluster under simulated time, and a world that taints nodes by hand."""
+"""Taint eviction on an embedded cluster under simulated time, with nodes that a test taints by hand."""
 
 from __future__ import annotations
 
@@ -32,23 +32,24 @@ TAINT = {"key": "dedicated", "value": "x", "effect": "NoExecute"}
 
 
 def tolerates(key: str = "dedicated", seconds: int | None = None, **others: Any) -> dict[str, Any]:
-    """A toleration of NoExecute taints with that key; without seconds, for ever."""
+    """Return a toleration of NoExecute taints with that key; without seconds it has no end."""
     toleration = {"key": key, "operator": "Exists", "effect": "NoExecute", **others}
     return toleration if seconds is None else {**toleration, "tolerationSeconds": seconds}
 
 
 class Evicting:
-    """The controller, and a client of the world's.
+    """The controller on an embedded server, and a client that acts as everything else in the cluster.
 
     Args:
         sim: The simulation.
-        spoils: What becomes of the objects that the controller's caches keep, by collection.
+        spoils: Transforms of the objects in the controller's caches, by collection.
 
     Attributes:
-        asked: The writes and single reads of the controller: method and name.
-        before: What the world does before the controller's next request of a method arrives.
-        faults: What befalls its requests, by method.
-        watches: What befalls its watches that begin, by their collection.
+        asked: The writes and single reads of the controller, as method and name.
+        before: By method, an action that runs once, before the controller's next request of that method arrives.
+        faults: The faults of its requests, by method and name ("PATCH p"), else by method.
+        watches: The faults of its new watches, by collection.
+        clusters: The controller's processes so far; all but the last were killed.
     """
 
     def __init__(self, sim: Simulation, spoils: Mapping[Resource[Any], Transform] | None = None) -> None:
@@ -84,11 +85,11 @@ class Evicting:
         self.sim.settle()
 
     def kill(self) -> None:
-        """Nothing that it does from now on is heard."""
+        """Refuse all requests of the controller from now on; its threads go on."""
         self.alive = -1
 
     def restart(self, down: float = 0.0) -> None:
-        """Kill it, and start another later."""
+        """Kill the controller, and start another one `down` seconds later."""
         self.kill()
         self.sim.advance(down)
         self._compose()
@@ -96,17 +97,17 @@ class Evicting:
 
     def end(self) -> None:
         for cluster in self.clusters:
-            with contextlib.suppress(CacheSyncTimeout):  # whom nobody hears has no caches
+            with contextlib.suppress(CacheSyncTimeout):  # a killed controller cannot fill its caches
                 cluster.stop()
 
-    # What the world does.
+    # Actions of the rest of the cluster.
 
     def node(self, name: str = "n", *taints: Mapping[str, Any]) -> None:
         self.world.create(NODES, a_node(name))
         self.taint(name, *taints)
 
     def taint(self, name: str = "n", *taints: Mapping[str, Any]) -> None:
-        """Give a node these taints and no others."""
+        """Replace the taints of a node."""
         self.world.patch(NODES, ObjectKey(name), {"spec": {"taints": [*taints] or None}})
         self.sim.settle()
 
@@ -136,10 +137,10 @@ class Evicting:
         )
         self.sim.settle()
 
-    # What is to be seen.
+    # What a test can observe.
 
     def text(self, metric: str) -> list[str]:
-        """The values of a metric."""
+        """Return the values of a metric."""
         lines = Metrics(self.cluster.manager).text().decode().splitlines()
         return [line.rpartition(" ")[2] for line in lines if line.startswith(metric)]
 
@@ -147,7 +148,7 @@ class Evicting:
         return self.world.get(PODS, ObjectKey(name, "default"), dict)
 
     def leaving(self) -> list[str]:
-        """The pods that are deleted or gone."""
+        """Return the names of the pods that are being deleted."""
         pods: list[dict[str, Any]] = self.world.list(PODS, view=dict)
         return sorted(pod["metadata"]["name"] for pod in pods if "deletionTimestamp" in pod["metadata"])
 
@@ -158,14 +159,14 @@ class Evicting:
             return True
 
     def events(self) -> list[str]:
-        """The first words of each event's message, and its pod."""
+        """Return the first word of each event's message, and its pod."""
         self.sim.settle()
         events: list[dict[str, Any]] = self.world.list(EVENTS, view=dict)
         assert {event["reason"] for event in events} <= {"TaintManagerEviction"}
         return sorted(f"{event['note'].partition(' ')[0]} {event['regarding']['name']}" for event in events)
 
     def time_of_deletion(self, name: str) -> float:
-        """The whole seconds of the simulation when the pod was deleted."""
+        """Return when the pod was deleted, in whole seconds of the simulation."""
         metadata = self.get(name)["metadata"]
         at = datetime.fromisoformat(metadata["deletionTimestamp"])
         at -= timedelta(seconds=metadata["deletionGracePeriodSeconds"])
@@ -181,4 +182,4 @@ class Evicting:
         self.asked.append(f"{request.method} {name}")
         if (act := self.before.pop(request.method, None)) is not None:
             act()
-        return self.faults.get(request.method)
+        return self.faults.get(f"{request.method} {name}", self.faults.get(request.method))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hollow nodes on an embedded cluster under simulated time, and a log of what they ask."""
+"""Hollow nodes on an embedded cluster under simulated time, with a log of their requests."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from controllers.hollow.nodes import HollowNodes
 
 
 class HollowCluster:
-    """A manager with hollow nodes, a server that stays well, and a client of the world's.
+    """A manager with hollow nodes, a server without faults of its own, and a client for what others do.
 
     Attributes:
-        asked: When (monotonic seconds of the nodes' host), method, name of the object.
-        fault: What befalls the requests about nodes and leases now.
-        fault_of: What befalls requests about one node or lease, by its name; None leaves it to `fault`.
-        fault_of_pods: What befalls the next creation of a pod.
+        asked: Requests: monotonic seconds of the nodes' host, method, name of the object.
+        fault: Faults of which each request about nodes and leases meets one at random; None is no fault.
+        fault_of: Returns the fault for requests about one node or lease, by its name; None leaves it to `fault`.
+        fault_of_pods: Returns the fault for the next creation of a pod.
     """
 
     def __init__(self, sim: Simulation, count: int, *, cached: bool = True, **options: Any) -> None:
@@ -54,7 +54,7 @@ class HollowCluster:
         self.cluster.stop()
 
     def ready(self) -> dict[str, str]:
-        """Ready by name of the node."""
+        """Return the status of the condition Ready by name of the node."""
         found = {}
         for node in self.world.list(NODES, view=dict):
             conditions = node["status"]["conditions"]
@@ -67,7 +67,7 @@ class HollowCluster:
         return {lease["metadata"]["name"]: lease["spec"]["renewTime"] for lease in leases}
 
     def asked_of(self, name: str) -> list[str]:
-        """What was asked about one name so far; a POST names nobody."""
+        """Return the methods of the requests about one name; a POST has no name in its path."""
         return [method for _, method, asked in self.asked if asked == name]
 
     def _fault(self, number: int, request: HTTPRequest) -> Fault | None:
@@ -75,7 +75,7 @@ class HollowCluster:
         if parts[-1] == "pods" and request.method == "POST":
             return self.fault_of_pods()
         if not {"nodes", "leases"} & {*parts} or (request.method == "GET" and parts[-1] == "nodes"):
-            return None  # the cache is well
+            return None  # the list and the watch of the cache meet no fault
         name = parts[parts.index("status") - 1] if parts[-1] == "status" else parts[-1]
         self.asked.append((self.host.monotonic(), request.method, name))
         if request.method == "POST":

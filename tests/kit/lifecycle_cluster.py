@@ -36,7 +36,7 @@ CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
 
 @attrs.define
 class Kubelet:
-    """What one node does by itself: seconds between renewals and between posts; None is never."""
+    """The behaviour of one kubelet: seconds between its renewals and between its posts; None for never."""
 
     renews: float | None = RENEW
     posts: float | None = 300.0
@@ -47,13 +47,13 @@ class Kubelet:
 
 
 class LifecycleCluster:
-    """A server that stays well, kubelets, and the controller, which can be killed and started again.
+    """A server without faults, kubelets, and the controller, which can be killed and started again.
 
     Attributes:
         evicts: Whether the controller that deletes pods runs as well.
-        spoils: What becomes of the objects that the controller's caches keep, by collection.
-        world: A client of everybody else's.
-        fault: What befalls a request of the controller's for a single object: method and path decide.
+        spoils: Transforms of the objects in the controller's caches, by collection.
+        world: A client that acts as everything else in the cluster.
+        fault: Returns the fault of a request of the controller for a single object, by its method and path.
     """
 
     def __init__(self, sim: Simulation, *, evicts: bool = False, **config: Any) -> None:
@@ -92,7 +92,7 @@ class LifecycleCluster:
         self.sim.settle()
 
     def kill(self) -> None:
-        """As kill -9, as far as the server can tell: nothing that it does from now on arrives."""
+        """End the controller as kill -9 does, as far as the server can tell: no request of it arrives from now on."""
         self.killed = True
         self.end()
 
@@ -121,14 +121,14 @@ class LifecycleCluster:
             del self.kubelets[name]
 
     def healthy(self, *names: str, zone: str = "", **kubelet: Any) -> None:
-        """Register nodes that are well."""
+        """Register healthy nodes, whose kubelets renew and post."""
         for name in names:
             self.node(name, zone)
         self.live(*names, **kubelet)
         self.sim.settle()
 
     def run(self, seconds: float) -> None:
-        """Let time pass, with kubelets that do what they do."""
+        """Let time pass, with the kubelets' renewals and posts."""
         until = self.sim.time + seconds
         while True:
             due = [t for k in self.kubelets.values() for t, every in self._times(k) if every is not None]
@@ -163,7 +163,7 @@ class LifecycleCluster:
         self.world.patch(NODES, ObjectKey(name), patch, type=PatchType.STRATEGIC, subresource="status")
 
     def pod(self, name: str, node: str, ready: str | None = "True", tolerations: Sequence[Any] = ()) -> None:
-        """A pod on a node, with a Ready condition or without."""
+        """Create a pod on a node, with a Ready condition or without."""
         spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}], "tolerations": [*tolerations]}
         self.world.create(PODS, {"metadata": {"name": name}, "spec": spec}, "default")
         if ready is not None:
@@ -196,12 +196,12 @@ class LifecycleCluster:
         return [self.status(name) for name in names]
 
     def taints(self, name: str) -> list[str]:
-        """`key:effect`, without the common prefix."""
+        """Return a node's taints as `key:effect`, without the common prefix."""
         found = self.read(name).get("spec", {}).get("taints", [])
         return [f"{t['key'].removeprefix(PREFIX)}:{t['effect']}" for t in found]
 
     def evicted(self) -> list[str]:
-        """Names of the nodes with a NoExecute taint of the controller's."""
+        """Return the names of the nodes with a NoExecute taint of the controller."""
         names = [node["metadata"]["name"] for node in self.world.list(NODES, view=dict)]
         ours = {"not-ready:NoExecute", "unreachable:NoExecute"}
         return [name for name in names if ours & {*self.taints(name)}]
@@ -211,7 +211,7 @@ class LifecycleCluster:
         return next((c for c in conditions if c["type"] == "Ready"), {})
 
     def events(self, reason: str) -> list[tuple[str, str, str]]:
-        """Kind, name and message of the events of that reason."""
+        """Return kind, name and message of the events with that reason."""
         found = self.world.list(CORE_EVENTS, view=dict)
         return [
             (e["involvedObject"]["kind"], e["involvedObject"]["name"], e["message"])
@@ -225,7 +225,7 @@ class LifecycleCluster:
         return reconciler.monitor.reports()
 
     def writes(self) -> list[str]:
-        """What the controller has written: method and path, without events."""
+        """Return the controller's writes as method and path, without events."""
         assert self.cluster is not None
         found = self.cluster.transport.writes()
         return [f"{w.method} {w.path.removeprefix('/api/v1/')}" for w in found if "/events" not in w.path]

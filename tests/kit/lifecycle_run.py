@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle and taint eviction in bad weather: a seed in, what did not hold and the script of what happened out.
+"""Runs node lifecycle and taint eviction under faults drawn from a seed; returns violations and a script of the faults.
 
-Six hollow nodes with pods, a server, the controllers and the network between them. The numbers are
-half of upstream's, so that a storm has room for many deaths.
+The system has six hollow nodes with pods, a server, the controllers and the network between them. Grace periods are
+half of upstream's, so that many nodes can die within one run.
 """
 
 from __future__ import annotations
@@ -13,15 +13,22 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.fault_runs.disk import Disk
+from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.outcome import Outcome, observe
+from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import DrawnFaults, Fault, Faults, Kind, Profile, ScriptedFaults
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.disk import Disk
-from controller_runtime.testing.system.invariants import Violated
-from controller_runtime.testing.system.outcome import Outcome, observe
-from controller_runtime.testing.system.replica import Replica
-from controller_runtime.testing.system.surroundings import Course, ServerProcess
+from controller_runtime.testing.simulation.system_faults import (
+    DrawnFaults,
+    FaultKind,
+    Profile,
+    ScriptedFaults,
+    SystemFault,
+    SystemFaults,
+)
 from controllers.hollow.node import node_name
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods, PodMaker
@@ -41,29 +48,31 @@ CONFIG = LifecycleConfig(Graces(GRACE, 30.0), ZonePolicy(rate=RATE), monitor_per
 STORM = 200.0
 """Virtual seconds after which no fault begins."""
 CALM = 200.0
-"""Seconds until everybody has heard of everything: a watch that hangs is noticed after 150."""
+"""Seconds until every cache is up to date: a watch that hangs is noticed after 150 s."""
 BOUND = GRACE + TOLERATED + 2.0
-"""Seconds from a node's last word until its pods are deleted, in a zone that is well and has nobody in line."""
+"""Seconds from a node's last sign of life until its pods are deleted, in a normal zone with an empty queue."""
 
 LONGEST = 90.0
-"""Seconds of the longest silence in a storm."""
+"""Seconds of the longest silence of a host while there are faults."""
 
 PROFILES = {
-    "broad": Profile({Kind.CUT: 2, Kind.PAUSE: 4, Kind.JUMP: 2, Kind.CRASH: 2}, most=20, longest=LONGEST),
-    "deaths": Profile({Kind.PAUSE: 1}, most=20, rates=(0.0, 0.02), longest=LONGEST),
-    "network": Profile({Kind.CUT: 1, Kind.PAUSE: 2}, rates=(0.02, 0.1, 0.3), longest=60.0),
-    "restarts": Profile({Kind.CRASH: 3, Kind.PAUSE: 2}, most=20, rates=(0.0, 0.1), longest=60.0),
-    "clocks": Profile({Kind.JUMP: 2, Kind.PAUSE: 1}, most=20, rates=(0.0, 0.1), longest=60.0),
+    "broad": Profile(
+        {FaultKind.CUT: 2, FaultKind.PAUSE: 4, FaultKind.JUMP: 2, FaultKind.CRASH: 2}, most=20, longest=LONGEST
+    ),
+    "deaths": Profile({FaultKind.PAUSE: 1}, most=20, rates=(0.0, 0.02), longest=LONGEST),
+    "network": Profile({FaultKind.CUT: 1, FaultKind.PAUSE: 2}, rates=(0.02, 0.1, 0.3), longest=60.0),
+    "restarts": Profile({FaultKind.CRASH: 3, FaultKind.PAUSE: 2}, most=20, rates=(0.0, 0.1), longest=60.0),
+    "clocks": Profile({FaultKind.JUMP: 2, FaultKind.PAUSE: 1}, most=20, rates=(0.0, 0.1), longest=60.0),
 }
-"""What befalls a node's name befalls its kubelet alone: it is frozen."""
+"""Faults by profile. A pause of a host with a node's name freezes only that node's kubelet."""
 WEATHERS = tuple(PROFILES)
 
 
-def run(seed: int, *, script: Iterable[Fault] | None = None) -> Outcome:
-    """Let nodes, pods and controllers live through a storm and the calm after it."""
+def run(seed: int, *, script: Iterable[SystemFault] | None = None) -> Outcome:
+    """Run nodes, pods and controllers with faults for some time, and then without."""
     hosts = (SERVER, CONTROLLERS, CONTROLLERS, KUBELETS, *NAMES)
     profile = PROFILES[WEATHERS[seed % len(WEATHERS)]]
-    faults: Faults = DrawnFaults(seed, profile, hosts, STORM) if script is None else ScriptedFaults(script)
+    faults: SystemFaults = DrawnFaults(seed, profile, hosts, STORM) if script is None else ScriptedFaults(script)
     return observe(seed, lambda sim, fired: System(sim, faults, fired).run())
 
 
@@ -72,9 +81,9 @@ def node_of(pod: str) -> str:
 
 
 class System:
-    """All of them, and what befalls them."""
+    """The parts of the system, and their faults."""
 
-    def __init__(self, sim: Simulation, faults: Faults, fired: list[Fault]) -> None:
+    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         self._sim = sim
         self._course = Course(sim, faults.timed, self._supervise, self._befall)
         self._disk = Disk()
@@ -91,9 +100,10 @@ class System:
         sim.check(self._witness.look)
 
     def run(self) -> None:
-        """The storm, the calm, and what must have come of it."""
+        """Run with faults, then without, and check the final state."""
         self._course.pass_until(STORM)
-        self._befall(Fault(Kind.CRASH, SERVER, STORM, 0.0))  # else a watch that was slow once would always be
+        # The server is restarted because a watch that was slow once would stay slow.
+        self._befall(SystemFault(FaultKind.CRASH, SERVER, STORM, 0.0))
         self._pass(CALM)
         self._expect_all_well()
         self._one_dies()
@@ -106,14 +116,14 @@ class System:
                 raise Violated("who is back is well", f"{name} is {ready_of(node)}, {node['spec'].get('taints')}")
 
     def _one_dies(self) -> None:
-        """Its pods are gone within the bound, and no others."""
+        """Check that the pods of a dead node are deleted within the bound, and no others."""
         host = self._programs[KUBELETS].host
         maker = self._pod_maker(host, Manager(host, NetworkTransport(self._network, host)))
-        host.spawn("maker", lambda: maker.run(Stop(host)))  # those that were evicted in the storm
+        host.spawn("maker", lambda: maker.run(Stop(host)))  # evicted while there were faults
         self._pass(10.0)
         dead, began = NAMES[0], self._sim.time
         self._freeze(dead, seconds=1e6)
-        self._pass(1.0)  # its last word may be on its way
+        self._pass(1.0)  # its last renewal may be under way
         heard = self._witness.node(dead).beats[-1]
         self._pass(heard + BOUND - self._sim.time)
         went = {pod for pod, at in self._witness.evicted.items() if at >= began}
@@ -121,7 +131,7 @@ class System:
             raise Violated("pods of the dead go in time", f"{dead} died, and those evicted are {sorted(went)}")
 
     def _all_die(self) -> None:
-        """Nobody else is evicted: the control plane is the likelier culprit."""
+        """Check that no further node is evicted when all die: then the control plane is the more likely culprit."""
         before = len(self._witness.evicted)
         self._freeze(*NAMES, seconds=1e6)
         self._pass(2 * BOUND + COUNT / RATE)
@@ -166,7 +176,7 @@ class System:
         self._tell_kubelets()
 
     def _tell_kubelets(self) -> None:
-        """On a thread of theirs: their process may be frozen, and then is told of all at once."""
+        """Deliver commands on a thread of the kubelets' host: if it is frozen, they arrive together later."""
         hollow, host = self._hollow, self._programs[KUBELETS].host
         if hollow is not None and not host.crashed:
             host.spawn("command", lambda: self._freeze_and_wake(hollow))
@@ -175,20 +185,20 @@ class System:
         for name in NAMES:
             (hollow.pause if name in self._wakes_at else hollow.revive)(Selection((name,)))
 
-    def _befall(self, fault: Fault) -> None:
+    def _befall(self, fault: SystemFault) -> None:
         self._network.note(fault)
         program = self._programs.get(fault.host)
         host = self._server.host if program is None else program.host
         match fault.kind:
             case _ if fault.host in NAMES:
                 self._freeze(fault.host, seconds=min(abs(fault.seconds), LONGEST))
-            case Kind.CUT if program is not None:
+            case FaultKind.CUT if program is not None:
                 self._network.cut(fault.host, fault.seconds)
-            case Kind.PAUSE:
+            case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
-            case Kind.JUMP:
+            case FaultKind.JUMP:
                 self._sim.jump(host, fault.seconds)
-            case Kind.CRASH if program is not None:
+            case FaultKind.CRASH if program is not None:
                 program.die(fault.seconds)
             case _:
                 self._server.die(fault.seconds)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script once did to four clusters of Kubernetes 1.36.2, to be done again to ours; and what was recorded.
+"""The actions of a script that ran on four clusters of Kubernetes 1.36.2, to repeat them here, and its recordings.
 
-Two recordings of the same runs: of the nodes, and of the pods and events.
+There are two recordings of the same runs: one of the nodes, and one of the pods and events.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def back(*names: str, **kubelet: Any) -> Act:
 
 
 def says(name: str, **conditions: str) -> Act:
-    """The kubelet of a node posts something else from now on, and at once."""
+    """Change what the kubelet of a node posts, and post it at once."""
 
     def act(cluster: LifecycleCluster) -> None:
         kubelet = cluster.kubelets[name]
@@ -81,7 +81,7 @@ def taint(text: str) -> dict[str, str]:
 
 
 def toleration(text: str) -> dict[str, Any]:
-    """`key:Effect Ns`."""
+    """Parse `key:Effect Ns`."""
     which, _, seconds = text.partition(" ")
     key, effect = which.split(":")
     made = {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": effect}
@@ -89,7 +89,7 @@ def toleration(text: str) -> dict[str, Any]:
 
 
 def placed(name: str, node: str, tolerations: list[str]) -> Act:
-    """Make a pod; its kubelet says a moment later that it is ready."""
+    """Create a pod; its kubelet reports a moment later that it is ready."""
 
     def act(cluster: LifecycleCluster) -> None:
         cluster.pod(name, node, None, [*map(toleration, tolerations)])
@@ -118,7 +118,7 @@ def deleted(*names: str) -> Act:
 
 
 def mute(name: str, **kubelet: Any) -> Act:
-    """Change what a kubelet does from now on."""
+    """Change the behaviour of a kubelet."""
 
     def act(cluster: LifecycleCluster) -> None:
         for field, value in kubelet.items():
@@ -191,7 +191,7 @@ SCRIPTS: dict[str, list[tuple[float, Act]]] = {
 
 
 def script(run: str) -> list[tuple[float, Act]]:
-    """All that was done in a run, and when."""
+    """Return all actions of a run, with their times."""
     found = [*SCRIPTS[run]]
     for entry in OF_PODS:
         match entry:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Knows when the server heard of each node, and judges what the controllers write about nodes and pods."""
+"""Records the signs of life of each node at the server, and checks what the controllers write about nodes and pods."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.testing.fault_runs.disk import Disk, Write
+from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.system.disk import Disk, Write
-from controller_runtime.testing.system.invariants import Violated
 
 OURS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 IN_HAND = 2 * 30.0 + 1.0
@@ -19,13 +19,13 @@ LEASES, NODES, PODS = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/l
 
 
 class Node:
-    """What the server has been told of one node.
+    """What reached the server about one node.
 
     Attributes:
-        beats: When: renewals and posts.
-        posts: When its own posts came.
-        tainted: From when to when it bore a NoExecute taint of ours; the last may go on.
-        was: It as it is.
+        beats: Times of its renewals and posts.
+        posts: Times of its posts.
+        tainted: From when to when it had a NoExecute taint of ours; the last may not have ended.
+        was: The node as it was seen last.
     """
 
     def __init__(self) -> None:
@@ -35,26 +35,26 @@ class Node:
         self.was: dict[str, Any] = {}
 
     def silence(self, at: float) -> float:
-        """Seconds since it was last heard, then."""
+        """Return the seconds between the last sign of life before that time and that time."""
         return at - max((beat for beat in self.beats if beat <= at), default=0.0)
 
     def bore_taint(self, since: float, until: float) -> bool:
-        """Whether it bore one at any instant of these."""
+        """Return whether it had such a taint at any instant of that interval."""
         return any(span[0] <= until and since <= (span[1] if len(span) > 1 else until) for span in self.tainted)
 
 
 class Witness:
-    """Stands in the server's door, and sees each request of the controllers begin and end.
+    """Sees each request of the controllers arrive at the server and end.
 
     Args:
         sim: The simulation.
-        disk: What the server keeps.
-        controllers: The name of their host.
-        grace: Seconds of silence that are not too long.
-        node_of: The node that a pod of this name is on.
+        disk: The server's storage.
+        controllers: The name of the controllers' host.
+        grace: The grace period in seconds.
+        node_of: Returns the node of a pod, by its name.
 
     Attributes:
-        evicted: Pods that were deleted by the controllers, and when.
+        evicted: Pods that the controllers deleted, and when.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class Witness:
         self._begun: dict[int, tuple[HTTPRequest, float]] = {}  # by identity, which the request kept here makes lasting
 
     def node(self, name: str) -> Node:
-        """What is known of a node."""
+        """Return the record of a node."""
         return self.nodes.setdefault(name, Node())
 
     def look(self) -> None:
-        """Take in what was written since.
+        """Take the changes since the last call into account.
 
         Raises:
-            Violated: Something did that may not be.
+            Violated: A change breaks a rule.
         """
         if self._violated is not None:
             raise self._violated
@@ -102,7 +102,7 @@ class Witness:
             node.tainted.append([now]) if evicts(node.was) else node.tainted[-1].append(now)
 
     def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
-        """A request begins."""
+        """Note that a request has arrived."""
         if not host.name.startswith(self._controllers):
             return
         if request.method == "GET":
@@ -111,7 +111,7 @@ class Witness:
             self._begun[id(request)] = request, self._sim.time
 
     def lands(self, request: HTTPRequest) -> None:
-        """A request was obeyed."""
+        """Note that a request was carried out."""
         _, began = self._begun.get(id(request), (request, None))
         if began is None:
             return
@@ -126,7 +126,7 @@ class Witness:
     def _judge_node(self, name: str, began: float, what: str) -> None:
         node = self.node(name)
         if what != "Unknown" and node.bore_taint(began, began):
-            return  # it is changed from one into the other, or goes with a write about another
+            return  # one taint replaces the other, or it is removed by a write about something else
         asked = self._questions(f"{LEASES}{name}", began)
         if all(node.silence(at) <= self._grace for at in asked):
             self._violate(f"{name} is {what}, silent for {node.silence(began):.1f} s")
@@ -144,7 +144,7 @@ class Witness:
         self._violated = self._violated or Violated("who lives is not evicted", message)
 
     def _questions(self, path: str, began: float) -> list[float]:
-        """When a write may have been decided: as it began, or as the server was asked for it."""
+        """Return when a write may have been decided: as it began, or as the server was asked before it."""
         return [began, *(at for at in self._asked.get(path, ()) if began - IN_HAND <= at <= began)]
 
 
@@ -169,6 +169,6 @@ def ready_of(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def evicts(node: dict[str, Any]) -> bool:
-    """Whether it bears a NoExecute taint of ours."""
+    """Return whether a node has a NoExecute taint of ours."""
     taints = node.get("spec", {}).get("taints") or []
     return any(taint["effect"] == "NoExecute" and taint["key"] in OURS for taint in taints)

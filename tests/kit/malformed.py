@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that nobody should send: one seed, one endless row of them, each with the codes that are right for it."""
+"""Malformed requests: an endless series for each seed, each request with the status codes that are right for it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ STRATEGIC = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 
-# What is refused is the client's fault; what happens to make sense is done.
+# The right codes: a refusal is the client's fault, and a request that happens to make sense is carried out.
 DONE = (200, 201, 202)
 REFUSED = (400, 404, 405, 406, 409, 410, 413, 415, 422, 504)
 ANY = (*DONE, *REFUSED)
 
 
 class Case(NamedTuple):
-    """A request, the codes that are right for it, and what is wrong with it."""
+    """A request, the status codes that are right for it, and what is wrong with it."""
 
     fault: str
     request: HTTPRequest
@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 class Malformed:
-    """A row of malformed requests, the same for the same seed. Endless."""
+    """Yield malformed requests without end, the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broken texts and bodies, piece by piece."""
+"""Makes malformed texts and bodies from valid ones."""
 
 from __future__ import annotations
 
@@ -237,12 +237,12 @@ OPERATIONS: tuple[Callable[[random.Random], Any], ...] = (
 
 
 def cut(chance: random.Random, whole: AnyStr) -> AnyStr:
-    """Its beginning."""
+    """Return a part of the body, from its beginning."""
     return whole[: chance.randrange(len(whole))]
 
 
 def flipped(chance: random.Random, whole: bytes) -> bytes:
-    """With a few bytes changed."""
+    """Return the body with a few bytes changed."""
     spoiled = bytearray(whole)
     for _ in range(chance.randrange(1, 4)):
         spoiled[chance.randrange(len(spoiled))] = chance.randrange(256)
@@ -250,7 +250,7 @@ def flipped(chance: random.Random, whole: bytes) -> bytes:
 
 
 def protobuf(chance: random.Random, api_version: str, kind: str) -> bytes:
-    """An object as Go clients send it, its fields by chance."""
+    """Return an object in protobuf, as Go clients send it, with random fields."""
     about = _field(1, api_version.encode()) + _field(2, kind.encode())
     metadata = _field(1, b"a") + _field(11, _field(1, b"k") + _field(2, b"v")) + _field(8, _field(1, _varint(2**63)))
     parts = b"".join(_any_field(chance, 4) for _ in range(chance.randrange(4)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broken parameters of lists and watches."""
+"""Makes malformed query parameters of lists and watches."""
 
 from __future__ import annotations
 
@@ -35,38 +35,38 @@ _FIELDS = ("metadata.name", "a", "spec.x", "status.phase", "..", "=", "==", "!="
 
 
 def number(chance: random.Random) -> str:
-    """What may stand for a number."""
+    """Return a text for a number, valid or not."""
     return chance.choice((*_NUMBERS, "9" * 5000, chance.choice(TEXTS)))
 
 
 def boolean(chance: random.Random) -> str:
-    """What may stand for true or false."""
+    """Return a text for true or false, valid or not."""
     return chance.choice((*_BOOLEANS, chance.choice(TEXTS)))
 
 
 def token(chance: random.Random) -> str:
-    """A continue token that was cut, altered or forged."""
+    """Return a continue token that was cut, altered or forged."""
     good, forged = (base64.urlsafe_b64encode(one.encode()) for one in (_TOKEN, chance.choice(_FORGED)))
     return chance.choice((cut(chance, good), flipped(chance, good), forged)).decode("latin-1")
 
 
 def version_match(chance: random.Random) -> str:
-    """A rule for versions, or none."""
+    """Return a value of `resourceVersionMatch`, valid or not."""
     return chance.choice(("Exact", "NotOlderThan", "exact", chance.choice(TEXTS)))
 
 
 def label_selector(chance: random.Random) -> str:
-    """Pieces of one."""
+    """Return pieces of a label selector in random order."""
     return "".join(chance.choices((*_LABELS, chance.choice(TEXTS)), k=chance.randrange(1, 12)))
 
 
 def field_selector(chance: random.Random) -> str:
-    """Pieces of one."""
+    """Return pieces of a field selector in random order."""
     return "".join(chance.choices((*_FIELDS, chance.choice(TEXTS)), k=chance.randrange(1, 8)))
 
 
 def text(chance: random.Random) -> str:
-    """Any odd text."""
+    """Return any odd text."""
     return chance.choice(TEXTS)
 
 
@@ -85,6 +85,6 @@ _PARAMETERS = {
 
 
 def query(chance: random.Random, names: Sequence[str] = tuple(_PARAMETERS)) -> tuple[tuple[str, str], ...]:
-    """A few parameters of these names, perhaps one of them twice."""
+    """Return a few parameters with these names, perhaps one of them twice."""
     chosen = chance.choices(names, k=chance.randrange(1, 4))
     return tuple((name, _PARAMETERS.get(name, number)(chance)) for name in chosen)

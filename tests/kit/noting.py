@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reconciler that notes what it is asked for, and what it takes to start a controller without a manager."""
+"""A reconciler that notes its requests, and all that a controller needs to start without a manager."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 @attrs.frozen
 class Noting(Reconciler):
-    """Notes what it is asked for."""
+    """Notes its requests."""
 
     seen: list[str] = attrs.field(factory=list)
     extra: Callable[[], Result] = Result
@@ -34,7 +34,7 @@ class Noting(Reconciler):
 
 @attrs.frozen
 class Bench:
-    """A server, a client, informers, and the stops of both ends."""
+    """A server, a client, informers, and the stops of the informers and of the controller."""
 
     sim: Simulation
     host: SimulatedHost

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Electors with planted bugs, which the simulation must find."""
+"""Electors with planted errors, which the simulation must find."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from controller_runtime.election.term import Term, leadership_limit
 
 
 class NeverLapses(Term):
-    """Leadership as a flag: it has no deadline, and ends only when another holder is seen."""
+    """Has no deadline: a leadership ends only when another holder is seen."""
 
     @property
     def held(self) -> Held:
@@ -36,7 +36,7 @@ class NeverLapses(Term):
 def release_without_looking(
     lock: LeaseLock, identity: str, host: Host, stop: Stop, deadline: float
 ) -> LeaseRecord | None:
-    """Blanks the lease whoever holds it by now."""
+    """Blank the lease, even if another replica holds it by now."""
     record = lock.read(deadline)
     stamp = microtime(host.now())
     free = LeaseRecord("", 1, stamp, stamp, record.transitions)
@@ -48,7 +48,7 @@ def release_without_looking(
 
 
 class ReleasesWithoutLooking(LeaderElector):
-    """Gives the lease back without looking at its holder, and does so after a loss too."""
+    """Releases the lease without a look at its holder, and does so even after it has lost the leadership."""
 
     def run(self, stop: Stop) -> None:
         try:
@@ -59,7 +59,7 @@ class ReleasesWithoutLooking(LeaderElector):
 
 
 def fenced_at_the_beginning(term: Callable[[], Term | None]) -> Limit:
-    """A fence that asks whether we lead when a request begins, but does not bound the request by the deadline."""
+    """Return a limit that checks the leadership when a request begins, but does not bound the request's duration."""
     limit = leadership_limit(term)
 
     def only_asks(request: HTTPRequest) -> float | None:

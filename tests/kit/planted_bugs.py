@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants known bugs, one at a time, and tells which the tests find: `python tests/kit/planted_bugs.py [NAME…]`.
+"""Plants known bugs, one at a time, and prints which ones are found: `python tests/kit/planted_bugs.py [NAME…]`.
 
 The bugs stand in `tests/planted/*.toml`, each with its file, the text to replace, what to put in its place, and
 the smallest test files of which one test must fail. They are planted in a copy of the tree. Without names all are
@@ -59,7 +59,7 @@ class Bug(NamedTuple):
 
 
 def bugs(root: Path = ROOT) -> list[Bug]:
-    """Return every bug, by room."""
+    """Return every bug, by file."""
     found = []
     for path in sorted((root / "tests" / "planted").glob("*.toml")):
         found += [Bug(name, **fields) for name, fields in tomllib.loads(path.read_text(encoding="utf-8")).items()]
@@ -74,7 +74,7 @@ def run_tests(tree: Path, tests: Iterable[str]) -> int:
 
 
 def judge(tree: Path, chosen: list[Bug]) -> Iterator[tuple[Bug, str]]:
-    """Yield each bug with what became of it: `caught`, `survived`, or why that is not known."""
+    """Yield each bug with its result: `caught`, `survived`, or why that is not known."""
     for bug in chosen:
         path = tree / bug.file
         before = path.read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def judge(tree: Path, chosen: list[Bug]) -> Iterator[tuple[Bug, str]]:
 
 
 def copy_to(tree: Path) -> None:
-    """Copy what the tests need."""
+    """Copy the files that the tests need."""
     for name in NEEDED:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -94,7 +94,7 @@ def copy_to(tree: Path) -> None:
 
 
 def main(names: list[str]) -> int:
-    """Try the bugs of these names, or all, and say what became of each."""
+    """Try the bugs of these names, or all, and print the result of each."""
     chosen = [bug for bug in bugs() if not names or bug.name in names]
     if unknown := set(names) - {bug.name for bug in chosen}:
         sys.exit(f"there is no bug named {', '.join(sorted(unknown))}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reflectors and stores that are wrong on purpose, to see that the simulation sees it."""
+"""Reflectors and stores with planted errors, which the simulation must find."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_runtime.core.errors import ControllerRuntimeError, Expired
 
 
 class ResumesFromItsList(Reflector):
-    """Takes a watch up again at the version of the last list, as if nothing had come since."""
+    """Resumes a watch at the version of the last list, so that it receives changes twice."""
 
     def _take(self, events: Iterator[WatchEvent | Undecodable]) -> None:
         was_watching = isinstance(self.state, Watching)
@@ -25,7 +25,7 @@ class ResumesFromItsList(Reflector):
 
 
 class ForgetsWhatWasMissed(Reflector):
-    """Answers an expired version with a watch from now on, without a list."""
+    """Resumes an expired watch at the present version without a list, so that it misses changes."""
 
     def _recover(self, error: ControllerRuntimeError) -> float:
         if not isinstance(error, Expired) or not isinstance(self.state, Resuming | Watching):
@@ -36,14 +36,14 @@ class ForgetsWhatWasMissed(Reflector):
 
 
 class BelievesInItsVersion(Reflector):
-    """Never asks for the most recent state: a server that went back is waited for."""
+    """Never asks for the most recent state, so it waits for versions that a restored server has lost."""
 
     def _version_to_ask(self) -> str:
         return self._version or "0"
 
 
 class TellsOfNoDeletions(Store):
-    """A relist that takes in what is there, and says nothing of what is not any more."""
+    """Reports no deletions that it learns of from a list."""
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
         return [delta for delta in super().replace(objects, version) if delta.new is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heartbeats that are wrong on purpose, to see that the weather finds them: stand-ins for parts of the real one."""
+"""Heartbeats that are wrong on purpose: each replaces one part of the real one, and the simulation must find it."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ import msgspec
 
 from controller_runtime.api.objects import Cached
 from controllers.heartbeat import step as heartbeat_step
-from controllers.heartbeat.step import FIRST_PAUSE, Answer, Ask, Heartbeat, Part, Reply, Step, Terms
+from controllers.heartbeat.step import FIRST_PAUSE, Answer, Ask, Heartbeat, LeaseFields, Part, Reply, Step
 
 
 def wall_clock(now: datetime, last: datetime | None) -> datetime:
-    """In place of `next_renew_time`: whatever the clock says."""
+    """Replace `next_renew_time`: a renewal carries the time of our clock, even if that was set back."""
     return now
 
 
 def short_memory(lease: Mapping[str, Any], known: datetime | None) -> datetime | None:
-    """In place of `renew_time_of`: what a process before this one wrote does not count."""
+    """Replace `renew_time_of`: the time that an earlier process wrote to the lease is ignored."""
     return known
 
 
-def same_time(base: Cached | None, terms: Terms, renew_time: datetime) -> dict[str, Any]:
-    """In place of `content`: a renewal carries the time that the lease has."""
-    lease = heartbeat_step.content(base, terms, renew_time)
+def same_time(base: Cached | None, fields: LeaseFields, renew_time: datetime) -> dict[str, Any]:
+    """Replace `lease_to_write`: a renewal carries the time that the lease already has."""
+    lease = heartbeat_step.lease_to_write(base, fields, renew_time)
     if base is not None:
         lease["spec"]["renewTime"] = msgspec.json.decode(base.raw)["spec"]["renewTime"]
     return lease
 
 
 def resigned(state: Heartbeat, answer: Answer) -> Step:
-    """In place of `advance`: once the pauses have grown to 3.2 s, the next look comes in an hour."""
+    """Replace `advance`: once the pauses have grown to 3.2 s, the next request comes an hour later."""
     step = heartbeat_step.advance(state, answer)
     return attrs.evolve(step, wait=3600.0) if step.wait >= 3.2 else step
 
 
 def stubborn(state: Heartbeat, answer: Answer) -> Step:
-    """In place of `advance`: a conflict is no reason to read the lease again, now or in later passes."""
+    """Replace `advance`: after a conflict the lease is not read again, in this pass or in later ones."""
     if state.ask is Ask.RENEW and answer.reply is Reply.CONFLICT:
         return Step(Heartbeat(Ask.RENEW, Part.RENEW_KNOWN, latest=state.base, base=state.base), pass_ends=True)
     return heartbeat_step.advance(state, answer)
 
 
 def hasty(state: Heartbeat, answer: Answer) -> Step:
-    """In place of `advance`: once a request has failed, it beats twice as often for ever."""
+    """Replace `advance`: once a request has failed, renewals come twice as often, forever."""
     step = heartbeat_step.advance(state, answer)
     if state.tries == 0 and state.pause == FIRST_PAUSE:
         return step

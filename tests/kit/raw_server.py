@@ -35,12 +35,8 @@ class Connection:
         return head
 
     def send(self, *parts: bytes) -> None:
-        """Send the parts, or as many as the client waits for: it may hang up as soon as it has seen enough."""
-        try:
-            for part in parts:
-                self.sock.sendall(part)
-        except (BrokenPipeError, ConnectionResetError):
-            return
+        for part in parts:
+            self.sock.sendall(part)
 
     def drip(self, data: bytes) -> None:
         """One byte at a time, again and again, until the client goes; the pace is a read that times out."""
@@ -99,7 +95,8 @@ class RawServer:
             self._threads.append(self._host.spawn(f"raw-{self.accepted}", lambda s=script, c=sock: self._play(s, c)))
 
     def _play(self, script: Script, sock: socket.socket) -> None:
-        with sock:
+        # A client may hang up as soon as it has seen enough, which ends the script.
+        with sock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
             script(Connection(sock))
         with self._condition:
             self._ended += 1

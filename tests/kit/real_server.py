@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real API server for the suites that can do with one, by `--kubeconfig FILE`: claimed once, emptied again and again.
+"""A real API server for the suites that can use one, by `--kubeconfig FILE`: claimed once, emptied before each use.
 
 Nothing but an API server is needed: no controllers, no kubelets. Everything in it is deleted, so one with nodes or pods
 that these tests did not make is refused.
@@ -26,10 +26,11 @@ HOST = SystemHost("tests")
 PATIENCE = 60.0
 CONFIG_MAPS: Resource[Any] = Resource("", "v1", "ConfigMap", "configmaps")
 CLAIM = ObjectKey("controller-runtime-tests", "kube-system")
-# What the suites make, those that own others first, so that no controller is missed.
+# The kinds that the suites make. Owners come first, because no controller runs that would delete what they own.
 NAMES = (
     *("cronjobs", "jobs", "deployments", "statefulsets", "daemonsets", "replicasets", "replicationcontrollers"),
-    *("pods", "poddisruptionbudgets", "services", "ingresses", "configmaps", "secrets", "serviceaccounts"),
+    *("controllerrevisions", "pods", "poddisruptionbudgets", "services", "endpoints", "endpointslices", "ingresses"),
+    *("configmaps", "secrets", "serviceaccounts", "podtemplates", "horizontalpodautoscalers"),
     *("persistentvolumeclaims", "persistentvolumes", "resourcequotas", "limitranges", "roles", "rolebindings"),
     *("leases", "leasecandidates", "events", "nodes", "customresourcedefinitions", "namespaces"),
 )
@@ -37,7 +38,7 @@ SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 
 
 def wait_until(check: Any, what: str) -> None:
-    """Ask again and again until it is so."""
+    """Call `check` until it returns true, for a minute at most."""
     deadline, never = HOST.monotonic() + PATIENCE, Stop(HOST, "never")
     while not check():
         assert HOST.monotonic() < deadline, f"not within {PATIENCE:g} s: {what}"
@@ -66,7 +67,7 @@ def _claim(client: Client) -> None:
     except NotFound:
         if client.list(NODES, view=dict) or client.list(PODS, view=dict):
             pytest.exit(
-                "--kubeconfig: the cluster has nodes or pods, and these tests delete everything: give another", 2
+                "--kubeconfig: the cluster has nodes or pods, and these tests delete everything: give another server", 2
             )
         wait_until(lambda: _exists(client, NAMESPACES, ObjectKey(CLAIM.namespace)), "its namespace is there")
         client.create(CONFIG_MAPS, {"metadata": {"name": CLAIM.name}}, CLAIM.namespace)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded exchanges with a real API server, and how they read in another run."""
+"""Recorded exchanges with a real API server, and their translation to the versions and names of another run."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _FOLDER = Path(__file__).resolve().parent.parent / "data" / "recordings"
 # Replayed in this order, one after the other.
 RECORDINGS = (_FOLDER / "apiserver-1.36.2.jsonl", _FOLDER / "outcomes-1.36.2.jsonl")
 HEADERS = ("content-type", "warning", "retry-after")
-# A version that no run reaches, for the recorded one that theirs did not.
+# A version that no run reaches, in place of the recorded one that the real server had not reached.
 FUTURE = {"999999999": "9" * 18}
 
 UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 VARIABLE = {"uid": UUID, "resourceVersion": re.compile("[1-9][0-9]*"), "continue": re.compile("[A-Za-z0-9_-]+")}
 AGE = re.compile(r"(\d+[smhdy]){1,2}")
-# The last ones of managedFields and of conditions.
+# Times that the server writes: of the object, of managedFields, and of conditions.
 SERVER_TIMES = ("creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime")
 # The group of the one definition that is made and deleted.
 DEFINED = "rec.example.com"
-# Who made the recordings, as managedFields name it.
+# The User-Agent of the recordings, which `managedFields` contain.
 AGENT = {"user-agent": "python-urllib3"}
-# What a server says of its own present version, and of the oldest it remembers: those of the run, not of the recording.
+# The present and the oldest version of a server in its messages: those of the run, not of the recording.
 PRESENT = re.compile(r"(?<=, current: )\d+")
 OLDEST = re.compile(r"(?<=too old resource version: 1 \()\d+")
 ADDRESS = re.compile(r"(\d+\.){3}\d+:\d+")
@@ -44,7 +44,7 @@ IN_TEXTS = re.compile(rf"{UUID.pattern}|\b\d{{5,}}\b")
 
 @attrs.frozen
 class Answer:
-    """A status, the headers of note, and a body: decoded JSON, the list of a watch's events, or text."""
+    """A status, the headers that are compared, and a body: decoded JSON, a list of watch events, or text."""
 
     status: int
     headers: dict[str, str]
@@ -52,7 +52,7 @@ class Answer:
 
 
 Replay = dict[str, tuple[Answer, Answer]]
-"""What had to be answered and what was, by the exchange's id."""
+"""The expected and the actual response, by the exchange's id."""
 
 
 @attrs.frozen
@@ -68,7 +68,7 @@ class Exchange:
 
 
 def exchanges() -> Iterator[Exchange]:
-    """All recorded exchanges in their order, each with a name of its own."""
+    """Return all recorded exchanges in their order, each with a name of its own."""
     seen: Counter[str] = Counter()
     for line in (line for path in RECORDINGS for line in path.read_text(encoding="utf-8").splitlines()):
         content = json.loads(line)
@@ -87,7 +87,7 @@ def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> E
     if response["headers"].get("content-type") == "application/yaml":
         recorded = from_yaml(recorded)
     if "watch=1" in request["path"] and response["status"] == 200 and not isinstance(recorded, list):
-        recorded = [] if recorded is None else [recorded]  # a watch that told nothing, or one thing
+        recorded = [] if recorded is None else [recorded]  # a watch without an event, or with one
     return Exchange(
         name,
         request["method"],
@@ -99,16 +99,16 @@ def _exchange(name: str, request: dict[str, Any], response: dict[str, Any]) -> E
 
 
 def from_yaml(text: str) -> Any:
-    """What a YAML text says; all its times are texts."""
+    """Return the content of a YAML text, with times left as texts."""
     return yaml.load(text, yaml.BaseLoader)
 
 
 class Translation:
-    """What a recorded text is in this run: versions, uids, tokens and names, learned by position.
+    """Translates recorded versions, uids, tokens and names to those of this run, which it learns from responses.
 
     Args:
-        others_write: The server makes writes of its own, so that two lists between which the run wrote nothing may have
-            different versions; each must be no less than that of every object seen.
+        others_write: True if the server makes writes of its own, so that two lists between which the run wrote nothing
+            may have different versions. Each must be at least the greatest version seen of an object.
     """
 
     def __init__(self, *, others_write: bool = False) -> None:
@@ -117,7 +117,7 @@ class Translation:
         self._reached = 0  # the highest version that was seen of an object
 
     def request(self, exchange: Exchange) -> HTTPRequest:
-        """The request as it has to be made in this run."""
+        """Return the request to make in this run."""
         parts = urlsplit(exchange.path)
         query = tuple((name, self._known.get(value, value)) for name, value in parse_qsl(parts.query, True))
         body = exchange.body
@@ -126,7 +126,7 @@ class Translation:
         return HTTPRequest(exchange.method, unquote(parts.path), query, exchange.headers, body)
 
     def expected(self, recorded: Answer, actual: Answer) -> Answer:
-        """The recorded answer as it has to read in this run; learns from `actual` what it sees first."""
+        """Return the response that is expected in this run; learn values that are new here from the `actual` one."""
         return attrs.evolve(recorded, body=self._expected(recorded.body, actual.body, ""))
 
     def _expected(self, recorded: Any, actual: Any, name: str) -> Any:
@@ -192,11 +192,11 @@ class Translation:
 
 
 def regardless_of_pace(answer: Answer) -> Answer:
-    """The answer without what depends on how quickly a run goes, or its server follows.
+    """Return the response without the parts that depend on the pace of the run or of the server.
 
-    The entries of managedFields are ordered by the second of their last write: they come in one order. The group of
-    a definition that was deleted is told of for a while: it is left out. A watch that nears its end may send a bookmark
-    that only says how far it has come: it is left out as well.
+    The entries of managedFields, which are ordered by the second of their last write, are sorted. The group of a
+    deleted definition, which is discovered for a while longer, is left out. So is a bookmark without annotations, which
+    a watch may send shortly before its end.
     """
     body = answer.body
     if isinstance(body, list):
@@ -228,7 +228,7 @@ def _of_entry(entry: dict[str, Any]) -> str:
 
 
 def without(content: Any, *names: str) -> Any:
-    """`content` without the members called `names`, at any depth."""
+    """Return `content` without the fields called `names`, at any depth."""
     match content:
         case dict():
             return {key: without(value, *names) for key, value in content.items() if key not in names}

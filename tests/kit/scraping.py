@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics as their readers see them: parsed from the text."""
+"""Metrics, parsed from their text as Prometheus does."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Series = tuple[str, frozenset[tuple[str, str]]]
 
 
 def lines_of(manager: Manager) -> list[str]:
-    """The exposition text, line by line."""
+    """Return the lines of the exposition text."""
     return Metrics(manager).text().decode().splitlines()
 
 
 def series_of(manager: Manager) -> dict[Series, float]:
-    """Each series' value; a series that comes twice is an error, as it is to Prometheus."""
+    """Return the value of each series. A series that comes twice is an error, as it is to Prometheus."""
     found: dict[Series, float] = {}
     for family in text_string_to_metric_families("\n".join(lines_of(manager)) + "\n"):
         for sample in family.samples:
@@ -28,7 +28,7 @@ def series_of(manager: Manager) -> dict[Series, float]:
 
 
 def value_of(manager: Manager, metric: str, /, **labels: str) -> float | None:
-    """The value of the one series of that metric with those labels, among others; None if there is none."""
+    """Return the value of the only series of a metric that has these labels (among others); None if there is none."""
     wanted = set(labels.items())
     found = [value for (name, pairs), value in series_of(manager).items() if name == metric and pairs >= wanted]
     assert len(found) <= 1, f"{metric}{labels} is {len(found)} series"

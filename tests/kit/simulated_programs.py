@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What threads do in the simulation's own tests."""
+"""Targets for threads in the simulation's own tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller_runtime.core.stop import Stop
 
 
 def every(host: Host, seconds: float, act: Callable[[], object]) -> Callable[[], None]:
-    """A thread's target that acts once every `seconds`, for ever."""
+    """Return a thread's target that calls `act` every `seconds` and never ends."""
 
     def run() -> None:
         stop = Stop(host, "ticker")

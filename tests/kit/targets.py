@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the contract suite asks: the embedded server in process, or any API server by its kubeconfig."""
+"""The servers that the contract suite can test: the embedded one in process, or any API server by its kubeconfig."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kit.real_server import established
 from kit.recorded import HEADERS, Answer, from_yaml
 
 Target = Callable[[HTTPRequest], Answer]
-"""Makes one exchange and gives the whole answer, of a watch when it has ended."""
+"""Makes one request and returns the complete response; that of a watch once it has ended."""
 
 _PATIENCE = 60.0
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -29,7 +29,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {"application/json": json.loads, "ap
 
 @contextmanager
 def embedded() -> Iterator[Target]:
-    """The embedded server, in virtual time: a watch of two seconds costs none."""
+    """Yield the embedded server in virtual time, in which a watch of two seconds takes no time."""
     with Simulation() as sim:
         server = APIServer(sim.host("server"))
 
@@ -45,7 +45,7 @@ def embedded() -> Iterator[Target]:
 
 @contextmanager
 def cluster(kubeconfig: Path) -> Iterator[Target]:
-    """A real API server. A definition that was made is waited for: a real server serves its kind a while later."""
+    """Yield a real API server. After a definition is created, wait until the server serves its kind."""
     host = SystemHost()
     transport = HTTPTransport(host, from_kubeconfig(kubeconfig))
     client = Client(host, transport)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a running manager answers, through real sockets."""
+"""The endpoints of a running manager, through real sockets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def get(port: int, path: str, host: str = "127.0.0.1", header: str = "") -> tupl
 
 @attrs.define
 class Holding(Reconciler):
-    """Holds on to a node called `held` until the end; others ask to come back in an hour."""
+    """Keeps reconciling a node called `held` until the end; other nodes are requeued after an hour."""
 
     end: Stop
 
@@ -88,7 +88,7 @@ def test_other_machines_get_metrics_but_no_names_of_objects(outward: str) -> Non
         endpoints.serve(cluster.manager)
 
         assert get(endpoints.ports[0], "/metrics", outward)[0] == 200
-        assert "for this machine alone" in get(endpoints.ports[0], "/debug/controllers", outward)[2]
+        assert "to this machine alone" in get(endpoints.ports[0], "/debug/controllers", outward)[2]
         assert get(endpoints.ports[0], "/debug/controllers", outward)[0] == 403
 
 
@@ -102,7 +102,7 @@ def test_a_name_that_was_made_to_lead_here_gets_no_names_of_objects_and_no_reaso
 
         assert (refused[0], refused[2]) == (
             403,
-            "/debug/controllers is for this machine alone, asked for as localhost, 127.0.0.1, [::1] "
+            "/debug/controllers is served to this machine alone: ask for it as localhost, 127.0.0.1, [::1] "
             "or the address that it is served on\n",
         )
         assert "reason withheld" in get(probes, "/readyz", header="rebound.example.com")[2]

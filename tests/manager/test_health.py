@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Health: what counts, what is told to whom, and in which words."""
+"""Health checks: what fails them, what the answers say, and to which clients."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def ask(health: Health, path: str, *query: tuple[str, str], trusted: bool = True
     ],
 )
 def test_answers_to_others(health: Health, path: str, query: list[tuple[str, str]], status: int, says: str) -> None:
-    """A failing check is named and its reason withheld; it can be left out, and asked alone."""
+    """A failing check is named without its reason; checks can be excluded, and requested alone."""
     assert ask(health, path, *query, trusted=False) == (status, says)
 
 
@@ -80,7 +80,7 @@ def test_this_machine_is_told_why() -> None:
 
 @attrs.define
 class Patient(Reconciler):
-    """Reconciles until it is told to end."""
+    """Reconciles one request until it is allowed to end."""
 
     host: Host
     end: Stop = attrs.field(init=False)
@@ -117,7 +117,7 @@ def test_a_reconcile_that_does_not_end_makes_the_program_unhealthy(
 def test_a_reconcile_that_goes_on_long_past_its_timeout_is_shown_and_makes_the_program_unready(
     simulation: Simulation, cluster: EmbeddedCluster
 ) -> None:
-    """Nobody can end it; a restart may not be worth it yet, so the program stays alive."""
+    """No code can end such a reconcile, and a restart may not be worth it yet, so the process stays live."""
     health, patient = health_of(cluster.manager), Patient(cluster.host)
     cluster.manager.add(Controller("patient", patient, reconcile_timeout=30.0).watch(NODES))
     cluster.user.create(NODES, a_node("a"))

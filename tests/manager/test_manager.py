@@ -1,114 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A manager: one order of starting, its mirror for stopping, and what goes wrong in between."""
+"""A manager: the order of starting, the reverse order of stopping, and failures in between."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import attrs
 import pytest
+from kit.managing import Bench, Calling, Running
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
-from controller_runtime.api.resources import NODES, PODS, Resource
+from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.client.transport import Stream
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import CacheSyncTimeout, ConnectionLost, ControllerRuntimeError, UsageError
-from controller_runtime.core.host import Thread
-from controller_runtime.core.stop import Stage, Stop, spawn
+from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.simulation import SimulatedHost, Simulation
-
-
-@attrs.frozen
-class Calling(Reconciler):
-    """Does what a function does."""
-
-    function: Callable[[Request], object]
-
-    def reconcile(self, request: Request) -> Result:
-        self.function(request)
-        return Result()
-
-
-@attrs.frozen
-class Running:
-    """A runnable that does what a function does."""
-
-    name: str
-    run: Callable[[Stop], object]
-
-
-@attrs.define
-class Bench:
-    """A server, a manager on it, the thread that runs it and how that ended."""
-
-    sim: Simulation
-    host: SimulatedHost
-    manager: Manager
-    stop: Stop
-    log: list[str] = attrs.field(factory=list)
-    thread: Thread | None = None
-    outcome: Stop = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.outcome = Stop(self.host, "outcome")
-
-    @property
-    def failure(self) -> BaseException | None:
-        return self.outcome.failure
-
-    @property
-    def ended(self) -> bool:
-        return self.thread is not None and self.thread.join_until(self.host.monotonic())
-
-    def create(self, *names: str) -> None:
-        for name in names:
-            self.manager.client.create(NODES, {"metadata": {"name": name}})
-
-    def start(self) -> None:
-        self.thread = spawn(self.host, self.outcome, "manager", lambda: self.manager.run(self.stop))
-        self.sim.advance(0.1)
-
-    def finish(self) -> None:
-        self.stop.set()
-        self.sim.advance(60.0)
-        assert self.ended
-
-    def notes(self, name: str) -> Running:
-        """A runnable that notes its start and its end."""
-
-        def run(stop: Stop) -> None:
-            self.log.append(f"{name} starts")
-            stop.wait_until(None)
-            self.log.append(f"{name} ends")
-
-        return Running(name, run)
-
-    def slow(self, seconds: float) -> Controller:
-        """A controller whose reconciles take long, and give up when they are cancelled."""
-
-        def work(key: ObjectKey) -> None:
-            self.log.append(f"{key} begins")
-            deadline = self.host.monotonic() + seconds
-            while self.host.monotonic() < deadline:
-                self.manager.stopping.raise_if_cancelled()
-                asleep.wait(0.5)
-            self.log.append(f"{key} ends")
-
-        asleep = Stop(self.host, "asleep")
-        return Controller("slow", Calling(work)).watch(NODES)
-
-
-@pytest.fixture
-def bench(sim: Simulation) -> Bench:
-    host = sim.host("r0")
-    return Bench(sim, host, Manager(host, InProcessTransport(host, APIServer(host))), Stop(host))
+from controller_runtime.testing.simulation import Simulation
 
 
 @pytest.mark.scenario("MG-01")
@@ -135,7 +43,7 @@ def test_listers_of_one_collection_share_its_cache(bench: Bench) -> None:
 
 
 def test_everything_stops_in_the_mirror_of_its_start(bench: Bench) -> None:
-    """The reconcile in hand ends first, then the runnables; the caches last."""
+    """The running reconcile ends first, then the runnables, and the caches last."""
 
     def linger(stop: Stop) -> None:
         bench.log.append("runnable starts")
@@ -160,7 +68,7 @@ def test_everything_stops_in_the_mirror_of_its_start(bench: Bench) -> None:
 
 @pytest.mark.scenario("MG-02")
 def test_the_failure_of_a_runnable_stops_the_rest_and_is_raised(bench: Bench) -> None:
-    """Run raises the very error, after the others have ended."""
+    """`run` raises the same error object, after the other threads have ended."""
     error = RuntimeError("broken")
 
     def fail(stop: Stop) -> None:
@@ -192,7 +100,7 @@ def test_a_predicate_that_raises_is_a_bug_and_stops_the_run(bench: Bench) -> Non
 
 @pytest.mark.scenario("MG-02")
 def test_a_failure_keeps_its_place_when_the_stop_fails_too(bench: Bench) -> None:
-    """The first failure is raised, and its notes tell what did not end."""
+    """The first failure is raised, and its notes name the threads that did not end."""
 
     def fail(stop: Stop) -> None:
         stop.wait(1.0)
@@ -211,7 +119,7 @@ def test_a_failure_keeps_its_place_when_the_stop_fails_too(bench: Bench) -> None
 
 @pytest.mark.scenario("MG-04")
 def test_what_is_added_while_it_runs_starts_at_once_and_what_comes_too_late_is_refused(bench: Bench) -> None:
-    """Added before, it starts with the start; during the run, at once; after the stop refused, as is a second run."""
+    """A member that is added during the run starts at once; after the stop it is refused, as is a second run."""
     bench.create("a")
     seen: list[str] = []
     bench.manager.add(bench.notes("first"))
@@ -232,7 +140,7 @@ def test_what_is_added_while_it_runs_starts_at_once_and_what_comes_too_late_is_r
 @pytest.mark.scenario("MG-06")
 @pytest.mark.parametrize("seed", range(10))
 def test_adding_during_the_stop_neither_hangs_nor_starts_what_nobody_stops(seed: int) -> None:
-    """Whatever is added while the manager stops is refused, or ends with the rest."""
+    """A member that is added while the manager stops is refused, or ends with the others."""
     with Simulation(seed) as sim:
         host = sim.host("r0")
         bench = Bench(sim, host, Manager(host, InProcessTransport(host, APIServer(host))), Stop(host))
@@ -269,7 +177,7 @@ def test_work_in_hand_is_cancelled_when_the_grace_ends(bench: Bench) -> None:
 
 @pytest.mark.scenario("MG-02")
 def test_a_runnable_that_gives_up_when_cancelled_has_not_failed(bench: Bench) -> None:
-    """It ignores the stop, is cancelled after the grace, and its `Cancelled` is not reported."""
+    """It ignores the stop and is cancelled after the grace; the `Cancelled` that it raises is not a failure."""
 
     def stubborn(stop: Stop) -> None:
         stop.wait_until(None, Stage.CANCELLED)
@@ -312,8 +220,10 @@ def test_what_is_still_stuck_is_named_with_its_stack(bench: Bench) -> None:
 
 
 def test_a_negative_grace_is_refused(sim: Simulation) -> None:
+    host = sim.host("r0")
+
     with pytest.raises(ValueError, match=r"grace \(-1\) must be zero or more"):
-        Manager(sim.host("r0"), Refusing(), grace=-1)
+        Manager(host, InProcessTransport(host, APIServer(host)), grace=-1)
 
 
 def test_a_crash_leaves_nothing_behind_that_waits(bench: Bench) -> None:
@@ -335,80 +245,10 @@ def test_names_are_taken_once(bench: Bench) -> None:
         bench.manager.add(Controller("zones", Calling(print)))
 
 
-@attrs.frozen
-class Refusing:
-    """A transport that reaches nobody."""
-
-    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        raise ConnectionLost("connection refused")
-
-    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
-        raise ConnectionLost("connection refused")
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.mark.scenario("SR-02")
-def test_caches_that_do_not_fill_end_the_run_with_the_reason(sim: Simulation) -> None:
-    """The error names the collection and its last error; nothing was started."""
-    host = sim.host("r0")
-    bench = Bench(sim, host, Manager(host, Refusing(), cache_sync_timeout=10.0), Stop(host))
-    bench.manager.add(bench.notes("runnable"))
-    bench.manager.add(Controller("zones", Calling(print)).watch(NODES))
-    bench.start()
-
-    sim.advance(60.0)
-
-    assert isinstance(bench.failure, CacheSyncTimeout)
-    assert "nodes" in str(bench.failure)
-    assert "connection refused" in str(bench.failure)
-    assert (bench.log, sim.threads()) == ([], [])
-
-
-@pytest.mark.scenario("SR-02")
-def test_a_kind_that_the_server_does_not_have_is_named(sim: Simulation) -> None:
-    """The list is answered with 404 until the time is up; the error says so."""
-    host = sim.host("r0")
-    manager = Manager(host, InProcessTransport(host, APIServer(host)), cache_sync_timeout=10.0)
-    bench = Bench(sim, host, manager, Stop(host))
-    manager.add(Controller("zones", Calling(print)).watch(Resource("example.com", "v1", "Zone", "zones")))
-    bench.start()
-
-    sim.advance(60.0)
-
-    assert isinstance(bench.failure, CacheSyncTimeout)
-    assert "zones.example.com" in str(bench.failure)
-    assert "404 page not found" in str(bench.failure)
-
-
-def test_a_stop_before_the_caches_are_filled_starts_nothing(sim: Simulation) -> None:
-    host = sim.host("r0")
-    bench = Bench(sim, host, Manager(host, Refusing()), Stop(host))
-    bench.manager.add(bench.notes("runnable"))
-    bench.manager.add(Controller("zones", Calling(print)).watch(NODES))
-    bench.start()
-
-    bench.finish()
-
-    assert (bench.failure, bench.log, sim.threads()) == (None, [], [])
-
-
-@pytest.mark.scenario("CT-12")
-def test_a_source_that_cannot_start_fails_the_run(bench: Bench) -> None:
-    """A controller that watches a namespace of what has none ends the run with that error."""
-    bench.manager.add(Controller("zones", Calling(print)).watch(NODES, namespace="default"))
-
-    bench.start()
-
-    assert isinstance(bench.failure, ValueError)
-    assert bench.sim.threads() == []
-
-
 @pytest.mark.scenario("MG-14")
 @pytest.mark.parametrize("seed", range(20))
 def test_starting_and_stopping_leaves_no_thread(seed: int) -> None:
-    """Over many schedules, stopped at any moment, with slow work in hand: every thread ends, nothing fails."""
+    """Under many schedules, stopped at any moment while slow work runs, every thread ends and nothing fails."""
     with Simulation(seed) as sim:
         host = sim.host("r0")
         bench = Bench(sim, host, Manager(host, InProcessTransport(host, APIServer(host))), Stop(host))

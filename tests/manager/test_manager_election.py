@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Managers that share a lease: what runs without leading, what a stop gives back, what a loss ends."""
+"""Managers that share a lease: what runs without it, when it is given back, and what ends if it is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEASE = ObjectKey("program", "kube-system")
 
 @attrs.frozen
 class Calling(Reconciler):
-    """Does what a function does."""
+    """Calls a function."""
 
     function: Callable[[Request], object]
 
@@ -40,7 +40,7 @@ class Calling(Reconciler):
 
 @attrs.frozen
 class Running:
-    """A runnable that does what a function does."""
+    """A runnable that calls a function."""
 
     name: str
     run: Callable[[Stop], object]
@@ -48,7 +48,7 @@ class Running:
 
 @attrs.define
 class Replica:
-    """A manager on a host of its own, which reaches the server unless it is cut off."""
+    """A manager on a host of its own, which can be cut off from the server."""
 
     sim: Simulation
     server: APIServer
@@ -128,7 +128,7 @@ def house(sim: Simulation) -> House:
 
 @pytest.mark.scenario("MG-07", "MG-11")
 def test_controllers_wait_for_the_lease_and_the_rest_does_not(house: House) -> None:
-    """Of two managers one runs its controllers; both run their runnables, and have their caches filled."""
+    """One of two managers runs its controllers; both run their runnables and fill their caches."""
     a = house.replica("a").start()
     b = house.replica("b").start()
     house.sim.advance(60.0)
@@ -156,7 +156,7 @@ def test_a_controller_that_is_added_later_starts_if_the_replica_leads(house: Hou
 
 @pytest.mark.scenario("MG-08")
 def test_the_lease_is_given_back_when_the_work_has_ended(house: House) -> None:
-    """The reconcile in hand goes on under the lease, which is renewed until then."""
+    """The running reconcile continues under the lease, which is renewed until it has ended."""
     a = house.replica("a").works_for(25.0).start()
     b = house.replica("b").start()
 
@@ -175,7 +175,7 @@ def test_the_lease_is_given_back_when_the_work_has_ended(house: House) -> None:
 
 @pytest.mark.scenario("MG-07")
 def test_without_release_the_lease_is_kept(house: House) -> None:
-    """The lease names the replica that has stopped until it expires."""
+    """The lease names the stopped replica until it expires."""
     a = house.replica("a", release_on_stop=False).start()
 
     a.stop.set()
@@ -187,7 +187,7 @@ def test_without_release_the_lease_is_kept(house: House) -> None:
 
 @pytest.mark.scenario("MG-09")
 def test_losing_the_lease_cancels_the_work_and_ends_the_run(house: House) -> None:
-    """Run raises LeadershipLost as soon as the work gives up; nothing waits for a grace period."""
+    """`run` raises LeadershipLost as soon as the cancelled work has ended; there is no grace period."""
     a = house.replica("a").works_for(3600.0).start()
     house.sim.advance(0.4)
 
@@ -203,7 +203,7 @@ def test_losing_the_lease_cancels_the_work_and_ends_the_run(house: House) -> Non
 
 @pytest.mark.scenario("MG-09")
 def test_work_that_ignores_the_loss_is_named_soon(house: House) -> None:
-    """Whoever does not give up when told to is waited for shortly, not for the grace of a stop as asked."""
+    """Work that does not end when it is cancelled is waited for shortly, not for the grace of a regular stop."""
     a = house.replica("a")
     forever = Stop(a.host, "forever")
     a.manager.add(Controller("deaf", Calling(lambda request: forever.wait_until(None))).watch(NODES))
@@ -219,7 +219,7 @@ def test_work_that_ignores_the_loss_is_named_soon(house: House) -> None:
 
 @pytest.mark.scenario("LE-22")
 def test_a_client_that_lost_the_lease_sends_nothing(house: House) -> None:
-    """A reconcile that does not notice the loss has its write refused, however soon it tries."""
+    """The write of a reconcile that does not notice the loss is refused, however soon it comes."""
     a = house.replica("a")
     stuck, outcome = Stop(a.host, "stuck"), []
 

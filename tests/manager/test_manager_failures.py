@@ -23,12 +23,12 @@ from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 
 class Bug(Exception):
-    """What the code of a user raises."""
+    """An error that user code raises."""
 
 
 @attrs.frozen
 class Nothing(Reconciler):
-    """Does nothing."""
+    """Reconciles without doing anything."""
 
     def reconcile(self, request: Request) -> Result:
         return Result()
@@ -36,7 +36,7 @@ class Nothing(Reconciler):
 
 @attrs.frozen
 class Running:
-    """A runnable that does what a function does."""
+    """A runnable that calls a function."""
 
     name: str
     run: Callable[[Stop], object]
@@ -74,14 +74,14 @@ MAKERS = [with_an_index, with_a_transform, with_a_handler, with_a_subscription]
 
 
 def fill(manager: Manager) -> None:
-    """Let the first list hold something, and another collection be waited for too."""
+    """Put an object into the first list, and wait for another collection as well."""
     manager.client.create(NODES, {"metadata": {"name": "node"}})
     manager.lister(LEASES)
     manager.add(Controller("watching", Nothing()).watch(NODES))
 
 
 def run(sim: Simulation, host: SimulatedHost, manager: Manager) -> BaseException | None:
-    """How a run ends that nothing but a failure ends."""
+    """Run a manager without a stop, and return the failure with which it ends."""
     outcome = Stop(host, "outcome")
     thread = spawn(host, outcome, "manager", manager.run)
     sim.advance(60.0)
@@ -91,7 +91,7 @@ def run(sim: Simulation, host: SimulatedHost, manager: Manager) -> BaseException
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_what_raises_in_the_initial_list_is_what_the_run_raises(make: Callable[[Host, APIServer], Manager]) -> None:
-    """Under every schedule, and never as a time-out of the caches."""
+    """This holds under every schedule: the run never ends with a CacheSyncTimeout instead."""
     for seed in range(40):
         with Simulation(seed) as sim:
             host = sim.host("r0")
@@ -114,7 +114,7 @@ def test_on_the_real_machine_too_it_is_the_bug_that_the_run_raises(make: Callabl
 
 
 def test_a_failure_keeps_its_place_before_one_of_the_thread_that_runs(sim: Simulation) -> None:
-    """A predicate is asked about what is cached already on the thread that starts its controller."""
+    """A predicate is called for objects that are cached already on the thread that starts its controller."""
     host = sim.host("r0")
     manager = Manager(host, InProcessTransport(host, APIServer(host)))
     fill(manager)
@@ -145,7 +145,7 @@ def test_what_does_not_end_is_named_though_the_thread_that_runs_failed(sim: Simu
 
 
 def test_a_subscription_that_fails_while_the_caches_end_fails_the_run(sim: Simulation) -> None:
-    """It has missed a change, and nothing else would tell of it."""
+    """It has missed a change, and would never learn of it otherwise."""
     host = sim.host("r0")
     manager = Manager(host, InProcessTransport(host, APIServer(host)))
     fill(manager)

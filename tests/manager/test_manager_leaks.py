@@ -29,7 +29,7 @@ from controller_runtime.testing import EmbeddedCluster, a_node
 
 
 class Idle(Reconciler):
-    """Does nothing."""
+    """Reconciles without doing anything."""
 
     def reconcile(self, request: Request) -> Result:
         return Result()
@@ -37,7 +37,7 @@ class Idle(Reconciler):
 
 @attrs.frozen
 class Telling(Reconciler):
-    """Tells that it was called, and asks the server for something."""
+    """Notes that it was called, and sends a request to the server."""
 
     client: Client
     called: Stop
@@ -49,7 +49,7 @@ class Telling(Reconciler):
 
 
 def run_once(controllers: int) -> None:
-    """A manager from start to stop, asked for everything that it serves."""
+    """Run a manager from its start to its stop, and request everything that it serves."""
     with EmbeddedCluster(SystemHost()) as cluster, Endpoints(metrics="127.0.0.1:0", probes="localhost:0") as endpoints:
         for number in range(controllers):
             cluster.manager.add(Controller(f"idle-{number}", Idle()).watch(NODES))
@@ -59,7 +59,7 @@ def run_once(controllers: int) -> None:
 
 
 def open_files() -> list[str]:
-    """What the descriptors of this process stand for; the one that lists them is left out."""
+    """Return what the descriptors of this process refer to, without the one that lists them."""
     found = []
     for number in os.listdir("/proc/self/fd"):
         try:
@@ -72,7 +72,7 @@ def open_files() -> list[str]:
 @pytest.mark.scenario("MG-14")
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc to count open files in")
 def test_a_manager_of_50_controllers_started_and_stopped_100_times_leaks_nothing() -> None:
-    """Threads, sockets and open files are the same as before, whatever moment of the start the stop hits."""
+    """Threads, sockets and open files are the same as before, at whatever moment of the start it is stopped."""
     run_once(1)  # what is opened once and kept, by the standard library, is open now
     threads, files = threading.active_count(), open_files()
 
@@ -86,7 +86,7 @@ def test_a_manager_of_50_controllers_started_and_stopped_100_times_leaks_nothing
 @pytest.mark.scenario("MG-14")
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc to count open files in")
 def test_a_manager_over_tls_started_and_stopped_100_times_leaves_no_connection(tmp_path: Path) -> None:
-    """Its connections are closed by its own stop: nobody else closes the transport."""
+    """Its own stop closes the connections, because no other code closes the transport."""
     host = SystemHost()
     identity = new_identity(host.now())
     handler = APIServer(host, token=identity.token)
@@ -106,7 +106,7 @@ def test_a_manager_over_tls_started_and_stopped_100_times_leaves_no_connection(t
 
 
 def run_over_tls(host: SystemHost, transport: HTTPTransport) -> None:
-    """A manager of 50 controllers, stopped once one of them has reconciled."""
+    """Run a manager of 50 controllers, and stop it once one of them has reconciled."""
     manager = Manager(host, transport)
     stop, seen = Stop(host), Stop(host)
     for number in range(50):

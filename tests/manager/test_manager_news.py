@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is added while a manager runs, or while it waits to lead."""
+"""Members and sources that are added while a manager runs, or while it waits to lead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHARED = LeaderElectionConfig(name="shared", namespace="default")
 
 @attrs.frozen
 class Noting(Reconciler):
-    """Notes what it is asked for."""
+    """Notes its requests."""
 
     seen: list[str] = attrs.field(factory=list)
 
@@ -33,7 +33,7 @@ class Noting(Reconciler):
 def test_a_watch_added_to_a_controller_of_a_running_manager_works_at_once(
     simulation: Simulation, cluster: EmbeddedCluster
 ) -> None:
-    """Its cache is started for it, listed and watched; nobody else notices."""
+    """Its cache is started, listed and watched; the other caches are not affected."""
     noting = Noting()
     controller = Controller("noting", noting).watch(LEASES)
     cluster.manager.add(controller)

@@ -30,7 +30,7 @@ from controller_runtime.testing.server_process import APIServerProcess
 
 @attrs.frozen
 class ZoneLabels(Reconciler):
-    """Copies an annotation to a label, and stops the program once it sees its own work come back."""
+    """Copies an annotation to a label, and stops the manager once it sees its own write in the cache."""
 
     nodes: Lister[dict[str, object]]
     client: Client

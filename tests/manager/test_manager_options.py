@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of a manager, and those that may be handed on to one."""
+"""The options of a manager, and the types by which they are passed on."""
 
 from __future__ import annotations
 

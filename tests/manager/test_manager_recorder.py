@@ -40,7 +40,7 @@ COMPONENT = "example.com/greeter"
 
 
 class Greeter(Reconciler):
-    """Tells of every node it sees."""
+    """Records an event for every node that it reconciles."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self.recorder = recorder
@@ -80,7 +80,7 @@ def test_what_a_reconciler_tells_is_an_event_on_the_server(sim: Simulation) -> N
 
 
 def test_a_series_counts_and_its_note_is_kept_fresh(sim: Simulation) -> None:
-    """A note is immutable to events.k8s.io, and yet the last one is what people read."""
+    """events.k8s.io does not let a note change, but people must read the last one."""
     with EmbeddedCluster(sim.host("here")) as cluster:
         reconciler = greeter(cluster)
         cluster.start()
@@ -118,7 +118,7 @@ def test_what_was_told_last_is_written_before_the_manager_ends(sim: Simulation) 
 
 @attrs.frozen
 class LastWord:
-    """A runnable that tells of its end, after some more work."""
+    """A runnable that records an event at its end, after some more work."""
 
     recorder: EventRecorder
     asleep: Stop
@@ -168,7 +168,7 @@ def test_recorders_start_before_the_runnables_that_tell_them_something(
 
 
 def test_a_recorder_is_given_up_with_the_rest_when_the_grace_ends(sim: Simulation) -> None:
-    """A server that answers nothing any more does not hold up the end for longer than the grace and what follows it."""
+    """A server that does not answer any more delays the end by the grace and the time after it, and no longer."""
     host, silent = sim.host("here"), False
 
     def fault(number: int, request: HTTPRequest) -> Fault | None:

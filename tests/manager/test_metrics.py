@@ -37,7 +37,7 @@ REQUEST_BUCKETS = "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60 +Inf"
 
 @attrs.frozen
 class Calling(Reconciler):
-    """Does what a function does."""
+    """Calls a function."""
 
     function: Callable[[Request], Result]
 
@@ -46,7 +46,7 @@ class Calling(Reconciler):
 
 
 def by_name(key: ObjectKey) -> Result:
-    """Each node's name says how its reconcile ends."""
+    """End the reconcile in the way that the node's name says."""
     match key.name:
         case "later":
             return Result(requeue_after=3600.0)
@@ -60,7 +60,7 @@ def by_name(key: ObjectKey) -> Result:
 
 
 def start(sim: Simulation, cluster: EmbeddedCluster, *names: str) -> None:
-    """Run one controller over nodes of these names, for a moment too short for retries."""
+    """Run one controller on nodes of these names, for a time too short for retries."""
     for name in names:
         cluster.user.create(NODES, a_node(name))
     cluster.manager.add(Controller("named", Calling(by_name), workers=2).watch(NODES))
@@ -204,7 +204,7 @@ def test_pushed_and_refused_requests_are_counted_for_the_controllers_that_have_c
 
 
 def test_what_becomes_of_events_is_counted(simulation: Simulation, cluster: EmbeddedCluster) -> None:
-    """Of thirty events of one object, the filter lets 25 pass."""
+    """The filter lets 25 of thirty events of one object pass."""
     recorder = cluster.manager.recorder("greeter")
     for number in range(30):
         recorder.event(a_node("a"), "Normal", f"Reason{number}", "hello", resource=NODES)
@@ -219,7 +219,7 @@ def test_what_becomes_of_events_is_counted(simulation: Simulation, cluster: Embe
 
 @pytest.fixture
 def elected(simulation: Simulation) -> Iterator[tuple[Client, Manager]]:
-    """A manager that will lead, and somebody else's client of its server."""
+    """Return a manager that will lead, and a client of another user of its server."""
     host = simulation.host("here")
     server = APIServer(host)
     transport = InProcessTransport(host, server)

@@ -35,14 +35,14 @@ def address() -> Iterator[tuple[str, int]]:
 
 
 def said(connection: socket.socket) -> str:
-    """All that comes until the other side ends; the test's own timeout bounds the wait."""
+    """Return all bytes until the other side ends; the test's timeout bounds the wait."""
     with connection, contextlib.suppress(ConnectionResetError):
         return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
     return ""
 
 
 def exchange(address: tuple[str, int], request: str, host: str = "localhost") -> str:
-    """The answer to a request, whose Host header is filled in."""
+    """Return the answer to a request, whose Host header is filled in."""
     connection = socket.create_connection(address)
     connection.sendall(request.replace("\r\n", f"\r\nhost: {host}\r\n", 1).encode())
     return said(connection)
@@ -97,7 +97,7 @@ def test_the_oldest_silent_connection_makes_place_for_another(address: tuple[str
 
 
 class Attack:
-    """Connections that say nothing, opened again as soon as they end. Threads: `run` on one, `stop` from any."""
+    """Connections that send nothing, and are opened again as soon as they end. Threads: `run` one, `stop` any."""
 
     def __init__(self, address: tuple[str, int], count: int) -> None:
         self._address = address
@@ -142,7 +142,7 @@ def test_silent_connections_that_come_again_keep_no_probe_from_its_answer(addres
 
 
 def unread(address: tuple[str, int], path: str) -> socket.socket:
-    """A connection that asks, and does not read the answer."""
+    """Return a connection that has sent a request, and does not read the answer."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.connect(address)
@@ -177,7 +177,7 @@ def test_a_client_that_ends_half_way_is_no_trouble(address: tuple[str, int]) -> 
 
 @pytest.mark.scenario("MG-12")
 def test_an_address_that_is_taken_is_refused_at_once_and_free_again_after_the_stop() -> None:
-    """The address that is in use is named with the remedy; it serves, and after the stop connections are refused."""
+    """The error names the address and the remedy; the server answers, and refuses connections after its stop."""
     with bind("127.0.0.1:0") as listener:
         address = listener.getsockname()
         with Server(SystemHost(), listener, {"echo": echo}):
@@ -248,7 +248,7 @@ def test_where_it_listens(address: str, connects_to: str) -> None:
     ],
 )
 def test_this_machine_must_be_asked_for_by_a_name_of_its_own(host: str, is_trusted: bool) -> None:
-    """A page of a browser on this machine can have a name of its own lead here, and says that name."""
+    """A web page can let a name of its own resolve to this machine; the browser sends that name as the Host."""
     with bind("127.0.0.1:0") as listener, Server(SystemHost(), listener, {"echo": echo}, "me.test"):
         answer = exchange(listener.getsockname(), "GET /echo HTTP/1.1\r\n\r\n", host)
 

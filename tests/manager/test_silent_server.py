@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A manager that stops while its server says nothing does not wait for the requests in hand."""
+"""A manager that stops while its server is silent does not wait for running requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Patching(Reconciler):
 
 @attrs.frozen
 class Registering:
-    """A runnable that writes."""
+    """A runnable that sends a write."""
 
     client: Client
     name: str = "registering"
@@ -48,7 +48,7 @@ class Registering:
 
 @attrs.frozen
 class Lifecycle:
-    """A manager that runs, and the stop that asks it to end; its own failure is in `outcome`."""
+    """A manager that runs, its stop, and the failure with which it ended in `outcome`."""
 
     stop: Stop
     outcome: Stop

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rate limiters are arithmetic: failures and instants in, seconds out."""
+"""Rate limiters: the delays for given failures and times."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_growth_ends_at_the_cap_without_overflow(failures: int, expected: float)
 
 @pytest.mark.scenario("RL-04")
 def test_the_first_tries_are_fast_and_the_rest_are_slow() -> None:
-    """Three fast tries, then slow ones; another item starts fast; forget starts again."""
+    """Three fast tries are followed by slow ones; another item starts fast; `forget` starts again."""
     limiter = ItemFastSlow(0.005, 10.0, 3)
 
     assert waits(limiter, "a", 5) == [0.005, 0.005, 0.005, 10.0, 10.0]
@@ -65,7 +65,7 @@ def test_the_first_tries_are_fast_and_the_rest_are_slow() -> None:
 
 @pytest.mark.scenario("RL-05")
 def test_the_slowest_member_decides() -> None:
-    """The longest delay and the largest count win, and forget reaches every member."""
+    """The longest delay and the largest count win, and `forget` reaches every limiter."""
     limiter = MaxOf(ItemFastSlow(0.005, 3.0, 3), ItemExponential(0.001, 1.0))
 
     assert waits(limiter, "a", 5) == [0.005, 0.005, 0.005, 3.0, 3.0]
@@ -79,7 +79,7 @@ def test_the_slowest_member_decides() -> None:
 
 @pytest.mark.scenario("RL-06")
 def test_no_wait_is_longer_than_the_longest() -> None:
-    """A limiter that jumps to 1000 s is held at 500 s."""
+    """The delay of 1000 s is cut off at 500 s."""
     limiter = MaxWait(ItemFastSlow(0.005, 1000.0, 100), 500.0)
 
     assert waits(limiter, "a", 102) == [0.005] * 100 + [500.0] * 2
@@ -88,7 +88,7 @@ def test_no_wait_is_longer_than_the_longest() -> None:
 
 @pytest.mark.scenario("RL-07")
 def test_a_burst_passes_and_the_next_item_waits_for_its_token() -> None:
-    """With upstream's classic limiter, 100 items wait 5 ms each and the next one 100 ms."""
+    """With client-go's classic limiter, 100 items wait 5 ms each and the next one 100 ms."""
     limiter = MaxOf(ItemExponential(), Bucket())
 
     assert [limiter.when(n, 0.0) for n in range(100)] == [0.005] * 100

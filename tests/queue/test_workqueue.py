@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The heart of the queue: once, never twice at a time, in order, in two bands, counted."""
+"""What the queue guarantees of each item: once, never twice at a time, in order, in two bands, counted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from controller_runtime.queue.turns import LOW_SHARE, Place
+from controller_runtime.queue.turns import LOW_SHARE, TurnState
 from controller_runtime.queue.workqueue import MAX_CAUSES, WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -24,7 +24,7 @@ def queue(host: SimulatedHost) -> WorkQueue[str]:
 
 
 def take(queue: WorkQueue[str]) -> str:
-    """One whole cycle."""
+    """Get an item and call `done` with it."""
     item = queue.get()
     queue.done(item)
     return item
@@ -32,7 +32,7 @@ def take(queue: WorkQueue[str]) -> str:
 
 @pytest.mark.scenario("WQ-04")
 def test_item_added_while_held_is_handed_out_again_after_done(queue: WorkQueue[str]) -> None:
-    """An item that is added while it is held comes once more, and then no more."""
+    """An item that is added while it is being processed is handed out once more, after `done`."""
     queue.add("foo")
     assert queue.get() == "foo"
     queue.add("foo")
@@ -47,7 +47,7 @@ def test_item_added_while_held_is_handed_out_again_after_done(queue: WorkQueue[s
 
 @pytest.mark.scenario("WQ-06")
 def test_nobody_gets_an_item_that_is_held(sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]) -> None:
-    """A second consumer waits until the holder is done, and then gets the item once."""
+    """A second consumer waits until the item is done, and then gets it once."""
     got: list[str] = []
     queue.add("foo")
     queue.get()
@@ -68,7 +68,7 @@ def test_nobody_gets_an_item_that_is_held(sim: Simulation, host: SimulatedHost, 
 def test_done_without_get_is_refused(queue: WorkQueue[str]) -> None:
     queue.add("foo")
 
-    with pytest.raises(ValueError, match="foo is not held"):
+    with pytest.raises(ValueError, match="foo is not being processed"):
         queue.done("foo")
 
 
@@ -101,7 +101,7 @@ def test_the_queue_keeps_nothing_of_what_is_done(sim: Simulation, host: Simulate
 
 @pytest.mark.scenario("WQ-13")
 def test_counters_tell_how_long_items_waited_and_worked(sim: Simulation, queue: WorkQueue[str]) -> None:
-    """Additions, depth, waiting time, working time and unfinished work, as upstream counts them."""
+    """Additions, depth, time in the queue, processing time and unfinished work count as in client-go."""
     queue.add("foo")
     assert (queue.counters().adds, queue.counters().depth) == (1, 1)
     sim.advance(50e-6)
@@ -135,7 +135,7 @@ def test_counters_are_a_value_that_does_not_change_afterwards(queue: WorkQueue[s
 
 @pytest.mark.scenario("PQ-01")
 def test_items_of_one_band_come_in_the_order_of_their_coming(queue: WorkQueue[str]) -> None:
-    """First come, first served; two additions, nothing left."""
+    """Items are handed out first come, first served; both additions count, and the depth is zero afterwards."""
     queue.add("foo")
     queue.add("bar")
 
@@ -145,7 +145,7 @@ def test_items_of_one_band_come_in_the_order_of_their_coming(queue: WorkQueue[st
 
 @pytest.mark.scenario("PQ-02")
 def test_an_item_added_again_while_held_does_not_overtake(queue: WorkQueue[str]) -> None:
-    """The held item counts as one addition and one of depth, and comes after the others."""
+    """The second addition counts, adds one to the depth, and the item is not handed out before it is done."""
     queue.add("foo")
     queue.get()
     queue.add("foo")
@@ -156,7 +156,7 @@ def test_an_item_added_again_while_held_does_not_overtake(queue: WorkQueue[str])
 
 
 def test_an_item_added_again_while_held_keeps_its_place_before_later_ones(queue: WorkQueue[str]) -> None:
-    """Its place is the time of its addition, not that at which its holder is done."""
+    """The order is that of the additions, not that in which items are done."""
     queue.add("foo")
     queue.add("earlier")
     queue.get()
@@ -169,7 +169,7 @@ def test_an_item_added_again_while_held_keeps_its_place_before_later_ones(queue:
 
 
 def test_items_passed_over_because_they_were_held_come_first_once_they_are_done(queue: WorkQueue[str]) -> None:
-    """In the order of their additions, whichever is done first, and before all that was added later."""
+    """They come in the order of their additions, whichever is done first, and before items added later."""
     for item in ("a", "b", "c"):
         queue.add(item)
         queue.get()
@@ -205,7 +205,7 @@ def test_a_low_item_raised_while_it_was_passed_over_is_handed_out_once(queue: Wo
 
 
 def test_the_low_band_does_not_count_hand_outs_while_all_it_has_is_held(queue: WorkQueue[str]) -> None:
-    """A band waits if one of its items could be handed out."""
+    """The low band waits for its share only while one of its items could be handed out."""
     queue.add("foo", low=True)
     queue.get()
     queue.add("foo", low=True)
@@ -221,7 +221,7 @@ def test_the_low_band_does_not_count_hand_outs_while_all_it_has_is_held(queue: W
 
 
 def test_an_item_that_fell_due_keeps_its_place_before_later_ones(sim: Simulation, queue: WorkQueue[str]) -> None:
-    """Though nothing looked at the queue in between."""
+    """That holds even if no call looked at the queue in between."""
     queue.add_after("due", 1.0)
     sim.advance(2.0)
     queue.add("later")
@@ -231,7 +231,7 @@ def test_an_item_that_fell_due_keeps_its_place_before_later_ones(sim: Simulation
 
 @pytest.mark.scenario("PQ-04")
 def test_an_item_added_twice_is_one_item(queue: WorkQueue[str]) -> None:
-    """A duplicate changes neither length nor additions nor depth."""
+    """A duplicate leaves the length, the additions and the depth as they are."""
     queue.add("foo")
     queue.add("foo")
 
@@ -275,7 +275,7 @@ def test_a_raised_item_passes_the_low_ones(queue: WorkQueue[str]) -> None:
 
 @pytest.mark.scenario("PQ-09")
 def test_a_raised_item_joins_the_end_of_its_new_band(queue: WorkQueue[str]) -> None:
-    """Who was normal all along comes first."""
+    """An item that was normal before comes first."""
     queue.add("foo", low=True)
     queue.add("bar")
     queue.add("foo")
@@ -372,13 +372,13 @@ def test_turns_show_what_is_held_ready_and_waiting_and_since_when(
     queue.add("ready", low=True)
     queue.add_after("waiting", 5.0, cause="later")
 
-    shown = {(turn.item, turn.place): (turn.at - began, turn.low, turn.causes) for turn in queue.turns(limit=9)}
+    shown = {(turn.item, turn.state): (turn.at - began, turn.low, turn.causes) for turn in queue.turns(limit=9)}
 
     assert shown == {
-        ("held", Place.HELD): (0.0, False, ("news",)),
-        ("held", Place.AGAIN): (0.0, False, ()),
-        ("ready", Place.READY): (1.0, True, ()),
-        ("waiting", Place.WAITING): (6.0, False, ("later",)),
+        ("held", TurnState.PROCESSING): (0.0, False, ("news",)),
+        ("held", TurnState.BLOCKED): (0.0, False, ()),
+        ("ready", TurnState.READY): (1.0, True, ()),
+        ("waiting", TurnState.DELAYED): (6.0, False, ("later",)),
     }
 
 

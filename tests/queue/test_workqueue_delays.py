@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Later and slower: delays, retries, and who sleeps until when."""
+"""Delays, retries, and how long consumers sleep."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def queue(host: SimulatedHost) -> WorkQueue[str]:
 
 
 def take(queue: WorkQueue[str]) -> str:
-    """One whole cycle."""
+    """Get an item and call `done` with it."""
     item = queue.get()
     queue.done(item)
     return item
 
 
 def consume(sim: Simulation, host: SimulatedHost, queue: WorkQueue[str], seen: list[tuple[float, str]]) -> None:
-    """A consumer that notes one item and when it came."""
+    """Start a consumer that notes one item and when it got it."""
     host.spawn("consumer", lambda: seen.append((queue.get(), sim.time)[::-1]))
     sim.settle()
 
 
 @pytest.mark.scenario("WD-01")
 def test_a_delayed_item_comes_once_when_it_is_due(sim: Simulation, queue: WorkQueue[str]) -> None:
-    """Nothing before its time, the item at its time, and nothing afterwards."""
+    """The item is not handed out before its time, once at its time, and not again."""
     queue.add_after("foo", 0.05)
     assert len(queue) == 0
 
@@ -54,7 +54,7 @@ def test_a_delayed_item_comes_once_when_it_is_due(sim: Simulation, queue: WorkQu
     "delays", [pytest.param((0.05, 0.07), id="sooner first"), pytest.param((0.07, 0.05), id="later first")]
 )
 def test_the_sooner_of_two_delays_wins(sim: Simulation, queue: WorkQueue[str], delays: tuple[float, float]) -> None:
-    """Two delays of one item make one hand-out, at the sooner time."""
+    """An item that is delayed twice is handed out once, at the sooner time."""
     for delay in delays:
         queue.add_after("foo", delay)
 
@@ -85,7 +85,7 @@ def test_items_come_in_the_order_of_their_times(sim: Simulation, queue: WorkQueu
 
 @pytest.mark.scenario("WD-05")
 def test_items_that_fell_due_together_come_by_due_time(sim: Simulation, queue: WorkQueue[str]) -> None:
-    """One step of time over three due times keeps their order."""
+    """Items of three due times keep their order when one step of time passes all three."""
     for item, delay in (("a", 1.0), ("b", 0.5), ("c", 0.25)):
         queue.add_after(item, delay)
 
@@ -97,7 +97,7 @@ def test_items_that_fell_due_together_come_by_due_time(sim: Simulation, queue: W
 @pytest.mark.scenario("WD-06")
 @pytest.mark.parametrize("delay", [0.0, -1.0])
 def test_no_delay_is_an_ordinary_addition(queue: WorkQueue[str], delay: float) -> None:
-    """Zero and less add at once, and count as no retry."""
+    """Zero or a negative delay adds the item at once, and does not count as a retry."""
     queue.add_after("foo", delay)
 
     assert len(queue) == 1
@@ -106,7 +106,7 @@ def test_no_delay_is_an_ordinary_addition(queue: WorkQueue[str], delay: float) -
 
 @pytest.mark.scenario("WD-08")
 def test_each_failed_retry_is_counted_and_waited_for_until_forgotten(sim: Simulation, queue: WorkQueue[str]) -> None:
-    """The count grows by one per failure, the delay doubles, and forget ends both."""
+    """Each failure adds one to the count and doubles the delay; `forget` resets both."""
     for failures, delay in enumerate((0.005, 0.010, 0.020), start=1):
         queue.add_rate_limited("foo")
         assert queue.num_requeues("foo") == failures
@@ -151,7 +151,7 @@ def test_the_server_may_ask_for_more_than_the_limiter(sim: Simulation, queue: Wo
 
 @pytest.mark.scenario("PQ-11")
 def test_length_counts_what_is_ready(queue: WorkQueue[str]) -> None:
-    """What waits for its time is neither length nor depth."""
+    """A delayed item counts neither for the length nor for the depth."""
     for item in ("a", "b"):
         queue.add_after(item, 60.0)
         queue.add(f"{item} now")
@@ -161,7 +161,7 @@ def test_length_counts_what_is_ready(queue: WorkQueue[str]) -> None:
 
 @pytest.mark.scenario("PQ-14")
 def test_an_addition_brings_a_waiting_item_forward(sim: Simulation, queue: WorkQueue[str]) -> None:
-    """Delayed by an hour, then added: ready now, counted once, and not again in an hour."""
+    """An item that is delayed by an hour and then added is ready now, counts once, and does not come again later."""
     queue.add_after("foo", 3600.0)
     assert (queue.counters().depth, queue.counters().adds) == (0, 0)
 
@@ -175,7 +175,7 @@ def test_an_addition_brings_a_waiting_item_forward(sim: Simulation, queue: WorkQ
 
 @pytest.mark.scenario("PQ-15")
 def test_a_waiting_low_item_is_raised_by_an_ordinary_addition(queue: WorkQueue[str]) -> None:
-    """Delayed in the low band, then added in the normal one: normal, and now."""
+    """An item that is delayed in the low band and then added in the normal one is normal, and ready now."""
     queue.add("foo", low=True)
     queue.get()
     queue.add_after("foo", 3600.0)
@@ -190,7 +190,7 @@ def test_a_waiting_low_item_is_raised_by_an_ordinary_addition(queue: WorkQueue[s
 
 @pytest.mark.scenario("PQ-16")
 def test_an_item_that_fell_due_and_is_added_is_one_item(sim: Simulation, queue: WorkQueue[str]) -> None:
-    """Length and depth stay one, then are zero."""
+    """The length and the depth stay one, and are zero after the hand-out."""
     queue.add_after("foo", 0.05)
     sim.advance(0.05)
     queue.add("foo")
@@ -204,7 +204,7 @@ def test_an_item_that_fell_due_and_is_added_is_one_item(sim: Simulation, queue: 
 def test_a_sleeping_consumer_wakes_exactly_when_an_item_is_due(
     sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]
 ) -> None:
-    """One consumer, one delay of a second: it wakes at one second; one retry is counted."""
+    """The consumer of an item that is delayed by a second wakes after one second; one retry is counted."""
     seen: list[tuple[float, str]] = []
     consume(sim, host, queue, seen)
 
@@ -246,7 +246,7 @@ def test_an_addition_wakes_the_consumer_of_a_delayed_item(
 
 @pytest.mark.scenario("PQ-22")
 def test_a_shorter_delay_added_later_comes_first(sim: Simulation, queue: WorkQueue[str]) -> None:
-    """Foo in a second, bar in 200 ms: bar, then foo."""
+    """An item that is due after 200 ms comes before one that was added earlier and is due after a second."""
     queue.add_after("foo", 1.0)
     queue.add_after("bar", 0.2)
 
@@ -257,7 +257,7 @@ def test_a_shorter_delay_added_later_comes_first(sim: Simulation, queue: WorkQue
 
 @pytest.mark.scenario("PQ-25")
 def test_the_limiter_tells_items_apart(sim: Simulation, host: SimulatedHost) -> None:
-    """A first failure waits 5 ms, an eighth one 640 ms; both are retries."""
+    """The first failure waits for 5 ms and the eighth for 640 ms; both count as retries."""
     limiter = ItemExponential(0.005, 1000.0)
     for _ in range(7):
         limiter.when("bar", 0.0)
@@ -294,7 +294,7 @@ def test_no_consumer_sleeps_past_a_due_time_because_another_went_to_work(seed: i
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_sleeper_knows_of_a_sooner_time_when_the_one_that_was_told_goes_to_work(seed: int) -> None:
-    """A condition may wake any of its waiters, so the one that takes an addition may be the one that knew the time."""
+    """A condition may wake any waiter, so the one that gets the added item may be the one that knew the due time."""
     with Simulation(seed) as sim:
         host, held = sim.host("r0"), []
         queue: WorkQueue[str] = WorkQueue(host)
@@ -342,7 +342,7 @@ def test_what_still_waits_survives_the_sweep_of_superseded_times(
         if swept_by == "added in between":
             queue.add("busy")
             take(queue)
-    assert len(queue._waiting) < 200
+    assert len(queue._delayed) < 200
 
     sim.advance(3999.0)
     early = [take(queue) for _ in range(len(queue))]
@@ -368,5 +368,5 @@ def test_superseded_times_do_not_pile_up(queue: WorkQueue[str], plan: Callable[[
     for n in range(5000):
         plan(queue, n)
 
-    # The one look inside: memory has no other witness.
-    assert len(queue._waiting) < 200
+    # The only test that reads a private field: the memory of the heap shows nowhere else.
+    assert len(queue._delayed) < 200

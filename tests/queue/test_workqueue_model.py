@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue against a model of itself: nothing lost or held twice, sooner wins, each band in order, none starves."""
+"""The queue against a model: no item is lost or processed twice at a time, sooner wins, bands keep their order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPANS = st.integers(0, 64).map(lambda n: n / 16)
 
 @attrs.define
 class Planned:
-    """What the model knows of one future hand-out: when, from which band, and its place among those of one time."""
+    """One future hand-out: its due time, its band, and its number in the order of those that are due together."""
 
     due: float
     low: bool
@@ -31,7 +31,7 @@ class Planned:
 
 
 class QueueModel(RuleBasedStateMachine):
-    """Adds, waits, takes and gives back at random, and compares."""
+    """Adds, waits, gets and ends items at random, and compares the queue with the model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class QueueModel(RuleBasedStateMachine):
         plan.low = plan.low and low
 
     def first(self, *, low: bool) -> int | None:
-        """The item that was added, or fell due, first in a band, of those that nobody holds."""
+        """Return the item of a band that was added, or fell due, first, of those that are not being processed."""
         band = [item for item in self.ready() if self.planned[item].low is low]
         return min(band, key=lambda item: (self.planned[item].due, self.planned[item].number), default=None)
 
@@ -82,7 +82,7 @@ class QueueModel(RuleBasedStateMachine):
 
     @rule(seed=st.integers(0, 99), times=st.integers(64, 192))
     def bring_many_forward(self, seed: int, times: int) -> None:
-        """Superseded times are swept while these items and others wait."""
+        """Supersede so many due times that the queue sweeps them, while these items and others wait."""
         chance = random.Random(seed)
         for n in range(times):
             self.add_after(chance.randrange(200, 212), 4.0 - n / 64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many producers and consumers, over many schedules."""
+"""Many producers and consumers under many schedules of their threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOTH = pytest.mark.parametrize("drain", [pytest.param(False, id="plain"), pytest
 
 
 class Hands:
-    """Consumers that note what they hold, and fail when a second one gets it."""
+    """Consumers that note the items they process, and fail if a second one gets an item at the same time."""
 
     def __init__(self, host: SimulatedHost | SystemHost, queue: WorkQueue[int], work: float = 0.0) -> None:
         self.queue = queue
@@ -30,7 +30,7 @@ class Hands:
         return [self._host.spawn(f"consumer-{n}", self._consume) for n in range(count)]
 
     def begin(self, item: int) -> None:
-        assert item not in self._held, f"{item} is in two hands"
+        assert item not in self._held, f"{item} is processed twice at a time"
         counters = self.queue.counters()
         assert min(counters.depth, counters.low_depth) >= 0
         self._held.add(item)
@@ -56,7 +56,7 @@ class Hands:
 
 
 class Returning(Hands):
-    """Adds each item again from inside its first processing."""
+    """Consumers that add each item again while they process it for the first time."""
 
     def process(self, item: int) -> None:
         if self.counts[item] == 1:
@@ -66,7 +66,7 @@ class Returning(Hands):
 @pytest.mark.scenario("WQ-01")
 @BOTH
 def test_nothing_added_after_the_shutdown_is_ever_handed_out(sim: Simulation, drain: bool) -> None:
-    """Fifty producers, ten consumers, a shutdown, a poison item: everybody ends, the poison stays out."""
+    """With fifty producers and ten consumers, all threads end, and an item added too late is not handed out."""
     host = sim.host("r0")
     queue: WorkQueue[int] = WorkQueue(host)
     hands = Hands(host, queue, work=0.003)
@@ -86,7 +86,7 @@ def test_nothing_added_after_the_shutdown_is_ever_handed_out(sim: Simulation, dr
 @pytest.mark.scenario("WQ-02")
 @BOTH
 def test_items_added_from_inside_their_own_processing_are_not_lost(drain: bool) -> None:
-    """Each item that its consumer adds again while it holds it is handed out again; nobody hangs."""
+    """Each item that is added again while it is processed is handed out again, and no thread hangs."""
     for seed in range(10):
         with Simulation(seed) as sim:
             host = sim.host("r0")
@@ -109,7 +109,7 @@ def test_items_added_from_inside_their_own_processing_are_not_lost(drain: bool) 
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", range(20))
 def test_random_work_is_neither_lost_nor_doubled(seed: int) -> None:
-    """Producers add at random, at once or later, in either band: all of it comes out, one hand at a time."""
+    """All items that are added at random come out, in either band, delayed or not, one consumer at a time."""
     with Simulation(seed) as sim:
         host = sim.host("r0")
         queue: WorkQueue[int] = WorkQueue(host)

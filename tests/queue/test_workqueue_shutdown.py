@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a queue: plain, and draining."""
+"""The shutdown of a queue, with and without draining."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ended(host: SimulatedHost, thread: SimulatedThread) -> bool:
 
 @pytest.mark.scenario("WQ-07")
 def test_draining_returns_once_everything_is_done(sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]) -> None:
-    """A draining shutdown waits for both held items, while get says that it is over."""
+    """A draining shutdown waits until both items are done; meanwhile `get` raises ShutDown."""
     hold(queue, "foo", "bar")
     drain = draining(sim, host, queue)
 
@@ -70,7 +70,7 @@ def test_draining_waits_for_items_that_nobody_has_taken_yet(
 
 @pytest.mark.scenario("WQ-08")
 def test_a_plain_shutdown_does_not_wait(queue: WorkQueue[str]) -> None:
-    """It returns although nothing is done; the holders may still give back what they hold."""
+    """It returns although items are being processed; `done` may still be called for them."""
     hold(queue, "foo", "bar")
 
     queue.shut_down()
@@ -84,7 +84,7 @@ def test_a_plain_shutdown_does_not_wait(queue: WorkQueue[str]) -> None:
 def test_a_plain_shutdown_ends_the_wait_of_a_draining_one(
     sim: Simulation, host: SimulatedHost, queue: WorkQueue[str]
 ) -> None:
-    """The draining call returns without anything being done."""
+    """The draining call returns, though the items are not done."""
     hold(queue, "foo", "bar")
     drain = draining(sim, host, queue)
 
@@ -119,7 +119,7 @@ def test_an_item_added_again_before_the_shutdown_is_handed_out_again(queue: Work
 
 @pytest.mark.scenario("WD-07")
 def test_delays_end_with_the_queue(sim: Simulation, queue: WorkQueue[str]) -> None:
-    """What waits at the shutdown, or is added after it, never comes; no thread is left."""
+    """Items that are delayed at the shutdown, or added after it, are never handed out; no thread is left."""
     queue.add_after("before", 1.0)
 
     queue.shut_down()

@@ -21,6 +21,7 @@ from kit.processes import read_until, running
 from kit.servers import Serve
 
 from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
@@ -29,7 +30,6 @@ from controller_runtime.testing import eventually
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.agent.observer import MachineObserver
 from controllers.heartbeat.node_lease import NAMESPACE
-from controllers.shared.quantities import parse_quantity
 
 NAME = "this-machine"
 
@@ -204,7 +204,7 @@ def test_a_node_that_is_deleted_under_it_comes_back_with_the_next_start(cluster:
     with running(command(cluster.option, *often)) as process:
         read_until(process, "node is registered")
         cluster.client.delete(NODES, ObjectKey(NAME))
-        read_until(process, "WARNING .*status cannot be posted.*not found")
+        read_until(process, "WARNING .*cannot post the status.*not found")
         end(process)
     assert cluster.client.list(NODES, view=dict) == []
 
@@ -256,9 +256,9 @@ def test_a_server_that_goes_and_comes_back_is_served_again(tmp_path: Path) -> No
             read_until(process, "node is registered")
 
             first.close()
-            read_until(process, "WARNING .*status cannot be posted")
+            read_until(process, "WARNING .*cannot post the status")
             with APIServerProcess(SystemHost(), *kept):
-                read_until(process, "node is heard again")
+                read_until(process, "requests for the node succeed again")
                 end(process)
 
 
@@ -276,7 +276,8 @@ def test_a_kubelets_node_is_not_fought_over_unless_that_is_asked_for(cluster: Cl
         end(process)
 
     assert refused.returncode == 2
-    assert re.fullmatch(r"controllers: node this-machine is kept by a kubelet \(v1\.36\.2\): .*\n", refused.stderr)
+    says = r"controllers: a kubelet \(v1\.36\.2\) posts the status of node this-machine: .*\n"
+    assert re.fullmatch(says, refused.stderr)
 
 
 @pytest.mark.parametrize(

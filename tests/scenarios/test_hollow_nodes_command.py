@@ -42,7 +42,7 @@ def test_nodes_are_killed_and_revived_while_they_run(tmp_path: Path, where: list
         pytest.param(["--count", "0"], "not in the range", id="none"),
         pytest.param(["--count", "1", "--embedded", "--kubeconfig", "x"], "exclude each other", id="two clusters"),
         pytest.param(["--count", "1", "--context", "x"], "--context needs --kubeconfig", id="context without a file"),
-        pytest.param(["kill"], "say which hollow nodes", id="nobody named"),
+        pytest.param(["kill"], "name hollow nodes", id="nobody named"),
         pytest.param(["kill", "x", "--control", "nowhere.sock"], "no hollow nodes run at nowhere.sock", id="none run"),
     ],
 )

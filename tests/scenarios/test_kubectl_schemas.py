@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from kit.kubectl import Kubectl
+from kit.real_server import wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 
@@ -106,6 +107,9 @@ def test_fields_of_custom_kinds_are_explained_in_each_version(kubectl: Kubectl) 
     definition = json.loads(RECORDING.read_text(encoding="utf-8"))["definition"]
     kubectl("apply", "-f", "-", sent=json.dumps(definition))
 
+    for version in ("v1", "v2"):  # a real server publishes the schemas a while after the kind
+        asked = ("explain", "gadget", f"--api-version=demo.example.com/{version}")
+        wait_until(lambda asked=asked: kubectl.run(*asked).returncode == 0, "the kind is explained")
     described = kubectl("explain", "gadget.spec.a", "--api-version=demo.example.com/v1")
     whole = kubectl("explain", "gadget", "--api-version=demo.example.com/v2")
     old = kubectl("explain", "gadget", "--api-version=demo.example.com/v1", "--output=plaintext-openapiv2")

@@ -215,6 +215,6 @@ def test_credentials_that_are_refused_are_named_with_the_remedy(serve: Serve, tm
 
     assert outcome.returncode == 1
     assert re.fullmatch(
-        r"controllers: the API server at \S+:\d+ refuses \(Unauthorized\): check the credentials .*\n",
+        r"controllers: the API server at \S+:\d+ refuses the request \(Unauthorized\): check the credentials .*\n",
         outcome.stderr,
     )

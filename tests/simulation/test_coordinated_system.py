@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinated election through storms: it holds, also when who elects dies at any write, and wrong ones are found.
+"""Coordinated election under random faults, also if the elector dies at any write; planted bugs are found.
 
-More seeds are `tox -e simulation`.
+`tox -e simulation` runs more seeds.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from controller_runtime.core.host import Host
 from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.decision import Action, Held, Sighting, decide_coordinated
-from controller_runtime.testing.simulation.faults import PROFILES, Fault, Kind
-from controllers.election import step
+from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, SystemFault
+from controllers.election import next_action
 from controllers.election.lease_candidate_election import LeaseCandidateElection
-from controllers.election.step import Lease
+from controllers.election.next_action import Lease
 
 WEATHERS = tuple(PROFILES)
 
@@ -38,9 +38,9 @@ def test_one_leads_at_most_and_one_leads_in_the_end(seed: int) -> None:
 
 
 CHURN = (
-    Fault(Kind.CRASH, "c0", 20.0, 5.0),
-    Fault(Kind.CRASH, "c1", 20.0, 45.0),
-    Fault(Kind.STOP, "c2", 70.0, 2.0),
+    SystemFault(FaultKind.CRASH, "c0", 20.0, 5.0),
+    SystemFault(FaultKind.CRASH, "c1", 20.0, 45.0),
+    SystemFault(FaultKind.STOP, "c2", 70.0, 2.0),
 )
 
 
@@ -51,14 +51,14 @@ def test_who_elects_may_die_at_any_write(write: int) -> None:
     assert outcome.message == ""
 
 
-BEHIND = tuple(Fault(Kind.JUMP, name, 20.0, -7200.0) for name in coordinated_run.CANDIDATES)
+BEHIND = tuple(SystemFault(FaultKind.JUMP, name, 20.0, -7200.0) for name in coordinated_run.CANDIDATES)
 STANDSTILLS = tuple(
-    Fault(kind, name, 30.0 + 15 * i + late, seconds)
+    SystemFault(kind, name, 30.0 + 15 * i + late, seconds)
     for i, restarted in enumerate(coordinated_run.CANDIDATES)
     for name in coordinated_run.CANDIDATES
-    for kind, late, seconds in [(Kind.STOP, 0.0, 0.5) if name == restarted else (Kind.PAUSE, 1.0, 7.0)]
+    for kind, late, seconds in [(FaultKind.STOP, 0.0, 0.5) if name == restarted else (FaultKind.PAUSE, 1.0, 7.0)]
 )
-"""One is started anew while the others stand still for less than their leadership lasts."""
+"""One candidate is restarted while the others are frozen for less than their leadership lasts."""
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -78,12 +78,12 @@ def test_an_election_that_believes_wall_clocks_is_found(monkeypatch: pytest.Monk
 
 
 LATE = tuple(
-    Fault(Kind.SLOW_REPLY, name, call, seconds)
+    SystemFault(FaultKind.SLOW_REPLY, name, call, seconds)
     for names, seconds in [(coordinated_run.ELECTORS, 12.0), (coordinated_run.CANDIDATES, 17.0)]
     for name in names
     for call in range(2)
 )
-"""All watches are late, and stay so: by more than an answer takes."""
+"""All watches are late throughout, by more than an answer takes."""
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -96,7 +96,7 @@ def test_an_election_that_believes_its_cache_and_stamps_is_found(monkeypatch: py
         candidates = self.candidates.list(key.namespace)
         return self.leases.get(key), {view.metadata.name: view for view in candidates if view.lease == key}
 
-    monkeypatch.setattr(step, "HEARD", 0.0)
+    monkeypatch.setattr(next_action, "SEEN", 0.0)
     monkeypatch.setattr(LeaseCandidateElection, "_live", cached)
 
     assert run(0, script=LATE, seconds=260.0).invariant == "converges"
@@ -109,16 +109,18 @@ def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(elector, "decide_coordinated", stubborn)
 
-    restarts = tuple(Fault(Kind.STOP, name, 30.0 + 15 * i, 1.0) for i, name in enumerate(coordinated_run.CANDIDATES))
+    restarts = tuple(
+        SystemFault(FaultKind.STOP, name, 30.0 + 15 * i, 1.0) for i, name in enumerate(coordinated_run.CANDIDATES)
+    )
 
     found = (run(seed, script=restarts, seconds=120.0).invariant for seed in range(20))
 
     assert "converges" in found
 
 
-@pytest.mark.parametrize("heard", [pytest.param(step.HEARD, id="seen"), pytest.param(0.0, id="read")])
+@pytest.mark.parametrize("heard", [pytest.param(next_action.SEEN, id="seen"), pytest.param(0.0, id="read")])
 def test_candidates_that_answer_by_their_own_clocks_are_seen_to(heard: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of others do: an election that believed their stamps alone would be found."""
+    """Other implementations do that; an election that trusted only their timestamps would be found wrong."""
     write = LeaseCandidate._write
 
     def by_its_own(self: LeaseCandidate, renewed: datetime) -> None:
@@ -126,8 +128,8 @@ def test_candidates_that_answer_by_their_own_clocks_are_seen_to(heard: float, mo
         write(self, host.now())
 
     monkeypatch.setattr(LeaseCandidate, "_write", by_its_own)
-    monkeypatch.setattr(step, "HEARD", heard)
-    behind = tuple(Fault(Kind.JUMP, name, 5.0, -7200.0) for name in coordinated_run.CANDIDATES)
+    monkeypatch.setattr(next_action, "SEEN", heard)
+    behind = tuple(SystemFault(FaultKind.JUMP, name, 5.0, -7200.0) for name in coordinated_run.CANDIDATES)
     found = [run(1, script=(*behind, *all_but(name)), seconds=130.0).invariant for name in coordinated_run.CANDIDATES]
 
     assert bool({*found} & {"converges", "a leader within the bound"}) is (heard == 0.0)
@@ -135,10 +137,12 @@ def test_candidates_that_answer_by_their_own_clocks_are_seen_to(heard: float, mo
 
 @pytest.mark.parametrize("name", coordinated_run.CANDIDATES)
 def test_the_last_one_leads_though_its_clock_is_wrong(name: str) -> None:
-    behind = tuple(Fault(Kind.JUMP, each, 5.0, -7200.0) for each in coordinated_run.CANDIDATES)
+    behind = tuple(SystemFault(FaultKind.JUMP, each, 5.0, -7200.0) for each in coordinated_run.CANDIDATES)
 
     assert run(1, script=(*behind, *all_but(name)), seconds=130.0).message == ""
 
 
-def all_but(name: str) -> tuple[Fault, ...]:
-    return tuple(Fault(Kind.CRASH, other, 20.0, 600.0) for other in coordinated_run.CANDIDATES if other != name)
+def all_but(name: str) -> tuple[SystemFault, ...]:
+    return tuple(
+        SystemFault(FaultKind.CRASH, other, 20.0, 600.0) for other in coordinated_run.CANDIDATES if other != name
+    )

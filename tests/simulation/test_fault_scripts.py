@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults as values: drawn, written, read, shrunk."""
+"""Faults of systems as values: drawn from a seed, written to a script, read from it, and shrunk."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.testing.simulation.faults import (
+from controller_runtime.testing.simulation.shrinking import shrunk
+from controller_runtime.testing.simulation.system_faults import (
     CALLS,
     PROFILES,
     DrawnFaults,
-    Fault,
-    Kind,
+    FaultKind,
     Script,
     ScriptedFaults,
+    SystemFault,
     script_from_json,
     script_to_json,
 )
-from controller_runtime.testing.simulation.shrinking import shrunk
 
 HOSTS = ("r0", "r1", "server")
 TENTHS = st.integers(0, 1000).map(lambda n: n / 10)
-FAULTS = st.builds(Fault, st.sampled_from(Kind), st.sampled_from(HOSTS), TENTHS, TENTHS)
+FAULTS = st.builds(SystemFault, st.sampled_from(FaultKind), st.sampled_from(HOSTS), TENTHS, TENTHS)
 
 
 @given(st.lists(FAULTS).map(tuple))
@@ -47,7 +47,7 @@ def test_drawn_faults_are_of_their_profile_in_order_and_in_time(profile: str, se
     assert all(1.0 <= fault.when <= 120.0 for fault in faults.timed)
 
 
-def test_what_befalls_a_call_depends_on_the_call_alone() -> None:
+def test_the_fault_of_a_call_depends_on_the_call_alone() -> None:
     one, other = (DrawnFaults(3, PROFILES["network"], HOSTS, 120.0) for _ in range(2))
 
     forwards = [one.of_call("r0", number) for number in range(200)]
@@ -57,12 +57,12 @@ def test_what_befalls_a_call_depends_on_the_call_alone() -> None:
     assert 0 < sum(fault is not None for fault in forwards) < 120
 
 
-def test_a_script_befalls_the_calls_and_instants_that_it_names() -> None:
-    late, lost = Fault(Kind.PAUSE, "r0", 7.0, 1.0), Fault(Kind.LOSE_REPLY, "r1#2", 3)
+def test_a_script_has_the_faults_of_the_calls_and_instants_that_it_names() -> None:
+    late, lost = SystemFault(FaultKind.PAUSE, "r0", 7.0, 1.0), SystemFault(FaultKind.LOSE_REPLY, "r1#2", 3)
 
-    faults = ScriptedFaults([late, lost, Fault(Kind.CUT, "r0", 2.0, 1.0)])
+    faults = ScriptedFaults([late, lost, SystemFault(FaultKind.CUT, "r0", 2.0, 1.0)])
 
-    assert [fault.kind for fault in faults.timed] == [Kind.CUT, Kind.PAUSE]
+    assert [fault.kind for fault in faults.timed] == [FaultKind.CUT, FaultKind.PAUSE]
     assert faults.of_call("r1#2", 3) == lost
     assert faults.of_call("r1", 3) is None
     assert late.kind not in CALLS
@@ -79,17 +79,8 @@ def test_shrinking_leaves_exactly_what_matters(script: Script, chosen: set[int])
 
 
 def test_durations_are_halved_while_the_run_still_fails() -> None:
-    script = (Fault(Kind.PAUSE, "r0", 5.0, 30.0), Fault(Kind.JUMP, "r1", 6.0, -100.0))
+    script = (SystemFault(FaultKind.PAUSE, "r0", 5.0, 30.0), SystemFault(FaultKind.JUMP, "r1", 6.0, -100.0))
 
-    small = shrunk(script, lambda candidate: any(f.kind is Kind.PAUSE and f.seconds >= 6.0 for f in candidate))
+    small = shrunk(script, lambda candidate: any(f.kind is FaultKind.PAUSE and f.seconds >= 6.0 for f in candidate))
 
-    assert small == (Fault(Kind.PAUSE, "r0", 5.0, 7.5),)
-
-
-def test_a_fault_that_can_be_spared_once_another_is_shorter_is_left_out() -> None:
-    long, other = Fault(Kind.PAUSE, "r0", 5.0, 30.0), Fault(Kind.CUT, "r1", 6.0, 0.1)
-
-    def still_fails(candidate: Script) -> bool:
-        return any(f.host == "r0" and (f.seconds < 20.0 or other in candidate) for f in candidate)
-
-    assert [fault.host for fault in shrunk((long, other), still_fails)] == ["r0"]
+    assert small == (SystemFault(FaultKind.PAUSE, "r0", 5.0, 7.5),)

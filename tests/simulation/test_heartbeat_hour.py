@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One hour of hollow nodes, requests counted by the transport: five thousand of them in `tox -e simulation`."""
+"""One hour of hollow nodes, whose requests a transport counts; `tox -e simulation` runs five thousand nodes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from controllers.hollow.nodes import HollowNodes
 
 HOUR = 3600.0
 RENEWALS = range(346, 361)
-"""Of one lease in an hour: one each 10.0 to 10.4 s."""
+"""Numbers of renewals of one lease in an hour: one every 10.0 to 10.4 s."""
 POSTS = range(11, 13)
-"""Of one status in an hour: one each 300 s."""
+"""Numbers of posts of one status in an hour: one every 300 s."""
 
 
 @attrs.define
 class Beats:
-    """When one object was written."""
+    """The number of writes of one object, and the shortest and longest seconds between two of them."""
 
     count: int = 0
     last: float | None = None
@@ -42,7 +42,7 @@ class Beats:
 
 
 class CountingTransport:
-    """Passes everything on, and counts by method and path. Threads: those of one simulation."""
+    """A transport around another one that measures requests by method and path. Threads: those of one simulation."""
 
     def __init__(self, host: Host, inner: Transport) -> None:
         self.beats: dict[tuple[str, str], Beats] = {}
@@ -72,7 +72,7 @@ def test_in_an_hour_every_lease_is_renewed_every_10_seconds_and_nothing_else_is_
         server = APIServer(sim.host("server"))
         transport = CountingTransport(host, InProcessTransport(host, server))
         manager = Manager(host, transport)  # no `EmbeddedCluster`, which would keep two million requests
-        # An answer takes no time here, so one worker is enough; each more is woken for nothing.
+        # Answers take no time here, so one worker is enough; more would only make the simulation slower.
         manager.add(HollowNodes(host, manager.client, count, nodes=manager.informer(NODES), workers=1))
         stop = Stop(host)
         program = host.spawn("manager", lambda: manager.run(stop))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle and taint eviction in storms: who lives is not evicted, the dead are in time, wrong ones are found.
+"""Node lifecycle and taint eviction under random faults: live nodes stay, dead ones go, planted bugs are found.
 
-A thousand seeds are `tox -e simulation`.
+`tox -e simulation` runs a thousand seeds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 from kit import planted_lifecycle
 from kit.lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
 
-from controller_runtime.testing.simulation.faults import Fault, Kind, Script, script_to_json
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault, script_to_json
 from controllers.node_lifecycle import monitor, node_lifecycle
 from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
@@ -29,12 +29,12 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def weathered(seed: int) -> str:
-    """What did not hold, and the script to see it again; empty if all did."""
+    """Return the violations, and the script to repeat them; empty if there are none."""
     outcome = run(seed)
     return f"{outcome.message}\nseed {seed}, {script_to_json(outcome.script)}" if outcome.invariant else ""
 
 
-# 311: the controllers freeze with an answer in hand that is a minute old when they wake.
+# 311: the controllers freeze while they hold an answer that is a minute old when they go on.
 @pytest.mark.parametrize("seed", [*range(SEEDS), 311])
 def test_who_renews_is_not_evicted_and_the_pods_of_the_dead_go_in_time(seed: int) -> None:
     assert weathered(seed) == ""
@@ -53,17 +53,20 @@ DEAD = NAMES[1]
     "script",
     [
         pytest.param(
-            (Fault(Kind.PAUSE, DEAD, 20.0, 80.0), Fault(Kind.CRASH, CONTROLLERS, 52.0, 2.0)),
+            (SystemFault(FaultKind.PAUSE, DEAD, 20.0, 80.0), SystemFault(FaultKind.CRASH, CONTROLLERS, 52.0, 2.0)),
             id="the controllers are killed while a node is evicted",
         ),
-        pytest.param((Fault(Kind.PAUSE, CONTROLLERS, 20.0, 80.0),), id="the controllers frozen for three graces"),
-        pytest.param((Fault(Kind.CRASH, SERVER, 20.0, 80.0),), id="the server away for three graces"),
-        pytest.param((Fault(Kind.CUT, KUBELETS, 20.0, 80.0),), id="all nodes cut off"),
         pytest.param(
-            (Fault(Kind.CUT, KUBELETS, 20.0, 80.0), Fault(Kind.CUT, CONTROLLERS, 20.0, 80.0)), id="the network away"
+            (SystemFault(FaultKind.PAUSE, CONTROLLERS, 20.0, 80.0),), id="the controllers frozen for three graces"
         ),
-        pytest.param((Fault(Kind.JUMP, KUBELETS, 40.0, -7200.0),), id="the clocks of all nodes set back"),
-        pytest.param((Fault(Kind.JUMP, CONTROLLERS, 40.0, 7200.0),), id="the controllers' clock set ahead"),
+        pytest.param((SystemFault(FaultKind.CRASH, SERVER, 20.0, 80.0),), id="the server away for three graces"),
+        pytest.param((SystemFault(FaultKind.CUT, KUBELETS, 20.0, 80.0),), id="all nodes cut off"),
+        pytest.param(
+            (SystemFault(FaultKind.CUT, KUBELETS, 20.0, 80.0), SystemFault(FaultKind.CUT, CONTROLLERS, 20.0, 80.0)),
+            id="the network away",
+        ),
+        pytest.param((SystemFault(FaultKind.JUMP, KUBELETS, 40.0, -7200.0),), id="the clocks of all nodes set back"),
+        pytest.param((SystemFault(FaultKind.JUMP, CONTROLLERS, 40.0, 7200.0),), id="the controllers' clock set ahead"),
     ],
 )
 def test_it_holds_in_kept_scripts(script: Script) -> None:
@@ -92,7 +95,7 @@ PLANTED = planted_lifecycle
         ),
         pytest.param([(monitor, "first_seen", PLANTED.no_fresh_grace)], ALIVE, 20, id="no fresh grace"),
         pytest.param(
-            [(NodeLifecycle, "_asked_the_server", PLANTED.believes_its_cache)], ALIVE, 2, id="believes its cache"
+            [(NodeLifecycle, "_health_at_server", PLANTED.believes_its_cache)], ALIVE, 2, id="believes its cache"
         ),
         pytest.param([(ZonePolicy, "are_all_silent", PLANTED.sees_no_outage)], OUTAGE, 1, id="sees no outage"),
         pytest.param([(node_lifecycle, "eviction", PLANTED.taints_are_for_ever)], BACK, 2, id="taints stay"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written of a node names the version it was decided on: else a late write would strike one that is back.
+"""A write about a node names the version that it was decided on; otherwise a late write would hit a node that is back.
 
-Storms hardly find that: the one request must be late, and the node return while it is on its way. A script does.
+Random faults rarely show this: one request must be late, and the node return while it is under way. A script shows it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from kit.lifecycle_run import CONTROLLERS, NAMES, run
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.patches import PatchType
-from controller_runtime.testing.simulation.faults import Fault, Kind, Script
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
-from controllers.node_lifecycle.views import NodeView
+from controllers.node_lifecycle.views import MonitoredNodeView
 
 CALLS = range(16, 26)
 """The controllers' calls among which those are that are about the death: conditions, taints, pods."""
@@ -28,14 +28,19 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def script(call: int) -> Script:
-    """A node is silent for 30 s, of which 25 are too long, and one call is on its way when it is back."""
-    return Fault(Kind.PAUSE, NAMES[1], 20.0, 30.0), Fault(Kind.SLOW_REQUEST, CONTROLLERS, call, 10.0)
+    """Return a script: a node is silent for 30 s, the grace period is 25 s, a request is late until it is back."""
+    silence = SystemFault(FaultKind.PAUSE, NAMES[1], 20.0, 30.0)
+    return silence, SystemFault(FaultKind.SLOW_REQUEST, CONTROLLERS, call, 10.0)
 
 
 def unversioned(
-    lifecycle: NodeLifecycle, node: NodeView, metadata: dict[str, Any], patch: dict[str, Any], subresource: str = ""
-) -> NodeView:
-    """In place of `NodeLifecycle._patch`: whatever the node is by now."""
+    lifecycle: NodeLifecycle,
+    node: MonitoredNodeView,
+    metadata: dict[str, Any],
+    patch: dict[str, Any],
+    subresource: str = "",
+) -> MonitoredNodeView:
+    """In place of `NodeLifecycle._patch`: write without the version that was judged."""
     body = {"metadata": metadata, **patch}
     kind = PatchType.STRATEGIC
     written = lifecycle.client.patch(NODES, ObjectKey(node.name), body, type=kind, subresource=subresource)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated network: what arrives, when, and what the caller sees of it."""
+"""The simulated network: which messages arrive and when, and what the caller notices."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.listwatch import ListWatch, WatchStream
 from controller_runtime.core.errors import AlreadyExists, ConnectionLost, NotFound, StreamIdle
+from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.faults import Fault, Kind, ScriptedFaults
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.system.disk import Disk
+from controller_runtime.testing.simulation.system_faults import FaultKind, ScriptedFaults, SystemFault
 
 NODE = {"metadata": {"name": "node"}}
 
 
 @attrs.define
 class Bench:
-    """A server on a disk, a host that reaches it over the network, and a client past the network."""
+    """A server on a disk, a client that reaches it over the network, and one that reaches it directly."""
 
     sim: Simulation
     network: Network
     host: SimulatedHost
     server_host: SimulatedHost
     disk: Disk
-    fired: list[Fault]
+    fired: list[SystemFault]
     client: Client = attrs.field(init=False)
     server: APIServer = attrs.field(init=False)
     inside: Client = attrs.field(init=False)
@@ -58,7 +58,7 @@ class Bench:
         return True
 
     def watch(self, version: str = "") -> WatchStream:
-        """From now on, unless another version is given."""
+        """Watch nodes over the network, from `version` or from now."""
         chosen = version or str(self.server.storage.version)
         return ListWatch(self.host, self.client.transport, Collection(NODES)).watch(chosen, timeout=300.0)
 
@@ -68,8 +68,8 @@ Make = Callable[..., Bench]
 
 @pytest.fixture
 def make(sim: Simulation) -> Make:
-    def build(*faults: Fault, latency: float = 0.01) -> Bench:
-        fired: list[Fault] = []
+    def build(*faults: SystemFault, latency: float = 0.01) -> Bench:
+        fired: list[SystemFault] = []
         network = Network(sim, ScriptedFaults(faults), fired, latency=latency, until=1000.0)
         return Bench(sim, network, sim.host("r0"), sim.host("server"), Disk(), fired)
 
@@ -93,14 +93,14 @@ def test_a_request_and_its_answer_take_their_time(make: Make, sim: Simulation) -
 @pytest.mark.parametrize(
     ("fault", "waits", "lands"),
     [
-        pytest.param(Fault(Kind.REFUSE, "r0", 0), 0.0, False, id="refused"),
-        pytest.param(Fault(Kind.LOSE_REQUEST, "r0", 0), 5.0, False, id="request lost"),
-        pytest.param(Fault(Kind.LOSE_REPLY, "r0", 0), 5.0, True, id="answer lost"),
-        pytest.param(Fault(Kind.SLOW_REPLY, "r0", 0, 9.0), 5.0, True, id="answer late"),
+        pytest.param(SystemFault(FaultKind.REFUSE, "r0", 0), 0.0, False, id="refused"),
+        pytest.param(SystemFault(FaultKind.LOSE_REQUEST, "r0", 0), 5.0, False, id="request lost"),
+        pytest.param(SystemFault(FaultKind.LOSE_REPLY, "r0", 0), 5.0, True, id="answer lost"),
+        pytest.param(SystemFault(FaultKind.SLOW_REPLY, "r0", 0, 9.0), 5.0, True, id="answer late"),
     ],
 )
 def test_a_call_that_fails_may_have_been_a_success(
-    make: Make, sim: Simulation, fault: Fault, waits: float, lands: bool
+    make: Make, sim: Simulation, fault: SystemFault, waits: float, lands: bool
 ) -> None:
     bench = make(fault)
 
@@ -113,7 +113,7 @@ def test_a_call_that_fails_may_have_been_a_success(
 
 
 def test_closing_gives_up_what_waits_for_an_answer(make: Make, sim: Simulation) -> None:
-    bench = make(Fault(Kind.LOSE_REQUEST, "r0", 0))
+    bench = make(SystemFault(FaultKind.LOSE_REQUEST, "r0", 0))
     lost: list[str] = []
 
     def ask() -> None:
@@ -130,7 +130,7 @@ def test_closing_gives_up_what_waits_for_an_answer(make: Make, sim: Simulation) 
 
 
 def test_a_late_request_lands_though_its_caller_gave_up(make: Make, sim: Simulation) -> None:
-    bench = make(Fault(Kind.SLOW_REQUEST, "r0", 0, 8.0))
+    bench = make(SystemFault(FaultKind.SLOW_REQUEST, "r0", 0, 8.0))
     with pytest.raises(ConnectionLost, match="no answer in time"):
         bench.client.create(NODES, NODE)
     assert not bench.exists()
@@ -141,7 +141,7 @@ def test_a_late_request_lands_though_its_caller_gave_up(make: Make, sim: Simulat
 
 
 def test_a_late_request_lands_though_its_caller_is_dead(make: Make, sim: Simulation) -> None:
-    bench = make(Fault(Kind.SLOW_REQUEST, "r0", 0, 8.0))
+    bench = make(SystemFault(FaultKind.SLOW_REQUEST, "r0", 0, 8.0))
     bench.host.spawn("caller", lambda: bench.client.create(NODES, NODE) and None)
     sim.advance(1.0)
     sim.crash(bench.host)
@@ -178,7 +178,7 @@ def test_a_watch_tells_what_happens_in_order(make: Make, sim: Simulation) -> Non
 
 
 def test_a_watch_that_missed_something_stays_silent(make: Make, sim: Simulation) -> None:
-    """Half-open: a gap in the events would be worse than silence, which the reader notices."""
+    """After a lost event no later one is delivered: a reader notices silence, but not a gap."""
     bench = make()
     with bench.watch() as stream:
         bench.network.cut("r0", 5.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that walks seeds: what it prints can be run again."""
+"""The command that runs many seeds, and repeats the failure that it prints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kit.planted_caches import TellsOfNoDeletions
 
 from controller_runtime.cache import informer
 from controller_runtime.election import elector
-from controller_runtime.testing.simulate import main
+from controller_runtime.testing.fault_runs.command import main
 
 
 class Outcome(NamedTuple):
@@ -23,7 +23,7 @@ class Outcome(NamedTuple):
 
 
 class Command:
-    """The command in this process: what it wrote is told apart by stream in every release of click."""
+    """Runs the command in this process; unlike click's runner, it separates the streams in every release of click."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -80,11 +80,11 @@ def test_another_system_can_be_run_and_its_failure_runs_again(
     assert (again.exit_code, again.stdout) == (1, first.stdout)
 
 
-def test_a_weather_of_another_system_is_bad_usage(command: Command) -> None:
+def test_a_profile_of_another_system_is_bad_usage(command: Command) -> None:
     outcome = command.run("--system", "caches", "--profile", "freezes")
 
     assert outcome.exit_code == 2
-    assert "caches know no 'freezes': their weathers are broad, lagging" in outcome.stderr
+    assert "caches have no profile 'freezes': give some of broad, lagging" in outcome.stderr
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_a_file_that_is_no_script_is_bad_usage(command: Command, text: str, tmp_
     outcome = command.run("--script", str(script))
 
     assert outcome.exit_code == 2
-    assert "is no script of this command" in outcome.stderr
+    assert "is not a script of this command" in outcome.stderr

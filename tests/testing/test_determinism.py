@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One seed, one story: in this process, in another, under another hash seed, on every Python."""
+"""One seed gives the same run in this process, in another, with another hash seed, and on every Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kit import determinism_scenario
 
 SEEDS = range(8)
 
-# Changes only with the simulation itself or with the scenario; every version of Python must agree on it.
+# They change only when the simulation or the scenario changes; every version of Python must give the same.
 DIGESTS = {
     0: "a88353fd1e8fcd5e3016cccecac85ebd",
     1: "9e58a23ca5c6fde06cdc87c8dc5ae1db",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults between a client and its server happen as told, and nothing else does."""
+"""A faulty transport makes the faults happen that it is given, and no others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WATCH = HTTPRequest("GET", "/watch")
 
 
 class Counting(EchoHandler):
-    """Counts what reached the server."""
+    """Counts the requests that reach the server."""
 
     handled = 0
 

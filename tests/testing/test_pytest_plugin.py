@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin, as the users of pytest meet it: in a process of its own."""
+"""The pytest plugin, in a process of its own, as users of pytest run it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLUGIN = "controller_runtime.testing.pytest_plugin"
 
 
 def run(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run one file of tests with the plugin, and without anything of this project's own configuration."""
+    """Run a file of tests with the plugin and without this project's own configuration of pytest."""
     (folder / "test_it.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-c", "/dev/null"]
     return subprocess.run(
@@ -77,7 +77,7 @@ def test_it(simulation, simulation_seed):
 @pytest.mark.parametrize(
     ("marker", "told"),
     [
-        pytest.param("embedded_cluster(True)", "takes options by name alone", id="an option without a name"),
+        pytest.param("embedded_cluster(True)", "takes options by name", id="an option without a name"),
         pytest.param("embedded_cluster(garbage=True)", "unexpected keyword argument 'garbage'", id="an unknown option"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded server as a process: what it says on standard error neither stops it nor confuses who started it."""
+"""The embedded server as a process: its output on standard error neither blocks it nor confuses its parent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_server_that_does_not_start_has_its_last_words_told() -> None:
 
 
 def test_a_server_that_is_too_slow_is_told_and_ended() -> None:
-    with pytest.raises(ControllerRuntimeError, match="was not ready within 0 s: it said nothing"):
+    with pytest.raises(ControllerRuntimeError, match="was not ready within 0 s: it wrote nothing to standard error"):
         APIServerProcess(HOST, start_timeout=0.0).start()
 
 
@@ -58,7 +58,7 @@ with APIServerProcess(SystemHost()) as server:
 def test_nothing_is_left_of_a_server_whose_starter_was_killed() -> None:
     starter = subprocess.run([sys.executable, "-c", STARTS_ONE_AND_IS_KILLED], stdout=subprocess.PIPE, text=True)
     pid, kubeconfig = starter.stdout.split()
-    with contextlib.suppress(ProcessLookupError):  # it was fast
+    with contextlib.suppress(ProcessLookupError):  # it has ended already
         ending = os.pidfd_open(int(pid))
         select.select([ending], [], [], 20.0)
         os.close(ending)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fails a run: a thread, a lock held across a call, a check."""
+"""A simulation fails if a thread or a check fails, or if a lock is held across a call out."""
 
 from __future__ import annotations
 
@@ -119,23 +119,6 @@ def test_a_check_sees_every_switch_and_fails_the_run_at_the_first_breach() -> No
         run()
 
     assert max(most) == 2
-
-
-def test_an_idle_check_is_asked_only_when_nobody_can_run(sim: Simulation) -> None:
-    host, asked, busy = sim.host("r0"), [], []
-
-    def work() -> None:
-        busy.append(1)
-        for _ in range(10):
-            host.leaving("a call")
-        busy.pop()
-
-    sim.check_idle(lambda: asked.append(len(busy)))
-    host.spawn("worker", work)
-    sim.advance(1.0)
-
-    assert asked
-    assert not any(asked)
 
 
 def test_an_end_check_is_asked_when_the_block_ends_well() -> None:

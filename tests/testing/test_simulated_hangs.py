@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hangs of every kind are found, and their report names who stands where."""
+"""Hangs of every kind are found, and their report says what each thread waits for."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def test_a_deadlock_names_the_threads_and_what_they_wait_on(sim: Simulation) -> 
         worker.join_until(None)
 
     report = str(caught.value)
-    assert report.startswith("deadlock: nobody can run and no timer is set")
-    assert "r0/worker-1 waits on 'queue' for ever" in report
-    assert "test waits on 'join worker-1' for ever" in report
+    assert report.startswith("deadlock: no thread can run and no timer is set")
+    assert "r0/worker-1 waits on 'queue' without a deadline" in report
+    assert "test waits on 'join worker-1' without a deadline" in report
 
 
 def test_locks_taken_in_two_orders_are_a_deadlock_that_some_seed_finds() -> None:

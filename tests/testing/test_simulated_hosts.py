@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What befalls a host: it crashes, freezes, is followed by another; nothing of it is left behind."""
+"""Hosts crash, freeze and are succeeded by others, and a crashed host has no effect any more."""
 
 from __future__ import annotations
 

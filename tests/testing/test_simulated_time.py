@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time moves when nobody can run, clocks may be wrong, and nobody is starved."""
+"""Time moves when no thread can run, clocks may be wrong, and no thread is starved."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of tests: what passes, what does not, and what each side hears of it."""
+"""The TCP proxy: which bytes pass, which do not, and what each side notices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIMEOUT = 60.0
 
 
 class Echo:
-    """Sends back what it gets, and keeps it. Threads: its own; a test reads `heard` after it got the echo."""
+    """Sends back what it receives, and keeps it. Threads: its own; a test reads `heard` after it got the echo."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -48,7 +48,7 @@ def echo() -> Iterator[Echo]:
     thread = SystemHost().spawn("echo", server.run)
     yield server
     server.close()
-    assert thread.join_until(SystemHost().monotonic() + TIMEOUT)  # from here on there are no more threads
+    assert thread.join_until(SystemHost().monotonic() + TIMEOUT)  # it starts no more threads from here on
     for each in server.threads:
         assert each.join_until(SystemHost().monotonic() + TIMEOUT)
 
@@ -60,14 +60,14 @@ def proxy(echo: Echo) -> Iterator[TCPProxy]:
 
 
 def connected(proxy: TCPProxy) -> socket.socket:
-    """A connection that has carried something."""
+    """Return a connection on which bytes have passed in both directions."""
     sock = socket.create_connection(("127.0.0.1", proxy.port), TIMEOUT)
     assert said(sock, b"hello") == b"hello"
     return sock
 
 
 def said(sock: socket.socket, data: bytes) -> bytes:
-    """The echo of `data`."""
+    """Send `data` and return its echo."""
     sock.sendall(data)
     return heard(sock, len(data))
 
@@ -80,7 +80,7 @@ def heard(sock: socket.socket, size: int) -> bytes:
 
 
 def is_silent(sock: socket.socket) -> bool:
-    """Nothing has come, and nothing comes for a moment."""
+    """Return whether no byte arrives within 0.1 s."""
     sock.settimeout(0.1)
     try:
         return sock.recv(1) == b"never"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rest of the kit: objects, waiting, and a cluster with faults, a record and a user."""
+"""The other tools for tests: objects, waiting, and a cluster with faults, recorded requests and a user."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_eventually_gives_up_and_says_what_it_saw(simulation: Simulation) -> Non
         assert simulation.time == 5.0
 
 
-def test_faults_befall_the_manager_and_not_the_user(simulation: Simulation) -> None:
+def test_faults_happen_to_the_manager_and_not_to_the_user(simulation: Simulation) -> None:
     busy = Answered(HTTPResponse(429, {"retry-after": "1"}, b""))
     with EmbeddedCluster(simulation.host("here"), faults=scripted({0: Refused(), 1: busy})) as cluster:
         cluster.user.create(NODES, a_node("a"))
@@ -172,7 +172,7 @@ def test_garbage_of_before_the_start_is_collected_too(simulation: Simulation) ->
 
 @pytest.mark.embedded_cluster(garbage_collection=True)
 class TestMarkers:
-    """The marker of a test goes before that of its class."""
+    """The marker of a test overrides that of its class."""
 
     @pytest.mark.embedded_cluster(garbage_collection=False)
     def test_the_nearest_marker_decides(self, simulation: Simulation, cluster: EmbeddedCluster) -> None:

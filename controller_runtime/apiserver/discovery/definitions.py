@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions as OpenAPI documents show them: the recorded ones with descriptions, and those of custom kinds.
+"""The definitions (schemas) in OpenAPI documents: the recorded ones with their descriptions, and those of custom kinds.
 
-Descriptions are several times as large as the rest of the schemas, and only these documents
-need them. They are in a file of their own, which is read whenever a document is made; its
-content is not kept.
+The descriptions are several times as large as the rest of the schemas, and only these documents need them. So they
+are in a file of their own, which is read whenever a document is made and is not kept in memory.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ Raw = Mapping[str, Any]
 
 
 class Descriptions(msgspec.Struct):
-    """The descriptions that a real server gives.
+    """The descriptions in the documents of a real server.
 
     Attributes:
-        definitions: Texts by definition and field; the definition's own text has the empty name.
-        parameters: Texts by parameter.
+        definitions: The texts by definition and field; an empty field name stands for the definition itself.
+        parameters: The texts by parameter.
     """
 
     definitions: dict[str, dict[str, str]]
@@ -62,10 +61,10 @@ class Descriptions(msgspec.Struct):
 
 
 class Published:
-    """Definitions by name, in the form in which documents show them.
+    """The definitions of one document, by name.
 
     Args:
-        kinds: The kinds of the document; the definitions of custom ones are added to the recorded ones.
+        kinds: The kinds in the document. The definitions of custom ones are added to the recorded ones.
         descriptions: The texts for the recorded definitions.
     """
 
@@ -82,27 +81,33 @@ class Published:
 
         Args:
             name: Its full name.
-            reduced: Leave out the parts of custom kinds that OpenAPI v2 does not know or kubectl cannot read there.
+            reduced: Leave out the parts of custom kinds that OpenAPI v2 does not have or kubectl cannot read in it.
         """
         if (custom := self._custom.get(name)) is None:
             raw = definitions().get(name)
-            return None if raw is None else {**self._described(raw, self._texts.get(name, {})), **self._said_of(name)}
+            return (
+                None if raw is None else {**self._described(raw, self._texts.get(name, {})), **self._additions_to(name)}
+            )
         kind, is_list = custom
         schema = self._list(kind) if is_list else self._object(kind, reduced)
         about = {"group": kind.group, "version": kind.version, "kind": kind.list_kind if is_list else kind.kind}
-        told = {**schema, "x-kubernetes-group-version-kind": [about]}
+        published = {**schema, "x-kubernetes-group-version-kind": [about]}
         if kind.fields:
-            told["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in kind.fields]
-        return told
+            published["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in kind.fields]
+        return published
 
-    def _said_of(self, name: str) -> Raw:
-        """Return fields added to a definition: `DeleteOptions` may come in the group version of what is deleted."""
+    def _additions_to(self, name: str) -> Raw:
+        """Return the fields to add to a recorded definition.
+
+        A `DeleteOptions` may be sent in the group and version of the object, so its definition lists those served.
+        """
         if name != f"{_META}DeleteOptions":
             return {}
         about = [{"group": group, "version": version, "kind": "DeleteOptions"} for group, version in self._versions]
         return {"x-kubernetes-group-version-kind": about}
 
     def _described(self, raw: Raw, texts: Texts) -> Raw:
+        """Return the definition with the descriptions of itself and its fields."""
         made = {"description": texts[""], **raw} if "" in texts else dict(raw)
         if "properties" in raw:
             made["properties"] = {
@@ -111,7 +116,7 @@ class Published:
             }
         return made
 
-    def _words(self) -> dict[str, Any]:
+    def _type_fields(self) -> dict[str, Any]:
         """Return the fields `apiVersion` and `kind`, described as in every recorded kind."""
         texts = self._texts["io.k8s.api.core.v1.ConfigMap"]
         return {name: {"type": "string", "description": texts[name]} for name in ("apiVersion", "kind")}
@@ -122,7 +127,10 @@ class Published:
         if reduced and structure.get(_PRESERVES):  # kubectl refuses fields that are not listed as soon as any are
             return {"type": "object"}
         schema = _embedding(_without_choices(structure) if reduced else _unfolded(structure))
-        return {**schema, "properties": {**schema.get("properties", {}), **self._words(), "metadata": _metadata()}}
+        return {
+            **schema,
+            "properties": {**schema.get("properties", {}), **self._type_fields(), "metadata": _metadata()},
+        }
 
     def _list(self, kind: Kind) -> Raw:
         items = {"type": "array", "items": {"$ref": REF + kind.schema.name}}
@@ -135,7 +143,7 @@ class Published:
             "type": "object",
             "required": ["items"],
             "properties": {
-                **self._words(),
+                **self._type_fields(),
                 "items": {"description": f"List of {kind.plural}. More info: {_CONVENTIONS}", **items},
                 "metadata": metadata,
             },
@@ -174,7 +182,7 @@ def _unfolded(raw: Raw) -> Raw:
 def _embedding(raw: Raw) -> dict[str, Any]:
     """Return the schema with `apiVersion`, `kind` and `metadata` added to embedded objects."""
     made = _children(raw, _embedding)
-    if raw.get(_EMBEDDED) and raw.get("type") == "object":  # reduced schemas without a type take any field
+    if raw.get(_EMBEDDED) and raw.get("type") == "object":  # a reduced schema without a type allows any field already
         made["properties"] = {**made.get("properties", {}), **_EMBEDDED_WORDS, "metadata": _metadata()}
         made["required"] = list(dict.fromkeys((*raw.get("required", ()), "kind", "apiVersion")))
     return made
@@ -182,6 +190,7 @@ def _embedding(raw: Raw) -> dict[str, Any]:
 
 def _without_choices(raw: Raw) -> Raw:
     """Return the schema without the parts that OpenAPI v2 does not know or kubectl's reader of it refuses."""
+    # OpenAPI v2 cannot say that null is allowed: the type of such a field is left out, so that null passes, too.
     dropped = {*_CHOICES, "nullable"}
     if raw.get("nullable"):
         dropped |= {"type", "items", "properties"}

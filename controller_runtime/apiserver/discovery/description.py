@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to clients that ask what there is: discovery in both forms, and OpenAPI."""
+"""Answers requests for the documents in which the server describes itself: discovery in both forms, and OpenAPI."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _JSON = "application/json"
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 # kubectl asks with `@`, which is not valid in a media type; the answer has the valid name.
 _FORMS = {_JSON: _JSON, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _PROTOBUF, _PROTOBUF: _PROTOBUF}
-_FOR_GOOD = timedelta(days=365)
+# How long clients may cache a document that never changes.
+_CACHE_TIME = timedelta(days=365)
 
 
 class SelfDescription:
-    """The documents in which a server describes itself.
+    """Answers requests for discovery and OpenAPI documents.
 
     Args:
-        host: The clock.
+        host: Provides the time, for expiry headers.
 
     Threads: any.
     """
@@ -40,7 +41,7 @@ class SelfDescription:
         self._openapi = OpenAPI()
 
     def answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
-        """Answer with the document at `path` (without a final slash); None if there is none."""
+        """Return a response with the document at `path` (without a final slash), or None if there is none."""
         if path.startswith("/openapi/"):
             return self._openapi_answer(kinds, path, request)
         accept, known = (request.headers.get(name, "") for name in ("accept", "if-none-match"))
@@ -63,7 +64,7 @@ class SelfDescription:
 
     def _lasting(self) -> dict[str, str]:
         """Return the headers of a document asked for by its hash, which never changes."""
-        until = format_datetime(self._host.now() + _FOR_GOOD, usegmt=True)
+        until = format_datetime(self._host.now() + _CACHE_TIME, usegmt=True)
         return {"cache-control": "public, immutable", "expires": until}
 
 

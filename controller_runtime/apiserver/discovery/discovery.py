@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server says about itself: its version, and which kinds it serves where.
+"""The discovery documents: the server's version, and the kinds that it serves.
 
-Two forms tell the same: the classic documents, one for each group version, and the
-aggregated ones, two in all, which newer clients ask for first.
+There are two forms with the same content: the classic documents, one for each group version, and the aggregated ones,
+two in all, which newer clients ask for first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 """The media type of the aggregated documents."""
 
 VERSION = "v1.36.2"
-"""The version of Kubernetes whose behaviour is followed; clients compare it with their own."""
+"""The version of Kubernetes whose behaviour is reproduced; clients compare it with their own."""
 
 _BUILD = {
     "major": "1",
@@ -38,7 +38,7 @@ _BUILD = {
 
 
 def discovery_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
-    """The classic document at `path` (without a final slash), or None if it is none of these."""
+    """Return the classic document at `path` (without a final slash), or None if there is none."""
     match path.split("/")[1:]:
         case ["version"]:
             return dict(_BUILD)
@@ -61,7 +61,7 @@ def discovery_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
 
 
 def aggregated_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
-    """The aggregated document at `path`: of the core group, or of all others; else None."""
+    """Return the aggregated document at `/api` (the core group) or `/apis` (all others), and None for other paths."""
     items: list[dict[str, Any]]
     match path:
         case "/api":
@@ -77,7 +77,7 @@ def aggregated_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
 
 
 def is_served(kinds: Kinds, path: str) -> bool:
-    """Whether `path` lies in a group version that is served, whatever it names there."""
+    """Return whether `path` begins with a group version that is served, whatever the rest of it is."""
     match path.split("/")[1:]:
         case ["api", version, *_]:
             return bool(kinds.of("", version))
@@ -93,12 +93,12 @@ def _group(kinds: Kinds, group: str) -> dict[str, Any]:
 
 
 def _resources(kinds: Kinds, group: str, version: str) -> dict[str, Any] | None:
-    told = _in_order(kinds, group, version)
-    if not told:
+    found = _in_order(kinds, group, version)
+    if not found:
         return None
-    entries = [entry for kind in told for entry in _entries(kind)]
-    document = {"kind": "APIResourceList", "groupVersion": told[0].api_version, "resources": entries}
-    # The oldest list of all does not say what it is a version of.
+    entries = [entry for kind in found for entry in _entries(kind)]
+    document = {"kind": "APIResourceList", "groupVersion": found[0].api_version, "resources": entries}
+    # A real server leaves `apiVersion` out of the list of the core group, the oldest one.
     return {**document, "apiVersion": "v1"} if group else document
 
 
@@ -161,7 +161,10 @@ def _aggregated(kind: Kind) -> dict[str, Any]:
 
 
 def _response_kind(answered: Kind, kind: Kind) -> dict[str, str]:
-    """What a resource is made of; the group and version around it are not said again, but for custom kinds."""
+    """Return the kind of the responses.
+
+    As in a real server, group and version are empty for a built-in kind if they are those of the resource.
+    """
     if answered.api_version == kind.api_version and kind.definition is None:
         return {"group": "", "version": "", "kind": answered.kind}
     return {"group": answered.group, "version": answered.version, "kind": answered.kind}
@@ -173,6 +176,6 @@ def _nicknames(kind: Kind) -> dict[str, list[str]]:
 
 
 def _storage_hash(kind: Kind) -> str:
-    """What tells clients that the form in the store has changed; never, here."""
+    """Return the hash that changes when objects are stored in another version; here, that never happens."""
     digest = hashlib.sha256(f"{kind.group}/{kind.version}/{kind.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

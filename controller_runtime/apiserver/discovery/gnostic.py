@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenAPI v2 documents in protobuf, the only form in which kubectl asks for them.
 
-The messages are those of gnostic (`openapi.v2.Document`). They mirror the document, with
-three habits of their own: a map is a list of named values, a value of any type is a text in
-YAML, and a choice of types is a message around the one that was chosen.
+The messages are those of gnostic (`openapi.v2.Document`). They have the structure of the JSON document, with three
+differences: a map is a list of named values; a value of any type is a text in YAML; and a choice between types is a
+message around the chosen one.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import Any
 
 import msgspec
 
-Write = Callable[[int, Any], bytes]
-"""Encodes a field, given its number and its value in JSON; a zero is encoded as nothing."""
+Encode = Callable[[int, Any], bytes]
+"""Encodes a field, given its number and its value in JSON. A zero value is encoded as nothing, as protobuf requires."""
 
-_VARINT, _DOUBLE, _BYTES = 0, 1, 2  # how a value stands on the wire
+_VARINT, _DOUBLE, _BYTES = 0, 1, 2  # the wire types of protobuf
 _BITS = (1 << 64) - 1
-_VENDOR = "x-"  # what the names of all extensions begin with, and the table's name for them
+# The prefix of the names of all extensions, and the entry for them in the table below.
+_VENDOR = "x-"
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """Return the message of an OpenAPI v2 document, without anything for which it has no field."""
+    """Return an OpenAPI v2 document in protobuf. Parts for which gnostic has no field are left out."""
     return _fields("Document", document)
 
 
@@ -33,16 +34,16 @@ def _fields(message: str, value: Mapping[str, Any]) -> bytes:
     made: list[tuple[int, bytes]] = []
     for name, child in value.items():
         if (field := known.get(name)) is not None:
-            number, write = field
-            made.append((number, write(number, child)))
+            number, encode = field
+            made.append((number, encode(number, child)))
         elif name.startswith(_VENDOR) and _VENDOR in known:
-            number, write = known[_VENDOR]
-            made.append((number, _field(number, _BYTES, _named(name, child, write))))
+            number, encode = known[_VENDOR]
+            made.append((number, _field(number, _BYTES, _named(name, child, encode))))
     return b"".join(content for _, content in sorted(made))
 
 
 def _varint(number: int) -> bytes:
-    number &= _BITS  # negative ones wrap
+    number &= _BITS  # a negative number is encoded as its two's complement
     made = bytearray()
     while number > 127:
         made.append(number & 127 | 128)
@@ -56,9 +57,9 @@ def _field(number: int, wire: int, content: bytes) -> bytes:
     return head + _varint(len(content)) + content if wire == _BYTES else head + content
 
 
-def _named(name: str, value: Any, write: Write) -> bytes:
+def _named(name: str, value: Any, encode: Encode) -> bytes:
     """Return an entry of a map: the fields name and value."""
-    return _text(1, name) + write(2, value)
+    return _text(1, name) + encode(2, value)
 
 
 def _text(number: int, value: str) -> bytes:
@@ -81,24 +82,24 @@ def _any(number: int, value: Any) -> bytes:
     return _field(number, _BYTES, _field(2, _BYTES, msgspec.json.encode(value)))  # all JSON is YAML
 
 
-def _message(name: str) -> Write:
+def _message(name: str) -> Encode:
     return lambda number, value: _field(number, _BYTES, _fields(name, value))
 
 
-def _within(inner: int, write: Write) -> Write:
+def _within(inner: int, encode: Encode) -> Encode:
     """Return the encoder of a message that has only the field `inner`."""
-    return lambda number, value: _field(number, _BYTES, write(inner, value))
+    return lambda number, value: _field(number, _BYTES, encode(inner, value))
 
 
-def _each(write: Write) -> Write:
-    return lambda number, values: b"".join(write(number, value) for value in values)
+def _each(encode: Encode) -> Encode:
+    return lambda number, values: b"".join(encode(number, value) for value in values)
 
 
-def _map(write: Write, inner: int = 1) -> Write:
+def _map(encode: Encode, inner: int = 1) -> Encode:
     """Return the encoder of a map: a message that is a list of named values."""
 
     def entries(number: int, value: Mapping[str, Any]) -> bytes:
-        made = [_field(inner, _BYTES, _named(name, child, write)) for name, child in value.items()]
+        made = [_field(inner, _BYTES, _named(name, child, encode)) for name, child in value.items()]
         return _field(number, _BYTES, b"".join(made))
 
     return entries
@@ -109,7 +110,7 @@ def _types(number: int, value: str | list[str]) -> bytes:
 
 
 def _additional(number: int, value: Any) -> bytes:
-    if isinstance(value, bool):  # a choice is sent though it is zero
+    if isinstance(value, bool):  # in a choice, False has to be sent as well: it is a field in a message of its own
         return _field(number, _BYTES, _field(2, _VARINT, _varint(value)))
     return _field(number, _BYTES, _SCHEMA(1, value))
 
@@ -129,8 +130,8 @@ def _parameter_or_reference(number: int, value: Mapping[str, Any]) -> bytes:
 
 _PARAMETERS = _each(_parameter_or_reference)
 _OPERATION, _SCHEMA = _message("Operation"), _message("Schema")
-# By message and name in JSON: a field's number, and how it is written.
-_MESSAGES: Mapping[str, Mapping[str, tuple[int, Write]]] = {
+# The fields of each message, by their names in JSON: the number and the encoder.
+_MESSAGES: Mapping[str, Mapping[str, tuple[int, Encode]]] = {
     "Document": {
         "swagger": (1, _text),
         "info": (2, _message("Info")),

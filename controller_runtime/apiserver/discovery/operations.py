@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations at the paths of a kind, in the form of OpenAPI v3."""
+"""The paths of a kind and the operations there, in the form of OpenAPI v3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller_runtime.apiserver.kinds.parts import PARTS
 from controller_runtime.apiserver.writes.patch import patches_of
 
 REF = "#/components/schemas/"
-"""What stands before the name of a definition that is referred to."""
+"""The prefix of a reference, before the name of the definition."""
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _ANSWERS = ("application/json", "application/yaml")
@@ -39,14 +39,14 @@ Texts = Mapping[str, str]
 
 
 class _Verb(NamedTuple):
-    """The words of the documents for one verb.
+    """The texts in the documents for one verb.
 
     Attributes:
         method: The HTTP method.
         action: The value of `x-kubernetes-action`.
         operation: The first word of the operation's name.
-        query: The type of each parameter.
-        statuses: The status codes beside 200, with their texts.
+        query: The types of the query parameters, by name.
+        statuses: The status codes besides 200, with their texts.
     """
 
     method: str
@@ -66,6 +66,7 @@ _VERBS = {
     "delete": _Verb("delete", "delete", "delete", _DELETE_QUERY, _ACCEPTED),
     "deletecollection": _Verb("delete", "deletecollection", "delete", {**_LIST_QUERY, **_DELETE_QUERY}),
 }
+# The parameters of a list that a deletion of a collection does not have.
 _FOR_WATCHES = ("allowWatchBookmarks", "watch")
 
 
@@ -80,7 +81,7 @@ def list_name(kind: Kind) -> str:
 
 
 def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each path of a kind and its parts, with the operations there."""
+    """Yield each path of a kind and of its subresources, with the operations there."""
     below = f"{root_of(kind)}/namespaces/{{namespace}}" if kind.namespaced else root_of(kind)
     collection = _Place(kind, f"{below}/{kind.plural}", texts)
     yield collection.path, collection.item([verb for verb in kind.verbs if verb in _OF_COLLECTIONS])
@@ -96,13 +97,13 @@ def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 class _Place(NamedTuple):
-    """One path.
+    """One path of a kind, with methods that make its operations.
 
     Attributes:
-        kind: The kind that is found there.
-        path: The path, its variables in braces.
+        kind: The kind of the objects there.
+        path: The path, with its variables in braces.
         texts: The descriptions of parameters.
-        part: The name of the part, or empty for whole objects.
+        part: The name of the subresource; empty for whole objects.
     """
 
     kind: Kind
@@ -111,7 +112,7 @@ class _Place(NamedTuple):
     part: str = ""
 
     def item(self, verbs: list[str] | tuple[str, ...]) -> dict[str, Any]:
-        """Return an operation for each verb, and the variables of the path."""
+        """Return the path item: an operation for each verb, and the variables of the path."""
         operations = {_VERBS[verb].method: self._operation(verb, _VERBS[verb]) for verb in verbs}
         variables = [self._variable(name) for name in ("name", "namespace") if f"{{{name}}}" in self.path]
         return {**operations, "parameters": variables} if variables else operations
@@ -144,7 +145,7 @@ class _Place(NamedTuple):
         return (PARTS[self.part].kind if self.part else None) or self.kind
 
     def _about(self) -> Kind:
-        """Return the kind that the operations name; those on parts of custom kinds name the custom kind."""
+        """Return the kind that the operations name: a custom kind itself, otherwise the kind that is sent there."""
         return self.kind if self.kind.definition is not None else self._sent()
 
     def _bodies(self) -> tuple[str, ...]:
@@ -160,8 +161,8 @@ class _Place(NamedTuple):
         if verb == "patch" and self.kind.definition is not None:
             statuses = {"200": "OK"}
         content = _content(_LISTS if verb == "list" else _ANSWERS, self._answered(verb))
-        told = {status: {"description": text, "content": content} for status, text in statuses.items()}
-        return {**told, "401": {"description": "Unauthorized"}}
+        responses = {status: {"description": text, "content": content} for status, text in statuses.items()}
+        return {**responses, "401": {"description": "Unauthorized"}}
 
     def _answered(self, verb: str) -> str:
         if verb == "list":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of OpenAPI v3 to v2, which kubectl before 1.27 and many older clients need."""
+"""Converts OpenAPI v3 to v2, which kubectl before 1.27 and many older clients need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from controller_runtime.apiserver.discovery.operations import REF
 
 _REF = "#/definitions/"
 _PARAMETER = "#/parameters/"
-# kubectl looks for the first two among an operation's own parameters; the third differs from kind to kind.
+# Parameters that are not shared: kubectl looks for the first two in the operation itself, and the description of the
+# third contains the kind.
 _INLINE = ("dryRun", "fieldValidation", "name")
 _METHODS = ("get", "put", "post", "delete", "patch")
 
@@ -18,7 +19,7 @@ Raw = Mapping[str, Any]
 
 
 def swagger_definition(raw: Raw) -> dict[str, Any]:
-    """Convert a definition to v2, which has no defaults here and no `allOf` around references."""
+    """Return a definition in v2: without defaults, as in a real server, and without `allOf` around references."""
     made: dict[str, Any] = {}
     for name, value in raw.items():
         if name == "allOf":
@@ -37,7 +38,7 @@ def swagger_definition(raw: Raw) -> dict[str, Any]:
 
 
 class Swagger:
-    """Paths of OpenAPI v2, and the parameters that they share.
+    """Converts paths to OpenAPI v2 and collects the parameters that they share.
 
     Attributes:
         parameters: The shared parameters that converted paths refer to, by name.
@@ -47,7 +48,7 @@ class Swagger:
         self.parameters: dict[str, Any] = {}
 
     def path(self, item: Raw) -> dict[str, Any]:
-        """Convert the operations at one path."""
+        """Return the operations at one path in v2; add their parameters to the shared ones."""
         made: dict[str, Any] = {method: self._operation(method, item[method]) for method in _METHODS if method in item}
         if "parameters" in item:
             made["parameters"] = [self._parameter("", one) for one in item["parameters"]]
@@ -89,8 +90,8 @@ def _response(response: Raw) -> dict[str, Any]:
     return {**made, "schema": _content(response)} if "content" in response else made
 
 
-def _content(told: Raw) -> dict[str, Any]:
-    return swagger_definition(next(iter(told["content"].values()))["schema"])
+def _content(message: Raw) -> dict[str, Any]:
+    return swagger_definition(next(iter(message["content"].values()))["schema"])
 
 
 def _reference(raw: Raw) -> str:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is served: a line of data for each kind, and the parts that have a path of their own."""
+"""The kinds that the server serves, as data, and the subresources that they can have."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From definitions to the kinds they make: all that a `CustomResourceDefinition` says, as lines of data."""
+"""Turns a `CustomResourceDefinition` into the kinds that it defines, one for each version."""
 
 from __future__ import annotations
 
@@ -11,34 +11,39 @@ from controller_runtime.apiserver.kinds.definition import WORKLOAD, Definition, 
 from controller_runtime.apiserver.kinds.kind import Kind
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-"""The finalizer by which a definition waits for the end of its objects."""
+"""The finalizer that keeps a definition under deletion until all its objects are gone."""
 
-# In the order in which a real server tells them.
+# The verbs of a custom kind, in the order in which a real server lists them.
 _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+# From the most to the least stable, which is the order of preference.
 _STAGES = ("", "beta", "alpha")
 
 Object = Mapping[str, Any]
 
 
 def is_true(definition: Object, condition: str) -> bool:
-    """Whether a condition of a definition holds."""
+    """Return whether a condition of a definition is `True`."""
     conditions = definition.get("status", {}).get("conditions") or ()
     return any(one["type"] == condition and one["status"] == "True" for one in conditions)
 
 
 def custom_kinds(definition: Object, *, all_versions: bool = False) -> tuple[Kind, ...]:
-    """The kinds that a definition makes, one for each version served (or that there is).
+    """Return the kinds of a definition, one for each version that is served.
 
-    None before its names are accepted, and none once it waits for the end of its objects no longer.
+    There are none until the definition is established, and none once it is deleted and its objects are gone.
+
+    Args:
+        definition: A stored `CustomResourceDefinition`.
+        all_versions: Include the versions that are not served.
     """
     metadata = definition["metadata"]
     has_ended = "deletionTimestamp" in metadata and CLEANUP not in metadata.get("finalizers", ())
     if has_ended or not is_true(definition, "Established"):
         return ()
     served = [version for version in definition["spec"]["versions"] if version["served"] or all_versions]
-    # All versions show the same objects. What is stored is in the words of the storage version or,
-    # if that one is not served, of the first that is.
+    # All versions show the same objects. They are stored in the form of the storage version or, if that one is
+    # not served, of the first that is; it comes first here and becomes `stored_as` of the others.
     served.sort(key=lambda version: not version["storage"])
     kinds: list[Kind] = []
     for version in served:
@@ -47,12 +52,12 @@ def custom_kinds(definition: Object, *, all_versions: bool = False) -> tuple[Kin
 
 
 def in_order(kinds: Iterable[Kind]) -> list[Kind]:
-    """Kinds as they are discovered: by group, and in a group the version to be preferred first."""
+    """Return the kinds in the order of discovery: by group, and in a group the preferred version first."""
     return sorted(kinds, key=lambda kind: (kind.group, _rank(kind.version)))
 
 
 def _rank(version: str) -> tuple[int, int, int, str]:
-    """Finished versions before previews, newer before older; other names come last."""
+    """Return the sort key of a version: `v1` before betas and alphas, newer before older, all other names last."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return len(_STAGES), 0, 0, version

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind that somebody defined at run time says of its objects, as data.
+"""The schema and columns of a custom kind, from its `CustomResourceDefinition`.
 
-The schema is kept as it was given, for whoever prunes, fills in and checks, and once more
-as a `Schema`, which is how fields of all kinds are merged and owned.
+The schema is kept twice: as it was given, for pruning, defaulting and validation; and as a `Schema`, which merging and
+field ownership use for all kinds.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ import attrs
 from controller_runtime.api.schema import Library, Schema, definitions
 
 Raw = Mapping[str, Any]
-"""A schema as it stands in a definition."""
+"""A schema in OpenAPI v3, as a definition contains it."""
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _REF = "#/components/schemas/"
-_OPEN = "open"  # no definition of a real server has this name
+# The name of a schema that allows any field; no definition of a real server has this name.
+_OPEN = "open"
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
-_WORDS: Raw = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+_TYPE_FIELDS: Raw = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 
 
 class ScalePaths(NamedTuple):
-    """Where an object keeps what its scale shows; as the workloads of the API do, unless it is said.
+    """The paths of the fields that a `scale` subresource shows. The defaults are those of the built-in workloads.
 
     Attributes:
-        wanted: Path to the number of replicas asked for.
-        present: Path to the number there is.
-        selector: Path to the selector of their pods, or to its text; empty for none.
+        wanted: The path of the desired number of replicas.
+        present: The path of the present number of replicas.
+        selector: The path of the selector of the pods, or of its text; empty if the scale shows none.
     """
 
     wanted: tuple[str, ...] = ("spec", "replicas")
@@ -40,17 +41,17 @@ class ScalePaths(NamedTuple):
 
 
 WORKLOAD = ScalePaths()
-"""Where workloads keep it."""
+"""The paths of the built-in workloads."""
 
 
 @attrs.frozen(eq=False)
 class Definition:
-    """One version of a kind defined at run time.
+    """The schema and the table columns of one version of a custom kind.
 
     Attributes:
-        structure: Its structural schema, as it was given.
-        columns: Its `additionalPrinterColumns`, as they were given.
-        schema: The same schema, as objects are merged and owned by it.
+        structure: The structural schema, as it was given; for pruning, defaulting and validation.
+        columns: The `additionalPrinterColumns`, as they were given.
+        schema: The same schema with the fields of all objects; for merging and field ownership.
     """
 
     structure: Raw
@@ -59,27 +60,37 @@ class Definition:
 
     @classmethod
     def of(cls, group: str, version: str, kind: str, structure: Raw, columns: Sequence[Raw]) -> Definition:
-        """The definition of a kind by its schema and columns."""
+        """Return the definition of one version of a kind.
+
+        Args:
+            group: The API group.
+            version: The API version.
+            kind: The kind.
+            structure: The structural schema.
+            columns: The `additionalPrinterColumns`.
+        """
         name = ".".join([*reversed(group.split(".")), version, kind])
         whole = _whole(structure, group, version, kind)
-        recorded = cast("dict[str, Raw]", definitions())  # which nobody writes to: a chain writes to its first map
+        recorded = cast(
+            "dict[str, Raw]", definitions()
+        )  # shared, but never written: a ChainMap writes to its first map
         owned: dict[str, Raw] = {name: _ownable(whole), _OPEN: _ownable({_PRESERVES: True})}
         library = Library(ChainMap(owned, recorded))
         return cls(structure, columns, Schema({"$ref": _REF + name}, library))
 
 
 def _whole(structure: Raw, group: str, version: str, kind: str) -> dict[str, Any]:
-    """The schema with the fields that every object has."""
+    """Return the schema with the fields that every object has: `apiVersion`, `kind` and `metadata`."""
     metadata = {"metadata": {"$ref": f"{_REF}{_META}ObjectMeta"}}
     return {
         **structure,
-        "properties": {**_WORDS, **structure.get("properties", {}), **metadata},
+        "properties": {**_TYPE_FIELDS, **structure.get("properties", {}), **metadata},
         "x-kubernetes-group-version-kind": [{"group": group, "version": version, "kind": kind}],
     }
 
 
 def _ownable(raw: Raw) -> Raw:
-    """The schema with an open end wherever fields stand that it does not know, for those are owned one by one, too."""
+    """Return the schema with any field allowed where unknown ones are preserved, so that each can be owned."""
     made = dict(raw)
     if "properties" in raw:
         made["properties"] = {name: _ownable(child) for name, child in raw["properties"].items()}

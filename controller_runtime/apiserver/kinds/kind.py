@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind of object is to the server, and the set of kinds it serves."""
+"""A kind as the server treats it, and the set of all kinds that it serves."""
 
 from __future__ import annotations
 
@@ -13,34 +13,38 @@ from controller_runtime.apiserver.kinds.definition import WORKLOAD, Definition, 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
-@attrs.frozen(kw_only=True, eq=False)  # one object for each kind: compared and hashed by identity, which is cheap
+@attrs.frozen(
+    kw_only=True, eq=False
+)  # there is one instance for each kind, so comparing and hashing by identity is right, and fast
 class Kind:
-    """One kind of object and how the API treats it.
+    """One kind of object in one version, and the rules of the API for it.
 
     Attributes:
-        group: API group, empty for the core group.
-        version: Such as `v1`.
-        kind: Such as `Lease`.
-        plural: Name in paths.
-        singular: The kind in lower case, as a rule.
-        list_kind: What a list of its objects is, the kind with `List` as a rule.
-        namespaced: Whether its objects live in namespaces.
-        short_names: What `kubectl` may call it.
-        categories: Such as `all`.
-        verbs: What may be done with it, sorted.
-        subresources: Parts with a path of their own.
-        create_on_update: A PUT of what does not exist creates it.
-        unconditional_update: A PUT may leave out the version; the last writer wins.
-        deletes_with_object: DELETE answers the object, not a `Status`.
-        name_rule: `subdomain`, `label`, `dns1035`, `key`, or `path` (whatever a path segment may be).
-        fields: Selectable fields beside name and namespace, each with its text when absent.
-        field_paths: Where a selectable field stands in the stored object, if not where its name says.
-        names_known_fields: Whether the refusal of another field selector lists the known ones.
-        stored_as: The kind whose objects these are, seen through another group or version.
-        deprecation: What every answer warns of; empty for nothing.
-        scale: Where its number of replicas stands, if it has a scale.
-        definition: What says how its objects look, if somebody has defined the kind at run time.
-        is_terminating: Whether its definition is being deleted, so that nothing new may be made.
+        group: The API group; empty for the core group.
+        version: The API version, such as `v1`.
+        kind: The kind, such as `Lease`.
+        plural: The name in paths, such as `leases`.
+        namespaced: True if each object is in a namespace, False if the kind is cluster-scoped.
+        short_names: Short names for `kubectl`, such as `po`.
+        categories: The groups of kinds for `kubectl get`, such as `all`.
+        verbs: The verbs that are allowed, in the order of discovery.
+        subresources: The names of its subresources; see `parts.PARTS`.
+        create_on_update: True if a PUT of an object that does not exist creates it.
+        unconditional_update: True if a PUT may come without a resourceVersion, so that the last writer wins.
+        deletes_with_object: True if DELETE responds with the object, False if with a `Status`.
+        name_rule: The rule for names: `subdomain`, `label`, `dns1035`, `key`, or `path` (any path segment).
+        fields: The fields that a field selector may name beside name and namespace, each with its value when absent.
+        field_paths: The path in the stored object of a selectable field whose name is not its path.
+        names_known_fields: True if the refusal of another field lists the supported ones.
+        stored_as: The kind as which its objects are stored, if this is another group or version of the same objects.
+        deprecation: The warning that each response carries; empty if the kind is not deprecated.
+        scale: The paths of the fields that its `scale` subresource shows, if it has one.
+        definition: The schema and columns of a custom kind; None for a built-in one.
+        is_terminating: True if its definition is being deleted, so that no object may be created.
+        singular: The name of one object; by default the kind in lower case.
+        list_kind: The kind of a list; by default the kind with `List` added.
+        api_version: `group/version`, or the version alone in the core group.
+        resource: The name of the storage's collection, `plural.group` of the kind as which its objects are stored.
     """
 
     group: str
@@ -89,10 +93,10 @@ class Kind:
 
     @property
     def schema(self) -> Schema:
-        """The schema it was defined with, or the recorded one, which is loaded when first asked for.
+        """The schema of its definition if it is custom, otherwise the recorded one.
 
         Raises:
-            KeyError: None was recorded.
+            KeyError: The kind is built-in and no schema was recorded for it.
         """
         if self.definition is not None:
             return self.definition.schema
@@ -103,25 +107,30 @@ class Kind:
 
     @property
     def stored(self) -> Kind:
-        """The kind whose objects the storage holds: itself, as a rule."""
+        """The kind as which its objects are stored; for most kinds the kind itself."""
         return self.stored_as or self
 
     @property
     def is_stored(self) -> bool:
-        """Whether there are objects of it: a review is answered and forgotten."""
+        """True if the storage has objects of the kind; False for reviews, which are answered and not stored."""
         return "get" in self.verbs
 
     @property
     def has_status(self) -> bool:
-        """Whether the status is written through its own path only."""
+        """True if there is a `status` subresource, so that other writes leave the status as it is."""
         return "status" in self.subresources
 
 
 class Kinds:
-    """The kinds served at one time, by where they are found. Immutable: what is served may change, a snapshot does not.
+    """The kinds that are served at one moment. Immutable: when a custom kind comes or goes, a new set is made.
 
     Args:
-        kinds: In the order in which they are discovered. Of two at one path, the first is served.
+        kinds: The kinds in the order of discovery. If two have the same path, the first is served.
+
+    Attributes:
+        stored: The kinds that are stored, each once, however many groups and versions show its objects.
+
+    Threads: any.
     """
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
@@ -133,27 +142,26 @@ class Kinds:
                 self._by_group.setdefault(kind.group, {}).setdefault(kind.version, []).append(kind)
                 if kind.is_stored:
                     self._by_name.setdefault((kind.api_version, kind.kind), kind.stored)
-        # Every kind of which there are objects, each once, however many groups and versions show it.
         self.stored: tuple[Kind, ...] = tuple(dict.fromkeys(kind.stored for kind in self if kind.is_stored))
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
-        """The kind served at a path, or None."""
+        """Return the kind that is served under a group, version and plural, or None."""
         return self._by_path.get((group, version, plural))
 
     def named(self, api_version: str, kind: str) -> Kind | None:
-        """The stored kind that objects mean by these words, or None."""
+        """Return the kind as which objects with this `apiVersion` and `kind` are stored, or None."""
         return self._by_name.get((api_version, kind))
 
     def groups(self) -> list[str]:
-        """The groups, without the core group."""
+        """Return the names of the groups, without the core group."""
         return [group for group in self._by_group if group]
 
     def versions(self, group: str) -> list[str]:
-        """The versions of a group, the preferred one first; none if it is not served."""
+        """Return the versions of a group, the preferred one first; empty if the group is not served."""
         return list(self._by_group.get(group, ()))
 
     def of(self, group: str, version: str) -> list[Kind]:
-        """The kinds of a group version, in the order they were given."""
+        """Return the kinds of a group version, in the order of discovery; empty if it is not served."""
         return self._by_group.get(group, {}).get(version, [])
 
     def __iter__(self) -> Iterator[Kind]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of objects that have a path of their own: what may be done there, and with what."""
+"""The subresources: which verbs each has, and the kind that is sent there."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ EVICTION = Kind(group="policy", version="v1", kind="Eviction", plural="evictions
 
 
 class Part(NamedTuple):
-    """One part.
+    """One subresource.
 
     Attributes:
-        verbs: What may be done with it, sorted.
-        kind: What is sent and shown there, if not the object itself.
+        verbs: The verbs that are allowed, in the order of discovery.
+        kind: The kind that is sent and returned there; None if it is the object itself.
     """
 
     verbs: tuple[str, ...]

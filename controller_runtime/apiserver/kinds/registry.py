@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server serves of its own: one line of data for each kind.
+"""The built-in kinds, as data.
 
-A kind added here is stored, listed, watched, discovered, checked against its recorded
-schema and merged by it. Rules that no schema tells stand in `rules`, by kind. Kinds that
-users define are added to these at run time: see `custom.py`.
+A kind that is added here is stored, listed, watched and discovered, validated against its recorded schema and
+merged by it. Rules that are in no schema are in the package `rules`, by kind. Kinds that users define come on top at
+run time; see `custom.py`.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ LEASE_CANDIDATE = Kind(
     deprecation="coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+",
 )
 
+# The fields of the reference to the object that an event is about.
 _ABOUT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 EVENT = Kind(
     group="",
@@ -112,7 +113,7 @@ EVENT = Kind(
     field_paths={"source": "source.component"},
     names_known_fields=False,
 )
-# The same objects under other field names; `event.py` in `rules` maps them.
+# The same objects as `EVENT` under other field names, which `event.py` in `rules` maps.
 NEW_EVENT = Kind(
     group="events.k8s.io",
     version="v1",
@@ -249,7 +250,7 @@ _APPS = (CONTROLLER_REVISION, DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET)
 _REVIEWS = (SELF_REVIEW, LOCAL_ACCESS_REVIEW, SELF_ACCESS_REVIEW, SELF_RULES_REVIEW, ACCESS_REVIEW)
 _RBAC = (CLUSTER_ROLE_BINDING, CLUSTER_ROLE, ROLE_BINDING, ROLE)
 
-# In the order in which a real server discovers them.
+# In the order of a real server's discovery documents.
 KINDS = Kinds(
     (
         *_CORE,

@@ -1,2 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists, watches and the forms in which objects are served."""
+"""Reads of the embedded server: lists, watches, and the forms in which objects are sent.
+
+- `selection`: which objects a request selects, by namespace, labels and fields.
+- `listing`, `watch`: the state or the changes that a request reads. They call `selection`.
+- `negotiation`: from the `Accept` header to a form. It knows all forms: `forms` (JSON, and the protocols that all
+  forms follow), `views` (metadata only, or another group's field names), `tables` and `yaml_form`.
+- `columns_workloads`: the table columns of each kind, from `columns_nodes`, `columns_pods`, `columns_storage` and, for
+  custom kinds, `columns_custom`, which uses `jsonpath`. `columns` and `ages` are what these share.
+"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long ago something was, in as few characters as people need."""
+"""Durations and ages in the short form that `kubectl get` shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
 _YEAR = 365 * _DAY
-# Below the first number of seconds, what is shown: a unit and, if there is one, the next smaller.
+# Below so many seconds, a duration is shown in a unit and, if there is a second one, the rest in that.
 _STEPS = (
     (2 * _MINUTE, (1, "s"), None),
     (10 * _MINUTE, (_MINUTE, "m"), (1, "s")),
@@ -26,7 +26,10 @@ UNKNOWN = "<unknown>"
 
 
 def short_duration(seconds: float) -> str:
-    """Such as `5s`, `3m20s`, `2d`; clocks may differ by less than two seconds before it is `<invalid>`."""
+    """Return a duration such as `5s`, `3m20s` or `2d`.
+
+    A negative one is `0s` up to two seconds, since clocks differ a little, and `<invalid>` beyond, as in kubectl.
+    """
     whole = int(seconds)
     if whole < 0:
         return "0s" if whole > -2 else "<invalid>"
@@ -38,7 +41,7 @@ def short_duration(seconds: float) -> str:
 
 
 def age(time: str | None, now: datetime) -> str:
-    """How long before `now` a time of the API was; `<unknown>` if there is none."""
+    """Return how long before `now` a time was, as a short duration; `<unknown>` if `time` is missing or empty."""
     if not time:
         return UNKNOWN
     return short_duration((now - datetime.fromisoformat(time)).total_seconds())

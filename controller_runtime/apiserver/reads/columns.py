@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a column of a table is, and the cells that many kinds have."""
+"""Columns of tables, and functions that make cells for many kinds."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from controller_runtime.apiserver.rules.label_match import selector_text
 from controller_runtime.apiserver.rules.rules import Object
 
 Cell = Callable[[Object, datetime], str | float | bool | None]
-"""From a stored object and the time to what stands in its row."""
+"""From a stored object and the present time to the cell in its row."""
 
 NONE = "<none>"
 
 
 @attrs.frozen
 class Column:
-    """One column.
+    """A column of a table.
 
     Attributes:
-        name: Its head.
-        cell: What stands in it.
-        description: For people.
-        is_wide: Whether it is shown only to those who ask for more.
-        format: `name` for the column that names the object.
-        type: Of the cells, in JSON's words.
+        name: The heading.
+        cell: The function that makes the cells.
+        description: An explanation for people.
+        is_wide: Whether the column is shown only on request, as by `kubectl get -o wide`.
+        format: `name` for the column with the object's name, which clients look for; else empty.
+        type: The type of the cells, as JSON names it.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Column:
     type: str = attrs.field(default="string", kw_only=True)
 
     def definition(self) -> dict[str, Any]:
-        """The column as a table declares it."""
+        """Return the definition of the column in a table."""
         return {
             "name": self.name,
             "type": self.type,
@@ -51,7 +51,7 @@ class Column:
 
 
 def value_at(obj: Object, path: str) -> Any:
-    """What stands at `spec.replicas`, say; None for nothing."""
+    """Return the value at a path such as `spec.replicas`; None if there is none."""
     value: Any = obj
     for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
@@ -59,7 +59,7 @@ def value_at(obj: Object, path: str) -> Any:
 
 
 def at(path: str, absent: str | int | bool = NONE) -> Cell:
-    """The value at a path, or what stands for its absence."""
+    """Return a cell with the value at a path, or `absent` if the value is missing, null or empty."""
 
     def cell(obj: Object, now: datetime) -> str | int | bool | None:
         value = value_at(obj, path)
@@ -69,35 +69,34 @@ def at(path: str, absent: str | int | bool = NONE) -> Cell:
 
 
 def age_of(path: str) -> Cell:
-    """How long ago the time at a path was."""
+    """Return a cell with the age of the time at a path."""
     return lambda obj, now: age(value_at(obj, path), now)
 
 
 def count_of(*paths: str) -> Cell:
-    """How many entries the lists or maps at some paths have together."""
+    """Return a cell with the number of entries of the lists or maps at some paths, all together."""
     return lambda obj, now: sum(len(value_at(obj, path) or ()) for path in paths)
 
 
 def of(read: Callable[[Object], str | int | bool | None]) -> Cell:
-    """A cell that does not depend on the time."""
+    """Return a cell that does not depend on the time."""
     return lambda obj, now: read(obj)
 
 
 def listed(values: Sequence[str]) -> str:
-    """Texts with commas, or a word for none."""
+    """Return strings, joined by commas; `<none>` if there are none."""
     return ",".join(values) or NONE
 
 
 def labels_at(path: str) -> Cell:
-    """Labels or a selector as text: `a=1,b=2`."""
+    """Return a cell with the labels, or the plain selector, at a path: `a=1,b=2`."""
     return lambda obj, now: listed([f"{key}={value}" for key, value in sorted((value_at(obj, path) or {}).items())])
 
 
 def selector_at(path: str) -> Cell:
-    """A selector of labels and expressions as text."""
-
+    """Return a cell with the selector of labels and expressions at a path."""
     return lambda obj, now: selector_text(value_at(obj, path) or {}) or NONE
 
 
-NAME = Column("Name", at("metadata.name", ""), "What the object is called.", format="name")
-AGE = Column("Age", age_of("metadata.creationTimestamp"), "How long ago the object was created.")
+NAME = Column("Name", at("metadata.name", ""), "The name of the object.", format="name")
+AGE = Column("Age", age_of("metadata.creationTimestamp"), "The time since the object was created.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of kinds that are defined at run time."""
+"""The columns of custom kinds, which their definitions name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AGE: Raw = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimes
 
 
 def custom_columns(definition: Definition) -> tuple[Column, ...]:
-    """The columns a definition asks for, after the name; the age alone if it asks for none."""
+    """Return the name and the columns of a definition; the name and the age if the definition has no columns."""
     return (NAME, *map(_column, definition.columns or (_AGE,)))
 
 
@@ -36,13 +36,13 @@ def _column(column: Raw) -> Column:
 def _cell(path: str, type_: str) -> Cell:
     try:
         compiled = JSONPath(path)
-    except ValueError:  # a real server takes such a definition, too, and shows nothing
+    except ValueError:  # a real server accepts such a definition, too, and leaves the cells empty
         return lambda obj, now: None
     return lambda obj, now: _shown(compiled.first(obj), type_, now)
 
 
 def _shown(value: Any, type_: str, now: datetime) -> str | int | float | bool | None:
-    """A value in a column of some type; nothing for one of another type."""
+    """Return the cell of a value in a column of a type; None, that is, an empty cell, if the value has another type."""
     match type_, value:
         case _, None:
             return None
@@ -64,5 +64,5 @@ def _shown(value: Any, type_: str, now: datetime) -> str | int | float | bool | 
 def _age(time: str, now: datetime) -> str:
     try:
         return age(time, now)
-    except (ValueError, TypeError):  # no time, or one without a zone
+    except (ValueError, TypeError):  # not a time, or a time without a zone
         return "<invalid>"

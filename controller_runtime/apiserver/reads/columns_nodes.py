@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the kinds that this project is about: nodes, leases, lease candidates, namespaces, events."""
+"""The columns of nodes, namespaces, leases, lease candidates and events."""
 
 from __future__ import annotations
 
@@ -71,35 +71,33 @@ def _count(event: Object) -> int:
 NODES = (
     NAME,
     Column("Status", of(_node_status), "Whether the node is ready, and whether pods may be put on it."),
-    Column("Roles", of(_roles), "What the node is for, by its labels."),
+    Column("Roles", of(_roles), "The roles of the node, by its labels."),
     AGE,
-    Column("Version", at("status.nodeInfo.kubeletVersion", ""), "Of its agent."),
-    Column("Internal-IP", of(lambda node: _address(node, "InternalIP")), "Where the cluster finds it.", is_wide=True),
-    Column("External-IP", of(lambda node: _address(node, "ExternalIP")), "Where others find it.", is_wide=True),
+    Column("Version", at("status.nodeInfo.kubeletVersion", ""), "The version of its kubelet."),
+    Column("Internal-IP", of(lambda node: _address(node, "InternalIP")), "Its internal address.", is_wide=True),
+    Column("External-IP", of(lambda node: _address(node, "ExternalIP")), "Its external address.", is_wide=True),
     Column("OS-Image", at("status.nodeInfo.osImage", UNKNOWN), "Its operating system.", is_wide=True),
-    Column("Kernel-Version", of(_kernel), "Its kernel, and the machine that is for.", is_wide=True),
-    Column(
-        "Container-Runtime", at("status.nodeInfo.containerRuntimeVersion", UNKNOWN), "What runs its pods.", is_wide=True
-    ),
+    Column("Kernel-Version", of(_kernel), "Its kernel, and the architecture of the machine.", is_wide=True),
+    Column("Container-Runtime", at("status.nodeInfo.containerRuntimeVersion", UNKNOWN), "Its runtime.", is_wide=True),
 )
-NAMESPACES = (NAME, Column("Status", at("status.phase", ""), "Whether it is active or on its way out."), AGE)
-LEASES = (NAME, Column("Holder", at("spec.holderIdentity", ""), "Who holds the lease."), AGE)
+NAMESPACES = (NAME, Column("Status", at("status.phase", ""), "Whether it is active or being deleted."), AGE)
+LEASES = (NAME, Column("Holder", at("spec.holderIdentity", ""), "The holder of the lease."), AGE)
 LEASE_CANDIDATES = (
     NAME,
-    Column("LeaseName", at("spec.leaseName", ""), "The lease it stands for."),
-    Column("BinaryVersion", at("spec.binaryVersion", ""), "What it is."),
-    Column("EmulationVersion", at("spec.emulationVersion", ""), "What it behaves like."),
+    Column("LeaseName", at("spec.leaseName", ""), "The lease that it is a candidate for."),
+    Column("BinaryVersion", at("spec.binaryVersion", ""), "The version of the candidate."),
+    Column("EmulationVersion", at("spec.emulationVersion", ""), "The version that the candidate emulates."),
     AGE,
 )
 EVENTS = (
-    Column("Last Seen", _last_seen, "When it was seen last."),
-    Column("Type", at("type", ""), "Normal, or a warning."),
-    Column("Reason", at("reason", ""), "What happened, in a word."),
-    Column("Object", of(_about), "What it is about."),
-    Column("Subobject", at("involvedObject.fieldPath", ""), "The part of the object it is about.", is_wide=True),
-    Column("Source", of(_source), "Who saw it.", is_wide=True),
-    Column("Message", of(lambda event: event.get("message", "").strip()), "What happened."),
-    Column("First Seen", lambda event, now: age(_first_seen(event), now), "When it was seen first.", is_wide=True),
-    Column("Count", of(_count), "How often it was seen.", is_wide=True),
-    Column("Name", at("metadata.name", ""), "What the event is called.", is_wide=True, format="name"),
+    Column("Last Seen", _last_seen, "When it was last observed."),
+    Column("Type", at("type", ""), "Normal or Warning."),
+    Column("Reason", at("reason", ""), "The reason, in one word."),
+    Column("Object", of(_about), "The object that it is about."),
+    Column("Subobject", at("involvedObject.fieldPath", ""), "The part of the object that it is about.", is_wide=True),
+    Column("Source", of(_source), "The component that reported it, and its host.", is_wide=True),
+    Column("Message", of(lambda event: event.get("message", "").strip()), "A description for people."),
+    Column("First Seen", lambda event, now: age(_first_seen(event), now), "When it was first observed.", is_wide=True),
+    Column("Count", of(_count), "How often it was observed.", is_wide=True),
+    Column("Name", at("metadata.name", ""), "The name of the event.", is_wide=True, format="name"),
 )

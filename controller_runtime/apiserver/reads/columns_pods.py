@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of pods: one word for what a pod and all its containers are up to."""
+"""The columns of pods. The status is one word for the states of a pod and all its containers, as in kubectl."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _ready(pod: Object) -> str:
 
 
 def pod_status(pod: Object) -> str:
-    """What a pod is up to: its phase, or the most telling reason that it or one of its containers gives."""
+    """Return the status of a pod in a word: its phase, or the reason of the pod or of a container that explains it."""
     status = part(pod, "status")
     phase = status.get("phase", "")
     reason = status.get("reason") or phase
@@ -43,7 +43,10 @@ def pod_status(pod: Object) -> str:
 
 
 def _initializing(pod: Object) -> str:
-    """What the first init container that is not done is up to; empty if all are."""
+    """Return the state of the first init container that is not finished; empty if all are.
+
+    A restartable init container (a sidecar) counts as finished once it has started.
+    """
     specs = part(pod, "spec").get("initContainers", ())
     restartable = {one["name"] for one in specs if one.get("restartPolicy") == "Always"}
     for index, one in enumerate(_statuses(pod, "initContainerStatuses")):
@@ -60,6 +63,7 @@ def _initializing(pod: Object) -> str:
 
 
 def _running_reason(containers: Sequence[Object], reason: str, conditions: Any) -> str:
+    # In reverse, so that the reason of the first container that has one is what remains.
     running = False
     for one in reversed(containers):
         state = part(one, "state")
@@ -69,7 +73,7 @@ def _running_reason(containers: Sequence[Object], reason: str, conditions: Any) 
             reason = _end(ended)
         elif one.get("ready") and "running" in state:
             running = True
-    # One container has ended well and another goes on.
+    # One container has completed and another still runs: the pod is not completed.
     if reason == "Completed" and running:
         return "Running" if part(conditions, "Ready").get("status") == "True" else "NotReady"
     return reason
@@ -112,11 +116,11 @@ def _gates(pod: Object) -> str:
 PODS = (
     NAME,
     Column("Ready", of(_ready), "How many of its containers are ready."),
-    Column("Status", of(pod_status), "What it is up to."),
-    Column("Restarts", _restarts, "How often its containers were restarted, and when last."),
+    Column("Status", of(pod_status), "The state of the pod in a word."),
+    Column("Restarts", _restarts, "How often its containers were restarted, and the age of the last restart."),
     AGE,
     Column("IP", of(_address), "Its address.", is_wide=True),
-    Column("Node", at("spec.nodeName"), "Where it runs.", is_wide=True),
-    Column("Nominated Node", at("status.nominatedNodeName"), "Where room is being made for it.", is_wide=True),
-    Column("Readiness Gates", of(_gates), "How many of the conditions it waits for hold.", is_wide=True),
+    Column("Node", at("spec.nodeName"), "The node that it is assigned to.", is_wide=True),
+    Column("Nominated Node", at("status.nominatedNodeName"), "The node it will get by preemption.", is_wide=True),
+    Column("Readiness Gates", of(_gates), "How many of the conditions in its readiness gates are true.", is_wide=True),
 )

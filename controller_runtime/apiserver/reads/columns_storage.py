@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of volumes, of claims to them, and of quotas."""
+"""The columns of persistent volumes, of their claims, and of resource quotas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controller_runtime.apiserver.reads.columns import AGE, NAME, Cell, Column, 
 from controller_runtime.apiserver.rules.rules import Object
 
 _UNSET = "<unset>"
-_CLASS = "volume.beta.kubernetes.io/storage-class"  # an annotation from before there was a field
+_CLASS = "volume.beta.kubernetes.io/storage-class"  # the annotation that preceded `storageClassName`
 # In the order in which they are shown.
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
@@ -41,7 +41,7 @@ def _if_bound(read: Callable[[Object, str], str], path: str) -> Cell:
 
 
 def _quotas(*, of_limits: bool) -> Cell:
-    """Return the cell that shows used and allowed amounts of resources; limits have a column of their own."""
+    """Return a cell with used and allowed amounts of resources: either those of limits or all others."""
 
     def text(quota: Object) -> str:
         hard, used = (value_at(quota, f"status.{name}") or {} for name in ("hard", "used"))
@@ -51,16 +51,16 @@ def _quotas(*, of_limits: bool) -> Cell:
     return of(text)
 
 
-_STATUS = Column("Status", of(_phase), "Whether volume and claim have found each other.")
+_STATUS = Column("Status", of(_phase), "The phase: whether volume and claim are bound.")
 _STORAGE_CLASS = Column("StorageClass", of(_class), "The class of storage.")
 _ATTRIBUTES = Column("VolumeAttributesClass", at("spec.volumeAttributesClassName", _UNSET), "The class of attributes.")
-_MODE = Column("VolumeMode", at("spec.volumeMode", _UNSET), "A file system or a block device.", is_wide=True)
+_MODE = Column("VolumeMode", at("spec.volumeMode", _UNSET), "File system or block device.", is_wide=True)
 
 VOLUMES = (
     NAME,
     Column("Capacity", of(lambda volume: _size(volume, "spec.capacity")), "Its size."),
     Column("Access Modes", of(lambda volume: _modes(volume, "spec.accessModes")), "How it can be mounted."),
-    Column("Reclaim Policy", at("spec.persistentVolumeReclaimPolicy", ""), "What happens to it after its claim."),
+    Column("Reclaim Policy", at("spec.persistentVolumeReclaimPolicy", ""), "Its fate once its claim is deleted."),
     _STATUS,
     Column("Claim", of(_claim), "The claim that it belongs to."),
     _STORAGE_CLASS,
@@ -86,8 +86,8 @@ CLAIMS = (
 
 QUOTAS = (
     NAME,
-    Column("Request", _quotas(of_limits=False), "What is used of each resource."),
-    Column("Limit", _quotas(of_limits=True), "What is used of each limit."),
+    Column("Request", _quotas(of_limits=False), "Used and allowed amounts of requests."),
+    Column("Limit", _quotas(of_limits=True), "Used and allowed amounts of limits."),
     AGE,
 )
 """The columns of resource quotas."""

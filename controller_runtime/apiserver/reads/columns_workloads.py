@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the other kinds, and which kind has which table."""
+"""The columns of workloads and all remaining kinds, and the table from each kind to its columns."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _containers(key: str, place: str) -> Cell:
 
 def _pods_of(place: str = "spec.template") -> tuple[Column, ...]:
     return (
-        Column("Containers", _containers("name", place), "Of its pods.", is_wide=True),
-        Column("Images", _containers("image", place), "What they run.", is_wide=True),
+        Column("Containers", _containers("name", place), "The containers of its pods.", is_wide=True),
+        Column("Images", _containers("image", place), "The images of these containers.", is_wide=True),
     )
 
 
@@ -147,13 +147,13 @@ _CREATED = Column("Created At", at("metadata.creationTimestamp", ""), "When it w
 _GENERIC = (NAME, _CREATED)
 _BINDING_TABLE = (
     NAME,
-    Column("Role", of(lambda obj: f"{obj['roleRef'].get('kind')}/{obj['roleRef'].get('name')}"), "What is granted."),
+    Column("Role", of(lambda obj: f"{obj['roleRef'].get('kind')}/{obj['roleRef'].get('name')}"), "The role."),
     AGE,
-    Column("Users", _subjects("User"), "To whom.", is_wide=True),
-    Column("Groups", _subjects("Group"), "To which groups.", is_wide=True),
-    Column("ServiceAccounts", _subjects("ServiceAccount"), "To which programs.", is_wide=True),
+    Column("Users", _subjects("User"), "The users with the role.", is_wide=True),
+    Column("Groups", _subjects("Group"), "The groups with the role.", is_wide=True),
+    Column("ServiceAccounts", _subjects("ServiceAccount"), "The service accounts with it.", is_wide=True),
 )
-_SELECTOR = Column("Selector", selector_at("spec.selector"), "Which pods are its own.", is_wide=True)
+_SELECTOR = Column("Selector", selector_at("spec.selector"), "The selector of its pods.", is_wide=True)
 
 _REPLICAS = (
     NAME,
@@ -172,21 +172,21 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
     kinds.CONFIG_MAP: (NAME, Column("Data", count_of("data", "binaryData"), "How many entries it has."), AGE),
     kinds.SECRET: (
         NAME,
-        Column("Type", at("type", ""), "What it is for."),
+        Column("Type", at("type", ""), "The type of the secret."),
         Column("Data", count_of("data"), "How many entries it has."),
         AGE,
     ),
     kinds.SERVICE_ACCOUNT: (NAME, AGE),
     kinds.SERVICE: (
         NAME,
-        Column("Type", at("spec.type", ""), "How it is reached."),
-        Column("Cluster-IP", at("spec.clusterIP"), "Where the cluster finds it."),
-        Column("External-IP", of(_external), "Where others find it."),
-        Column("Port(s)", of(_ports), "Where it listens."),
+        Column("Type", at("spec.type", ""), "The type of the service."),
+        Column("Cluster-IP", at("spec.clusterIP"), "Its address inside the cluster."),
+        Column("External-IP", of(_external), "Its addresses outside the cluster."),
+        Column("Port(s)", of(_ports), "Its ports."),
         AGE,
-        Column("Selector", labels_at("spec.selector"), "Which pods answer.", is_wide=True),
+        Column("Selector", labels_at("spec.selector"), "The selector of the pods behind it.", is_wide=True),
     ),
-    kinds.ENDPOINTS: (NAME, Column("Endpoints", of(_endpoints), "Who answers."), AGE),
+    kinds.ENDPOINTS: (NAME, Column("Endpoints", of(_endpoints), "The addresses of the endpoints."), AGE),
     kinds.CLAIM: CLAIMS,
     kinds.VOLUME: VOLUMES,
     kinds.QUOTA: QUOTAS,
@@ -203,7 +203,7 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
     kinds.DEPLOYMENT: (
         NAME,
         Column("Ready", of(_ready), "How many of its pods are ready."),
-        Column("Up-to-date", at("status.updatedReplicas", 0), "How many are of the newest template."),
+        Column("Up-to-date", at("status.updatedReplicas", 0), "How many of its pods are of the newest template."),
         Column("Available", at("status.availableReplicas", 0), "How many have been ready for long enough."),
         AGE,
         *_pods_of(),
@@ -214,25 +214,25 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
     kinds.DAEMON_SET: (
         NAME,
         Column("Desired", at("status.desiredNumberScheduled", 0), "On how many nodes it should run.", type="integer"),
-        Column("Current", at("status.currentNumberScheduled", 0), "On how many it does.", type="integer"),
+        Column("Current", at("status.currentNumberScheduled", 0), "On how many nodes it runs.", type="integer"),
         Column("Ready", at("status.numberReady", 0), "How many of its pods are ready.", type="integer"),
-        Column("Up-to-date", at("status.updatedNumberScheduled", 0), "How many are new.", type="integer"),
-        Column("Available", at("status.numberAvailable", 0), "How many have been ready for long.", type="integer"),
-        Column("Node Selector", labels_at("spec.template.spec.nodeSelector"), "On which nodes it runs."),
+        Column("Up-to-date", at("status.updatedNumberScheduled", 0), "How many are up to date.", type="integer"),
+        Column("Available", at("status.numberAvailable", 0), "How many are available.", type="integer"),
+        Column("Node Selector", labels_at("spec.template.spec.nodeSelector"), "The labels of its nodes."),
         AGE,
         *_pods_of(),
         _SELECTOR,
     ),
     kinds.CONTROLLER_REVISION: (
         NAME,
-        Column("Controller", of(_owner), "Whose template it was."),
-        Column("Revision", at("revision", 0), "Which one."),
+        Column("Controller", of(_owner), "The workload that the revision belongs to."),
+        Column("Revision", at("revision", 0), "The number of the revision."),
         AGE,
     ),
     kinds.JOB: (
         NAME,
-        Column("Status", of(_job_status), "What it is up to."),
-        Column("Completions", of(_completions), "How many of its pods have ended well."),
+        Column("Status", of(_job_status), "The state of the job in a word."),
+        Column("Completions", of(_completions), "How many of its pods have succeeded."),
         Column("Duration", _took, "How long it took, or has taken so far."),
         AGE,
         *_pods_of(),
@@ -240,30 +240,30 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
     ),
     kinds.CRON_JOB: (
         NAME,
-        Column("Schedule", at("spec.schedule", ""), "When it runs."),
-        Column("Timezone", at("spec.timeZone"), "By which clock."),
+        Column("Schedule", at("spec.schedule", ""), "The schedule, as for cron."),
+        Column("Timezone", at("spec.timeZone"), "The time zone of the schedule."),
         Column(
-            "Suspend", of(lambda job: str(bool(value_at(job, "spec.suspend")))), "Whether it is held.", type="boolean"
+            "Suspend", of(lambda job: str(bool(value_at(job, "spec.suspend")))), "Whether it is paused.", type="boolean"
         ),
         Column("Active", count_of("status.active"), "How many of its jobs run.", type="integer"),
-        Column("Last Schedule", _last_schedule, "When it ran last."),
+        Column("Last Schedule", _last_schedule, "The age of its last job."),
         AGE,
         *_pods_of("spec.jobTemplate.spec.template"),
         attrs.evolve(_SELECTOR, cell=selector_at("spec.jobTemplate.spec.selector")),
     ),
     kinds.DISRUPTION_BUDGET: (
         NAME,
-        Column("Min Available", at("spec.minAvailable", "N/A"), "How many pods have to stay."),
-        Column("Max Unavailable", at("spec.maxUnavailable", "N/A"), "How many may go."),
+        Column("Min Available", at("spec.minAvailable", "N/A"), "How many pods must stay available."),
+        Column("Max Unavailable", at("spec.maxUnavailable", "N/A"), "How many may be unavailable."),
         Column("Allowed Disruptions", at("status.disruptionsAllowed", 0), "How many may go now.", type="integer"),
         AGE,
     ),
     kinds.INGRESS: (
         NAME,
-        Column("Class", at("spec.ingressClassName"), "Who leads there."),
-        Column("Hosts", of(_hosts), "What is led."),
-        Column("Address", of(_addresses), "Where it comes in."),
-        Column("Ports", of(lambda ingress: "80, 443" if value_at(ingress, "spec.tls") else "80"), "At which ports."),
+        Column("Class", at("spec.ingressClassName"), "The class of its controller."),
+        Column("Hosts", of(_hosts), "The hosts that are routed."),
+        Column("Address", of(_addresses), "The addresses of the load balancer."),
+        Column("Ports", of(lambda ingress: "80, 443" if value_at(ingress, "spec.tls") else "80"), "Its ports."),
         AGE,
     ),
     SCALE: (
@@ -278,7 +278,7 @@ _TABLES: Mapping[Kind, tuple[Column, ...]] = {
 
 
 def columns_of(kind: Kind) -> tuple[Column, ...]:
-    """The columns of a kind's table."""
+    """Return the columns of a kind."""
     if kind.definition is not None:
         return custom_columns(kind.definition)
     return _TABLES.get(kind.stored, _GENERIC)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms in which objects are served: bytes in front and behind, nothing encoded again.
+"""The forms in which objects are sent, and the JSON form.
 
-Every form answers the same four questions (an object, a list, an event, a bookmark), so
-that a watch or a list need not know which one the client has asked for.
+All forms have the same methods (for an object, a list, an event and a bookmark), so that a watch or a list does not
+depend on the form that the client has asked for. The JSON form puts bytes before and after the stored bytes of an
+object and never encodes the object again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from controller_runtime.apiserver.storage.stored import Change, Stored
 
 
 class EventType(enum.StrEnum):
-    """What a watcher is told of an object."""
+    """The type of an event in a watch."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -26,40 +27,50 @@ class EventType(enum.StrEnum):
 
 
 class Form(Protocol):
-    """How the objects of one kind are put into whole answers."""
+    """Makes the bodies of responses with the objects of one kind."""
 
     @property
     def content_type(self) -> str:
-        """The media type of these answers."""
+        """The media type of these bodies."""
 
     def single(self, raw: bytes) -> bytes:
-        """One object."""
+        """Return the body of one object; `raw` is its stored bytes, JSON without kind and apiVersion."""
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
-        """A list read at `version`, with the token of its next page (empty for none) and what follows it."""
+        """Return the body of a list.
+
+        Args:
+            items: The objects of this page.
+            version: The version at which the list was read.
+            token: The token of the next page; empty if there is none.
+            remaining: How many objects follow this page; None if that is not known.
+        """
 
 
 class LineForm(Form, Protocol):
-    """A form that has lines, too, so that one can watch in it."""
+    """A form that also makes the lines of a watch."""
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """One line of a watch: what `change` means to a watcher."""
+        """Return the line of a change; to this watcher, its type is `type_`."""
 
     def initial(self, item: Stored) -> bytes:
-        """One line of a watch: an object that was there when it began."""
+        """Return the line of an object that existed when the watch began."""
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """One line of a watch: nothing is missing up to `version`."""
+        """Return the line of a bookmark: the watcher has received all changes up to `version`.
+
+        `initial_end` marks the bookmark that ends the initial objects.
+        """
 
 
 class JSONForm:
-    """The objects whole, as JSON.
+    """Whole objects as JSON.
 
     Args:
-        api_version: As objects carry it.
-        kind: Of the objects.
-        list_kind: Of lists; the kind with `List` if it is not said.
-        items_named: Whether each item of a list says what it is, as those of custom kinds do.
+        api_version: The apiVersion of the objects.
+        kind: The kind of the objects.
+        list_kind: The kind of lists; if empty, the kind of the objects with `List` behind it.
+        items_named: Whether each item of a list has its kind and apiVersion, as those of custom kinds have.
     """
 
     content_type = "application/json"
@@ -73,46 +84,46 @@ class JSONForm:
         self._bookmark = b'{"type":"BOOKMARK","object":' + self._single
 
     def single(self, raw: bytes) -> bytes:
-        """One object, by its bytes without kind and apiVersion."""
+        """Return the body of one object."""
         return self._single + raw[1:]
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
-        """A list; its items carry neither kind nor apiVersion, unless they are named."""
+        """Return the body of a list. Its items have neither kind nor apiVersion, unless `items_named` is set."""
         metadata: dict[str, str | int] = {"resourceVersion": str(version)}
         if token:
             metadata["continue"] = token
         if remaining:
             metadata["remainingItemCount"] = remaining
         raws = [self.single(item.raw) if self._items_named else item.raw for item in items] or [b""]
-        # What stands around the items is put on the outer ones: the rest is copied once.
+        # Head and tail are added to the first and the last item, so that the large rest is copied only once, by `join`.
         raws[0] = b'%b%b,"items":[%b' % (self._list, msgspec.json.encode(metadata), raws[0])
         raws[-1] += b"]}\n"
         return b",".join(raws)
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """A line built once, however many watchers take it."""
+        """Return the line of a change. The change caches it, so it is built once for all watchers."""
         return change.line(self._event[type_], gone=type_ is EventType.DELETED)
 
     def line(self, type_: EventType, raw: bytes) -> bytes:
-        """A line built for one watcher."""
+        """Return a line built for one watcher."""
         return b"".join((self._event[type_], memoryview(raw)[1:], b"}\n"))
 
     def initial(self, item: Stored) -> bytes:
-        """An object that was there before, as added."""
+        """Return the line of an object that existed when the watch began: a watcher sees it as added."""
         return self.line(EventType.ADDED, item.raw)
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """A version, with the annotation that ends the initial events if they end here."""
+        """Return the line of a bookmark, with the annotation that ends the initial objects if `initial_end` is set."""
         annotations = b',"annotations":{"k8s.io/initial-events-end":"true"}' if initial_end else b""
         return b'%b"metadata":{"resourceVersion":"%d"%b}}}\n' % (self._bookmark, version, annotations)
 
 
 @functools.lru_cache
 def json_form(api_version: str, kind: str, list_kind: str = "", *, items_named: bool = False) -> JSONForm:
-    """The form of a kind; one for all requests."""
+    """Return the form of a kind. All requests share it, and with it the lines that changes cache."""
     return JSONForm(api_version, kind, list_kind, items_named=items_named)
 
 
 def error_line(status: dict[str, object]) -> bytes:
-    """The line that ends a watch with a failure."""
+    """Return the line that ends a watch with a failure."""
     return msgspec.json.encode({"type": "ERROR", "object": status}) + b"\n"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simple JSONPath, as printer columns use it: fields, indexes, all elements, and elements that compare with a value.
+"""The part of JSONPath that printer columns use: fields, indexes, all elements, and filters that compare with a value.
 
 `.spec.size`, `.metadata.labels['a\\.b/c']`, `.spec.ports[0].name`, `.spec.hosts[*]`,
-`.status.conditions[?(@.type=="Ready")].status`. Ranges, unions, functions and `..` are left out.
+`.status.conditions[?(@.type=="Ready")].status`. Ranges, unions, functions and `..` are not
+supported.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 import msgspec
 
 Step = Callable[[Any], Iterator[Any]]
-"""From a value to those that a part of the path leads to."""
+"""From a value to the values that one step of a path leads to."""
 
+# `inner` is possessive (`*+`): a long path that does not match would otherwise take quadratic time.
 _STEP = re.compile(
     r"""\.?\[\s*\?\(\s*@(?P<inner>[^=!<>]*+)(?P<compare>==|!=|<=|>=|<|>)(?P<value>.*?)\)\s*\]"""
     r"""|\.?\[\s*(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\s*\]"""
@@ -34,13 +36,13 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 class JSONPath:
-    """A path, compiled; immutable.
+    """A compiled path; immutable.
 
     Args:
-        text: Begins with a dot.
+        text: The path, which begins with a dot.
 
     Raises:
-        ValueError: It cannot be read, or says what is left out here.
+        ValueError: The path cannot be parsed, or uses syntax that is not supported.
     """
 
     def __init__(self, text: str) -> None:
@@ -54,7 +56,7 @@ class JSONPath:
             place = match.end()
 
     def first(self, value: Any) -> Any:
-        """The first value it leads to, None if it leads nowhere."""
+        """Return the first value that the path leads to in `value`; None if there is none."""
         values = iter((value,))
         for step in self._steps:
             values = _each(step, values)
@@ -112,6 +114,7 @@ def _filter(path: JSONPath, compare: Callable[[Any, Any], bool], wanted: Any) ->
     def step(value: Any) -> Iterator[Any]:
         for one in value if isinstance(value, list) else ():
             found = path.first(one)
+            # Of one type only: values of two types may not be comparable, and True must not equal 1.
             if type(found) is type(wanted) and compare(found, wanted):
                 yield one
 

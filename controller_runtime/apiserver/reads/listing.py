@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists: which state is answered, cut into pages that all show the same one.
+"""Lists: the version that a list shows, and its pages, which all show the same version.
 
-A version from the future is refused at once: a real server waits up to three seconds
-for it, which would block whoever calls this one, and clients repeat either way.
+A version that does not exist yet is refused at once. A real server first waits up to three seconds for it; here that
+would block the caller's thread, and clients repeat the request in either case.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.storage import Snapshot, Storage
 from controller_runtime.apiserver.storage.stored import Stored
 
-_NEWEST = -1
+_NEWEST = -1  # in a token: go on with the newest state, because the state of the first page is forgotten
 
 
 class Page(NamedTuple):
-    """One page of a list.
+    """A page of a list.
 
     Attributes:
-        items: In key order.
-        version: Of the state that all pages show.
-        token: Of the next page; empty on the last.
-        remaining: How many objects follow; None where that is not known without looking at each.
+        items: The objects, in the order of their keys.
+        version: The version that all pages of the list show.
+        token: The token of the next page; empty on the last page.
+        remaining: How many objects follow; None if a selector would have to look at each to know.
     """
 
     items: Sequence[Stored]
@@ -43,7 +43,7 @@ class Page(NamedTuple):
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """Where the next page begins: after the key `start`, in the state of version `rv` (-1: the newest)."""
+    """The place where the next page begins: after the key `start`, in the state of version `rv` or the `_NEWEST`."""
 
     rv: int
     start: str
@@ -56,20 +56,20 @@ class _Token(msgspec.Struct, frozen=True):
         try:
             padded = text + "=" * (-len(text) % 4)
             return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=cls)
-        except (binascii.Error, ValueError) as error:  # msgspec's errors are ValueErrors
+        except (binascii.Error, ValueError) as error:  # a DecodeError of msgspec is a ValueError
             raise bad_request(f"invalid continue token: {error}") from None
 
 
 def too_old(asked: int, forgotten: Compacted) -> StatusError:
-    """410: the changes since the version asked for are not all kept."""
+    """Return the refusal of a version whose state, or whose later changes, the storage has forgotten: 410."""
     return expired(f"too old resource version: {asked} ({forgotten.oldest})")
 
 
 def page_of(storage: Storage, collection: str, selection: Selection, options: ListOptions) -> Page:
-    """The page asked for.
+    """Return the page that `options` ask for.
 
     Raises:
-        StatusError: 400 (bad token or version), 410 (the state is forgotten), 504 (it is yet to come).
+        StatusError: 400 for a bad token or version, 410 if the state is forgotten, 504 if it does not exist yet.
     """
     if options.token:
         if options.version not in ("", "0"):
@@ -82,7 +82,7 @@ def page_of(storage: Storage, collection: str, selection: Selection, options: Li
     if asked > storage.version:
         raise too_large_version(asked, storage.version)
     snapshot = _state(storage, collection, selection, asked if options.is_exact else None)
-    # At version 0, any state will do, and a real server answers from its cache, which does not cut pages.
+    # Version 0 asks for any state. A real server answers it from its cache, which ignores the limit.
     return _cut(snapshot, 0, selection, 0 if options.version == "0" else options.limit)
 
 
@@ -99,7 +99,7 @@ def _state(storage: Storage, collection: str, selection: Selection, at: int | No
 
 
 def _cut(snapshot: Snapshot, start: int, selection: Selection, limit: int) -> Page:
-    """The page of at most `limit` objects (0: all) from the position `start` on."""
+    """Return the page of at most `limit` selected objects (0: all) from position `start` on."""
     items = snapshot.items[start:] if start else snapshot.items
     if not selection.is_narrowed:
         if not 0 < limit < len(items):

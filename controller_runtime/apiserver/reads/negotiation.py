@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which form a client gets: the first one it accepts that the server produces."""
+"""Content negotiation: from the `Accept` header of a request to the form of the response."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ JSON = "application/json"
 YAML = "application/yaml"
 _PRODUCED = (JSON, YAML, f"{JSON};stream=watch")
 _ANY = ("*/*", "application/*")
-_PLAIN = ("", "*/*", JSON)  # what most requests say, which need not be taken apart
+_PLAIN = ("", "*/*", JSON)  # the headers of most requests, which need no parsing
 _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
 
 
 def form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime]) -> Form:
-    """The form of a whole answer.
+    """Return the form of a response with an object or a list.
 
     Args:
-        kind: Whose objects are served.
-        accept: The header; empty accepts everything.
-        include: The parameter `includeObject`.
-        now: The time, for ages in tables.
+        kind: The kind of the objects.
+        accept: The `Accept` header; an empty one accepts everything.
+        include: The parameter `includeObject`, for tables.
+        now: Returns the present time, for ages in tables.
 
     Raises:
-        StatusError: 406, nothing that is accepted is produced; 400, `includeObject` is none of its words.
+        StatusError: 406 if the server produces no accepted form, 400 if `includeObject` has an unknown value.
     """
     if accept in _PLAIN:
         return whole_view(kind)
@@ -50,7 +50,7 @@ def form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime])
 
 
 def line_form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime]) -> LineForm:
-    """The form of a watch; arguments and refusals as for `form_for`."""
+    """Return the form of a watch. Arguments and errors are those of `form_for`; YAML is refused, as it has no lines."""
     if accept in _PLAIN:
         return whole_view(kind)
     for media_type, parameters in _clauses(accept):
@@ -61,7 +61,7 @@ def line_form_for(kind: Kind, accept: str, include: str, now: Callable[[], datet
 
 
 def accepts(accept: str, media_type: str) -> bool:
-    """Whether a client names a media type, with all its parameters, as one that it accepts."""
+    """Return whether a header names a media type with exactly its parameters. Wildcards do not count."""
     wanted = media_type.split(";")
     offered = dict(part.split("=", 1) for part in wanted[1:])
     return any(name == wanted[0] and parameters == offered for name, parameters in _clauses(accept))
@@ -80,7 +80,7 @@ def first_accepted(accept: str, offered: Sequence[str]) -> str:
 
 
 def _clauses(accept: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Media types and their parameters, those of the greatest weight first."""
+    """Return the media types of a header and their parameters, the greatest weight (`q`) first."""
     clauses = []
     for clause in (accept or "*/*").split(","):
         media_type, *pairs = (part.strip() for part in clause.split(";"))
@@ -92,11 +92,12 @@ def _clauses(accept: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _weight(text: str) -> float:
+    """Return the weight of a clause; 1 if it has none or a malformed one."""
     return float(text) if _WEIGHT.fullmatch(text) else 1.0
 
 
 def _lines(kind: Kind, parameters: Mapping[str, str], include: str, now: Callable[[], datetime]) -> LineForm | None:
-    """The form that the parameters of a media type ask for; None for one that is not known."""
+    """Return the form that the parameters of a media type ask for; None if they ask for an unknown one."""
     wanted = parameters.get("as")
     if wanted is None:
         return whole_view(kind)

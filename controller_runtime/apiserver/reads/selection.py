@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which objects of a kind a list, a watch or a collection's deletion is about."""
+"""The objects of a kind that a list, a watch or the deletion of a collection selects."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
 
 
 class Selection:
-    """A namespace and two selectors over the objects of one kind.
+    """A namespace, a label selector and a field selector for the objects of one kind.
 
     Args:
-        kind: Of the objects.
-        namespace: Empty for all.
-        labels: Text of the label selector.
-        fields: Text of the field selector.
+        kind: The kind of the objects.
+        namespace: The namespace; empty for all.
+        labels: The text of the label selector.
+        fields: The text of the field selector.
 
     Attributes:
-        prefix: What the keys of all selected objects begin with. One name in one place
-            is a prefix, too, so that watching one object of many costs little.
-        is_narrowed: Whether a selector may leave out objects of the namespace.
+        prefix: The prefix of the keys of all selected objects. A selector by name and namespace makes the whole key
+            the prefix, so that a watch of one object among many costs little.
+        is_narrowed: Whether a selector may leave out objects whose keys have the prefix.
 
     Raises:
-        StatusError: 400, a selector cannot be read, or selects by what cannot be selected.
+        StatusError: 400, a selector cannot be parsed, or names a field that cannot be selected.
 
-    Threads: any; nothing changes but what `Stored` remembers.
+    Threads: any. Immutable, except for the fields that `matches` caches in a `Stored`.
     """
 
     def __init__(self, kind: Kind, namespace: str = "", labels: str = "", fields: str = "") -> None:
@@ -44,13 +44,13 @@ class Selection:
         self._kind = kind
         self._labels = None if by_labels.is_everything else by_labels
         self._fields = by_fields if names else None
-        # Name and namespace are in the key; nothing else can be asked without decoding.
+        # Name and namespace are in the key; for any other field the object has to be decoded.
         self._by_key = all(name in (_NAME, _NAMESPACE) for name in names)
         self.prefix = _prefix(kind, namespace, by_fields)
         self.is_narrowed = self._labels is not None or self._fields is not None
 
     def matches(self, item: Stored) -> bool:
-        """Whether `item` is selected."""
+        """Return whether `item` is selected."""
         if not item.key.startswith(self.prefix):
             return False
         if self._labels is not None and not self._labels.matches(item.labels()):
@@ -60,7 +60,8 @@ class Selection:
     def _fields_of(self, item: Stored) -> Mapping[str, str]:
         if self._by_key:
             return {_NAME: item.name, _NAMESPACE: item.namespace}
-        # By names of its own, or by such as may change: nothing to remember with the object.
+        # Not cached in the object: this kind has other field names than the kind it is stored as, or its definition may
+        # change the selectable fields.
         if self._kind.stored_as is not None or self._kind.definition is not None:
             return fields_for_selector(self._kind, item.decode())
         if item.fields is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables: objects as rows of cells, for people, in the form that `kubectl get` asks for."""
+"""Tables: objects as rows of cells, the form that `kubectl get` asks for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Include(enum.Enum):
-    """What each row carries beside its cells; the words of the parameter `includeObject`."""
+    """The part of the object that each row has beside its cells: the values of the parameter `includeObject`."""
 
     NONE = "None"
     METADATA = "Metadata"
@@ -28,15 +28,15 @@ class Include(enum.Enum):
 
 
 class TableForm:
-    """Tables of one kind, for one request: a watch is told the columns once.
+    """Tables of one kind, for one request, because a watch gets the definitions of the columns only once.
 
     Args:
-        columns: Of the kind.
-        include: What rows carry.
-        whole: How whole objects of the kind are shown.
-        now: The time, for ages.
+        columns: The columns of the kind.
+        include: The part of the object that each row has.
+        whole: The form of whole objects of the kind.
+        now: Returns the present time, for ages.
 
-    Threads: one request's.
+    Threads: that of the request.
     """
 
     content_type = JSONForm.content_type
@@ -46,17 +46,17 @@ class TableForm:
         self._include = include
         self._whole = whole
         self._now = now
-        self._has_told_columns = False
+        self._has_sent_columns = False
 
     def single(self, raw: bytes) -> bytes:
-        """A table of one row."""
+        """Return a table with one row."""
         obj = _decode(raw)
-        metadata = obj["metadata"]  # without a version where a create was only tried
+        metadata = obj["metadata"]  # an object of a dry run of a create has no version
         version = {"resourceVersion": metadata["resourceVersion"]} if "resourceVersion" in metadata else {}
         return self._table(version, [(raw, obj)])
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
-        """A table of many rows."""
+        """Return a table with a row for each object."""
         metadata: dict[str, Any] = {"resourceVersion": str(version)}
         if token:
             metadata["continue"] = token
@@ -65,27 +65,27 @@ class TableForm:
         return self._table(metadata, ((item.raw, item.decode()) for item in items))
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """A line with a table of one row."""
+        """Return a line with a table of one row."""
         raw = change.last.raw_at(change.version) if type_ is EventType.DELETED or not change.new else change.new.raw
         return self._line(type_.value, self.single(raw))
 
     def initial(self, item: Stored) -> bytes:
-        """An object that was there before, as added."""
+        """Return the line of an object that existed when the watch began: a watcher sees it as added."""
         return self._line(EventType.ADDED.value, self.single(item.raw))
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """A line with a table of no rows."""
+        """Return the line of a bookmark: a table without rows."""
         metadata: dict[str, Any] = {"resourceVersion": str(version)}
         if initial_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         return self._line("BOOKMARK", self._table(metadata, ()))
 
     def _line(self, type_: str, table: bytes) -> bytes:
-        self._has_told_columns = True
+        self._has_sent_columns = True
         return b'{"type":"%b","object":%b}\n' % (type_.encode(), table)
 
     def _table(self, metadata: dict[str, Any], objects: Iterable[tuple[bytes, dict[str, Any]]]) -> bytes:
-        columns = None if self._has_told_columns else [column.definition() for column in self._columns]
+        columns = None if self._has_sent_columns else [column.definition() for column in self._columns]
         return _encode(
             {
                 "kind": "Table",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects shown as another kind: by their metadata alone, or by the names another group has for them."""
+"""Views: objects shown as another kind, with their metadata alone or with another group's field names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.storage.stored import Change, Stored
 
 Show = Callable[[bytes], bytes]
-"""From an object's stored bytes to those that are shown, both without kind and apiVersion."""
+"""From the stored bytes of an object to the bytes that are sent, both without kind and apiVersion."""
 
 _META = "meta.k8s.io/v1"
 _PARTIAL = "PartialObjectMetadata"
@@ -24,12 +24,12 @@ _decode = msgspec.json.Decoder().decode
 
 
 class View:
-    """A form that shows something else than what is stored; immutable.
+    """A form that converts each stored object before it is sent; immutable.
 
     Args:
-        form: Of the kind shown.
-        show: What is shown of an object.
-        items_named: Whether each item of a list carries its kind, as those of lists of many kinds do.
+        form: The form of the kind that is shown.
+        show: The conversion of an object.
+        items_named: Whether each item of a list has its kind and apiVersion.
     """
 
     content_type = JSONForm.content_type
@@ -40,25 +40,25 @@ class View:
         self._item = self.single if items_named else show
 
     def single(self, raw: bytes) -> bytes:
-        """One object."""
+        """Return the body of one object."""
         return self._form.single(self._show(raw))
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
-        """A list."""
+        """Return the body of a list."""
         shown = [Stored(item.key, item.version, self._item(item.raw)) for item in items]
         return self._form.list(shown, version, token, remaining)
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """A line of a watch, made anew for each watcher: few watch like this."""
+        """Return the line of a change. It is built for each watcher, not cached: few clients watch in this form."""
         raw = change.last.raw_at(change.version) if type_ is EventType.DELETED or not change.new else change.new.raw
         return self._form.line(type_, self._show(raw))
 
     def initial(self, item: Stored) -> bytes:
-        """An object that was there before, as added."""
+        """Return the line of an object that existed when the watch began: a watcher sees it as added."""
         return self._form.line(EventType.ADDED, self._show(item.raw))
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """A version."""
+        """Return the line of a bookmark."""
         return self._form.bookmark(version, initial_end=initial_end)
 
 
@@ -75,13 +75,13 @@ def _metadata_alone(raw: bytes) -> bytes:
 
 @functools.cache
 def metadata_view() -> View:
-    """Objects of any kind by their metadata alone."""
+    """Return the form of objects of any kind with their metadata alone."""
     return View(json_form(_META, _PARTIAL), _metadata_alone, items_named=True)
 
 
 @functools.lru_cache
 def whole_view(kind: Kind) -> JSONForm | View:
-    """Objects of a kind, whole, by the names it has for their fields."""
+    """Return the form of whole objects of a kind, with the field names of that kind."""
     form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
     if kind.stored_as is None:
         return form

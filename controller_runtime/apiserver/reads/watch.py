@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A watch: what is there, then what changes, with bookmarks, until its time is up.
+"""Watches: the existing objects, then the changes, with bookmarks, until a deadline.
 
-It pulls: whoever reads takes lines from a cursor on the storage's history. A reader that
-is too slow finds its place forgotten, is told so and has to list again.
+The reader pulls: it takes lines from a cursor on the storage's history, so no writer ever waits for a reader. If a
+reader is so slow that the history has forgotten its place, the watch ends with an error, and the client lists again.
 """
 
 from __future__ import annotations
@@ -23,33 +23,35 @@ from controller_runtime.apiserver.storage.storage import Cursor, Storage
 from controller_runtime.apiserver.storage.stored import Change, Stored
 from controller_runtime.core.host import Clock, Host
 
-# A real server sends bookmarks about once a minute, and one shortly before it ends a
-# watch, so that the next one begins where this one ended.
+# Seconds. A real server sends a bookmark about once a minute, and one shortly before it ends a watch, so that the
+# client's next watch begins where this one ended.
 _BOOKMARK_PERIOD = 60.0
 _BOOKMARK_BEFORE_END = 2.0
-# Seconds a watch lasts unless the client says otherwise: up to twice as long, drawn for
-# each, so that not all of them come back at once.
+# Seconds that a watch lasts at least if the client sets no timeout, as on a real server. The time is drawn for each
+# watch, up to twice as long, so that not all clients reconnect at once.
 _SHORTEST = 1800.0
 _HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 
 
 class _Phase(enum.Enum):
+    """The state of a watch: existing objects are sent, then changes, then nothing more."""
+
     INITIAL = enum.auto()
     LIVE = enum.auto()
     OVER = enum.auto()
 
 
 class ObjectWatch:
-    """The lines of one watch; an `api.wire.Watch`.
+    """The lines of one watch; an `api.http.Watch`.
 
     Args:
-        clock: The server's.
-        cursor: Where the changes come from; closed with the watch.
-        form: How objects are served.
-        selection: Which objects are told.
-        initial: What to tell first, as added; None tells only changes.
-        version: The version of `initial`, or the one to watch from.
-        bookmarks: Whether the client wants them.
+        clock: The server's clock.
+        cursor: The source of the changes; closed with the watch.
+        form: The form of the lines.
+        selection: The objects that are watched.
+        initial: The objects to send first, as added; None to send only changes.
+        version: The version of `initial`; without it, the version after which changes are sent.
+        bookmarks: Whether the client asks for bookmarks.
         duration: Seconds until the stream ends.
 
     Threads: `take` and `next_wake` from one reader; `close` from any.
@@ -75,14 +77,14 @@ class ObjectWatch:
         self._selection = selection
         self._initial = iter(initial or ())
         self._phase = _Phase.LIVE if initial is None else _Phase.INITIAL
-        # The version up to which the reader has been told everything.
+        # The reader has received all changes up to this version.
         self._version = version
         self._bookmarks = bookmarks
         self._ends_at = clock.monotonic() + duration
         self._bookmark_at = self._next_bookmark(clock.monotonic())
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """The next lines, and whether the stream is over after them."""
+        """Return at most `limit` lines, and whether the stream is over after them."""
         lines: list[bytes] = []
         if self._phase is _Phase.INITIAL:
             lines += self._take_initial(limit)
@@ -94,17 +96,18 @@ class ObjectWatch:
         return lines, self._phase is _Phase.OVER
 
     def next_wake(self) -> float | None:
-        """Seconds until a bookmark is due or the time is up."""
+        """Return the seconds until `take` has something to do without a change: a bookmark or the end."""
         if self._phase is not _Phase.LIVE:
             return 0.0
         return max(0.0, min(self._ends_at, self._bookmark_at) - self._clock.monotonic())
 
     def close(self) -> None:
-        """The reader is gone, or the stream has ended. Idempotent."""
+        """End the stream and close the cursor. Idempotent."""
         self._phase = _Phase.OVER
         self._cursor.close()
 
     def _take_initial(self, limit: int) -> list[bytes]:
+        """Return the next existing objects; after the last one, the bookmark that marks the end, and go live."""
         lines = [self._form.initial(item) for item in itertools.islice(self._initial, limit)]
         if len(lines) < limit:
             if self._bookmarks:
@@ -113,7 +116,7 @@ class ObjectWatch:
         return lines
 
     def _take_live(self, lines: list[bytes], limit: int, now: float) -> None:
-        """Add to `lines`, as far as the limit."""
+        """Add lines of changes to `lines`, up to `limit` in all, and a bookmark if one is due."""
         while len(lines) < limit:
             try:
                 batch = self._cursor.take(limit - len(lines))
@@ -121,7 +124,7 @@ class ObjectWatch:
                 lines.append(error_line(too_old(self._version, forgotten).body()))
                 self.close()
                 break
-            if batch is None:  # the server stops
+            if batch is None:  # the server is stopping
                 self.close()
                 break
             for change in batch.changes:
@@ -130,7 +133,8 @@ class ObjectWatch:
                     lines.append(line)
                 self._version = change.version
             if batch.version is not None:
-                has_reached = batch.version >= self._version  # else it was asked for a version that is yet to come
+                # The version from which the client watches may not exist yet. Then no bookmark may claim it.
+                has_reached = batch.version >= self._version
                 self._version = max(self._version, batch.version)
                 if now >= self._bookmark_at and len(lines) < limit:
                     self._bookmark_at = self._next_bookmark(now)
@@ -139,12 +143,15 @@ class ObjectWatch:
                 break
 
     def _line(self, change: Change) -> bytes | None:
-        """What `change` is to this watcher: objects come and go with the selection, too."""
+        """Return the line of a change; None if the change does not concern this watcher.
+
+        An object that begins to match the selectors is added for this watcher, one that ceases to match is deleted.
+        """
         old, new, selection = change.old, change.new, self._selection
         is_there = new is not None and selection.matches(new)
         if new is None or selection.is_narrowed:
             was_there = old is not None and selection.matches(old)
-        else:  # by the key alone, which both have
+        else:  # only the key decides, and the old object has the same
             was_there = old is not None and is_there
         if is_there:
             return self._form.event(EventType.MODIFIED if was_there else EventType.ADDED, change)
@@ -158,7 +165,7 @@ class ObjectWatch:
 
 
 class FailedWatch:
-    """A watch that ends at once with one failure; real servers answer 200 first, and clients rely on it."""
+    """A watch with a single line, a failure. A real server answers it with 200, too, and clients rely on that."""
 
     headers = _HEADERS
 
@@ -166,28 +173,36 @@ class FailedWatch:
         self._lines = [error_line(error.body())]
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """The failure, once."""
+        """Return the failure once, and that the stream is over."""
         lines, self._lines = self._lines, []
         return lines, True
 
     def next_wake(self) -> float | None:
-        """At once."""
+        """Return 0: the failure is available at once."""
         return 0.0
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is no cursor."""
 
 
 def open_watch(
     host: Host, storage: Storage, route: Route, form: LineForm, options: ListOptions, on_ready: Callable[[], None]
 ) -> ObjectWatch | FailedWatch:
-    """The watch that `options` ask for.
+    """Return the watch that `options` ask for.
 
-    Without a version it begins with what is there, asked for or not, as a real server
-    has done since 1.34.
+    A watch without a version begins with the existing objects, even if the client did not ask for them, as on a real
+    server since 1.34.
+
+    Args:
+        host: The clock, and the randomness of the duration.
+        storage: The storage of the objects.
+        route: The kind and the namespace.
+        form: The form of the lines.
+        options: The options of the request.
+        on_ready: Called when there are changes after a `take` that left none, so that the reader calls it again.
 
     Raises:
-        StatusError: 400, or 504 for initial events of a version that is yet to come.
+        StatusError: 400 for a bad selector or version, 504 for initial objects of a version that does not exist yet.
     """
     kind = route.kind
     selection = Selection(kind, route.namespace, options.labels, options.fields)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML out: what a JSON form says, written as a real server writes it."""
+"""Responses in YAML: the body of a JSON form, written as a real server writes it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 import msgspec
 import yaml
 
+from controller_runtime.apiserver.bounds import values_in
 from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.storage.stored import Stored
 
-_BOOLEANS_ELSEWHERE = ("y", "Y", "n", "N")  # to readers of old YAML, if not to ours
+_MOST_IN_BLOCKS = 40_000  # values; a larger document is sent as JSON, see `to_yaml`
+_BOOLEANS_ELSEWHERE = ("y", "Y", "n", "N")  # booleans in YAML 1.1, which PyYAML leaves unquoted
 
 
 class YAMLForm:
-    """Another form's objects and lists as YAML; it has no lines, so nothing is watched in it. Immutable."""
+    """The objects and lists of another form as YAML. YAML has no lines, so there is no watch in it. Immutable."""
 
     content_type = "application/yaml"
 
@@ -24,23 +26,29 @@ class YAMLForm:
         self._form = form
 
     def single(self, raw: bytes) -> bytes:
-        """One object."""
+        """Return the body of one object."""
         return to_yaml(self._form.single(raw))
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
-        """A list."""
+        """Return the body of a list."""
         return to_yaml(self._form.list(items, version, token, remaining))
 
 
 def to_yaml(document: bytes) -> bytes:
-    """A JSON document as YAML: names sorted, lists not indented, texts in double quotes where they need any."""
+    """Return a JSON document as YAML: keys sorted, lists not indented, strings in double quotes where they need quotes.
+
+    A document with very many values is returned unchanged: JSON is valid YAML, and PyYAML is so slow that other
+    requests would have to wait for it.
+    """
+    if values_in(document, _MOST_IN_BLOCKS) > _MOST_IN_BLOCKS:
+        return document
     content = msgspec.json.decode(document)
     text: str = yaml.dump(content, Dumper=_Dumper, width=float("inf"), allow_unicode=True, default_flow_style=False)
     return text.encode()
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes no anchors, and quotes as a real server does."""
+    """A dumper that writes no anchors, and double quotes instead of single ones, as a real server does."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

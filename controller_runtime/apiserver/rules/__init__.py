@@ -1,2 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What objects must be: defaults, validation and what writers may change, kind by kind, and the schemas."""
+"""The rules of the embedded server for objects: defaults, validation, and what a write may change.
+
+A request passes through these modules from top to bottom; each imports only those below it.
+
+- `strategy`: the steps of a create, an update or a deletion that all kinds share (`prepare_create`,
+  `prepare_update`), and the fields that a field selector may name. `writes` and `reads` call it.
+- `scale`: the `scale` subresource of workloads. `writes` calls it.
+- `ruleset`: the table from a kind to its `Rules`. A kind without an entry has none of its own.
+- One module for each kind or group of kinds, with subclasses of `Rules`: `config_maps_and_secrets`, `event`, `lease`,
+  `lease_candidate`, `namespace`, `node`, `pod`, `volume_claim`, `workload` (all that create pods), and `small_kinds`
+  (services, ingresses, disruption budgets, roles). `definitions` is a package of its own: custom resource
+  definitions, and the custom objects whose kinds they define.
+- Parts that several kinds share: `pod_template` and `pod_defaults` (pod specs, also inside workloads), `label_match`
+  (label selectors).
+- `shape`: a compiler from a built-in kind's schema to a function that checks types, prunes unknown fields and fills
+  in defaults. `writes` applies it to each body before `strategy` sees the object.
+- `values`: the scalar types of these schemas, such as times and quantities.
+- `validation`: the rules of `metadata` for all kinds, and the constructors of causes (`invalid`, `required`, …), in
+  the words of a real server.
+- `rules`: the base class `Rules`, that is, the behaviour of a kind without rules of its own.
+
+All functions are pure: they modify nothing that they are given and read no clock.
+"""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events: one stored object with two sets of names, that of the core group and that of events.k8s.io.
+"""Rules of events: one stored object with two sets of field names, of the core group and of events.k8s.io.
 
-The core form is stored. Whoever writes an event by its new name keeps the stricter,
-newer rules; whoever writes it by its old one may leave out nearly everything.
+Events are stored in the core form. A write through events.k8s.io has to follow the stricter, newer rules; a write
+through the core group may leave out nearly every field.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.status import Cause
 
-# New name to stored name; all other fields have one name.
+# From the name in events.k8s.io to the stored name. Other fields have the same name in both.
 _NAMES: Mapping[str, str] = {
     "regarding": "involvedObject",
     "note": "message",
@@ -26,7 +26,7 @@ _NAMES: Mapping[str, str] = {
     "deprecatedCount": "count",
 }
 _NEW_NAMES = {stored: new for new, stored in _NAMES.items()}
-# Fields that one of the two forms always shows and the other leaves out when they are empty.
+# Fields that one form always has, with their empty values; the other form leaves them out when they are empty.
 _SHOWN_IN_CORE: Mapping[str, Any] = {
     "involvedObject": {},
     "source": {},
@@ -43,7 +43,8 @@ _SHOWN_IN_NEW: Mapping[str, Any] = {
     "deprecatedLastTimestamp": None,
 }
 _TYPES = ("Normal", "Warning")
-_LONGEST, _LONGEST_NOTE = 128, 1024
+_LONGEST, _LONGEST_NOTE = 128, 1024  # characters, as on a real server
+# Stored fields that an update through events.k8s.io must not change.
 _FIXED = (
     *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count"),
     *("type", "eventTime", "action", "related", "reportingComponent", "reportingInstance"),
@@ -51,10 +52,10 @@ _FIXED = (
 
 
 class EventRules(Rules):
-    """What every event keeps; those that carry an eventTime also tell who saw it and what was done.
+    """The rules of both forms. An event with an eventTime also needs its reporter, its action and its reason.
 
     Args:
-        controller: The name that this form has for the reporting controller.
+        controller: The name that this form has for the field of the reporting controller.
     """
 
     def __init__(self, controller: str = "reportingComponent") -> None:
@@ -62,8 +63,8 @@ class EventRules(Rules):
 
     def causes(self, obj: Object) -> list[Cause]:
         if obj.get("eventTime"):
-            return _place_causes(obj, "default", "kube-system") + self._action_causes(obj)
-        return _place_causes(obj, "default")
+            return _namespace_causes(obj, "default", "kube-system") + self._action_causes(obj)
+        return _namespace_causes(obj, "default")
 
     def _action_causes(self, obj: Object) -> list[Cause]:
         controller = obj.get("reportingComponent", "")
@@ -83,7 +84,7 @@ class EventRules(Rules):
 
 
 class NewEventRules(EventRules):
-    """The rules of events.k8s.io: an event has its time and its type, and never changes but for its series."""
+    """The rules of events.k8s.io: an event has a time and a type, and only its series and metadata may change."""
 
     def __init__(self) -> None:
         super().__init__("reportingController")
@@ -108,9 +109,12 @@ class NewEventRules(EventRules):
         return [invalid(name, new.get(name), "field is immutable") for name in _FIXED if old.get(name) != new.get(name)]
 
 
-def _place_causes(obj: Object, *homes_of_the_homeless: str) -> list[Cause]:
-    """An event lies in the namespace of what it is about; those about what has none lie in a few known ones."""
+def _namespace_causes(obj: Object, *for_cluster_scoped: str) -> list[Cause]:
+    """Return a cause unless an event is in the namespace of its object.
+
+    An event about a cluster-scoped object has to be in one of the namespaces `for_cluster_scoped`.
+    """
     namespace, about = obj["metadata"]["namespace"], part(obj, "involvedObject").get("namespace", "")
-    if namespace in ((about,) if about else homes_of_the_homeless):
+    if namespace in ((about,) if about else for_cluster_scoped):
         return []
     return [invalid("involvedObject.namespace", about, "does not match event.namespace")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of leases."""
+"""Rules of leases: positive durations, and a known election strategy."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from controller_runtime.apiserver.rules.validation import forbidden, invalid, no
 from controller_runtime.apiserver.status import Cause
 
 _STRATEGIES = ("OldestEmulationVersion",)
-_STRATEGY = "spec.strategy.strategy"  # sic: a real server names the field twice
+_STRATEGY = "spec.strategy.strategy"  # a real server repeats the field's name, too
 
 
 class LeaseRules(Rules):
-    """Durations that make sense, and a strategy that exists."""
+    """A lease has a positive duration. It names a preferred holder only together with a strategy."""
 
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")
@@ -31,7 +31,10 @@ class LeaseRules(Rules):
 
 
 def strategy_causes(strategy: str) -> list[Cause]:
-    """A known strategy by its plain name, or anybody's own with a DNS prefix."""
+    """Return the faults of the name of an election strategy.
+
+    A name without a prefix has to be one of the built-in strategies; a custom one has a DNS prefix (`example.com/own`).
+    """
     if "/" in strategy:
         return [invalid(_STRATEGY, strategy, text) for text in qualified_name_problems(strategy)]
     return [] if strategy in _STRATEGIES else [not_supported(_STRATEGY, strategy, _STRATEGIES)]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of namespaces: active until deleted, and held by a finalizer of their own."""
+"""Rules of namespaces: the phase, the label with the name, and the finalizer that waits for the content."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from controller_runtime.api.names import qualified_name_problems
@@ -16,7 +17,7 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class NamespaceRules(Rules):
-    """A namespace carries its name as a label, and its content's finalizer in its spec."""
+    """A namespace has its name as a label, and a finalizer in its spec that stays until all its objects are gone."""
 
     adds = (("spec", "finalizers"),)
 
@@ -35,13 +36,10 @@ class NamespaceRules(Rules):
     def on_delete(self, obj: Object, now: datetime) -> Object:
         return {**obj, "status": {**part(obj, "status"), "phase": "Terminating"}}
 
-    def causes(self, obj: Object) -> list[Cause]:
-        finalizers = part(obj, "spec").get("finalizers", ())
-        return [
-            invalid(f"spec.finalizers[{index}]", name, text)
-            for index, name in enumerate(finalizers)
-            for text in qualified_name_problems(name)
-        ]
+    def causes(self, obj: Object) -> Iterator[Cause]:
+        for index, name in enumerate(part(obj, "spec").get("finalizers", ())):
+            for text in qualified_name_problems(name):
+                yield invalid(f"spec.finalizers[{index}]", name, text)
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         phase = part(new, "status").get("phase", "")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of nodes: what they can do by default, their taints, and addresses that are given once."""
+"""Rules of nodes: default capacity, taints, and pod address ranges, which never change once they are set."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from controller_runtime.api.names import label_value_problems, qualified_name_problems
@@ -19,7 +19,7 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 
 
 class NodeRules(Rules):
-    """A new node takes no pods until somebody finds it ready."""
+    """A new node gets the taint `not-ready`, so that no pod is scheduled there until a controller finds it ready."""
 
     adds = (("spec", "taints"),)
 
@@ -35,23 +35,24 @@ class NodeRules(Rules):
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         return _with_both_cidrs(super().on_update(kind, old, new, subresource))
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
-        return _taint_causes(spec.get("taints", ())) + _cidr_causes(spec)
+        yield from _taint_causes(spec.get("taints", ()))
+        yield from _cidr_causes(spec)
 
-    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+    def update_causes(self, old: Object, new: Object, subresource: str) -> Iterator[Cause]:
         before, after = part(old, "spec"), part(new, "spec")
-        causes = _address_causes(part(new, "status").get("addresses", ()))
+        yield from _address_causes(part(new, "status").get("addresses", ()))
         if before.get("podCIDRs", []) not in ([], after.get("podCIDRs", [])):
-            causes.append(forbidden("spec.podCIDRs", _ONCE.format("podCIDR")))
+            yield forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))
         if before.get("providerID", "") not in ("", after.get("providerID", "")):
-            causes.append(forbidden("spec.providerID", _ONCE.format("providerID")))
-        # Told twice, as a real server does: with the node and with its change.
-        return causes + _taint_causes(after.get("taints", ()))
+            yield forbidden("spec.providerID", _ONCE.format("providerID"))
+        # `causes` has found these already. A real server reports them twice, too: for the node and for its change.
+        yield from _taint_causes(after.get("taints", ()))
 
 
 def _with_both_cidrs(obj: Object) -> Object:
-    """The single range is the first of the list; whoever writes one of the two writes both."""
+    """Return a node with both `podCIDR` and `podCIDRs`: the one is the first of the other, and clients set either."""
     spec = part(obj, "spec")
     one, many = spec.get("podCIDR"), spec.get("podCIDRs")
     if one and not many:
@@ -65,45 +66,41 @@ def _identity(taint: Object) -> tuple[object, object]:
     return taint.get("key"), taint.get("effect")
 
 
-def _taint_causes(taints: Sequence[Object]) -> list[Cause]:
-    causes: list[Cause] = []
+def _taint_causes(taints: Sequence[Object]) -> Iterator[Cause]:
     seen = set()
     for index, taint in enumerate(taints):
-        field = f"metadata.taints[{index}]"  # sic: a real server looks for taints in the metadata
-        causes += [invalid(f"{field}.key", taint["key"], text) for text in qualified_name_problems(taint["key"])]
+        field = f"metadata.taints[{index}]"  # a real server names the metadata, too, although taints are in the spec
+        for text in qualified_name_problems(taint["key"]):
+            yield invalid(f"{field}.key", taint["key"], text)
         if text := "; ".join(label_value_problems(taint.get("value", ""))):
-            causes.append(invalid(f"{field}.value", taint["value"], text))
+            yield invalid(f"{field}.value", taint["value"], text)
         if not taint["effect"]:
-            causes.append(required(f"{field}.effect"))
+            yield required(f"{field}.effect")
         elif taint["effect"] not in _EFFECTS:
-            causes.append(not_supported(f"{field}.effect", taint["effect"], _EFFECTS))
+            yield not_supported(f"{field}.effect", taint["effect"], _EFFECTS)
         if _identity(taint) in seen:
-            causes.append(duplicate(field, taint, "taints must be unique by key and effect pair"))
+            yield duplicate(field, taint, "taints must be unique by key and effect pair")
         seen.add(_identity(taint))
-    return causes
 
 
-def _cidr_causes(spec: Object) -> list[Cause]:
+def _cidr_causes(spec: Object) -> Iterator[Cause]:
     ranges = spec.get("podCIDRs", [])
     if ranges and spec["podCIDR"] != ranges[0]:
-        return [invalid("spec.podCIDR", spec["podCIDR"], "must be equal to podCIDRs[0]")]
-    causes = []
+        yield invalid("spec.podCIDR", spec["podCIDR"], "must be equal to podCIDRs[0]")
+        return
     families = []
     for index, text in enumerate(ranges):
         try:
             families.append(ipaddress.ip_network(text, strict=False).version)
         except ValueError:
             example = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-            causes.append(invalid(f"spec.podCIDRs[{index}]", text, example))
+            yield invalid(f"spec.podCIDRs[{index}]", text, example)
     if len(families) != len(set(families)):
-        causes.append(invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family"))
-    return causes
+        yield invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family")
 
 
-def _address_causes(addresses: Sequence[Any]) -> list[Cause]:
+def _address_causes(addresses: Sequence[Any]) -> Iterator[Cause]:
     first: dict[Any, int] = {}
-    return [
-        duplicate(f"status.addresses[{index}]", address)
-        for index, address in enumerate(addresses)
-        if first.setdefault(tuple(sorted(address.items())), index) != index
-    ]
+    for index, address in enumerate(addresses):
+        if first.setdefault(tuple(sorted(address.items())), index) != index:
+            yield duplicate(f"status.addresses[{index}]", address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of pods, as far as pods are data here: defaults, what may change, and how long they may take to end."""
+"""Rules of pods: defaults, the few fields that may change, and grace periods. No pod runs here; pods are data."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_s
 from controller_runtime.apiserver.rules.validation import forbidden
 from controller_runtime.apiserver.status import Cause
 
-_TOLERATED_SECONDS = 300  # how long a pod stays on a node that is lost, unless it says otherwise
+_TOLERATED_SECONDS = 300  # for which a pod stays on an unreachable node by default: the admission plugin's number
 _TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-# What a pod has beside the defaults of every pod's template.
+# Fields that the admission plugins of a real server add to a pod, and not to a pod template.
 _ADMITTED: Mapping[str, Any] = {
     "priority": 0,
     "enableServiceLinks": True,
     "preemptionPolicy": "PreemptLowerPriority",
 }
+# Fields that an update may change, images of containers aside; two of them within limits, see `_may_become`.
 _LIVE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
 _CHANGEABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -30,7 +31,7 @@ _CHANGEABLE = (
 
 
 class PodRules(Rules):
-    """A pod starts as Pending, and hardly anything of its spec changes after that."""
+    """A new pod is Pending, and hardly any field of its spec may change."""
 
     adds = (("spec", "tolerations"), ("spec", "priority"), ("spec", "preemptionPolicy"))
 
@@ -51,7 +52,7 @@ class PodRules(Rules):
         metadata = {**new["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
         return {**new, "metadata": metadata, "spec": spec}
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         return container_causes(part(obj, "spec"), "spec")
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
@@ -60,7 +61,10 @@ class PodRules(Rules):
 
 
 def grace_of(obj: Object, asked: int | None) -> int:
-    """Seconds a pod may take to end when it is deleted; none if it does not run anywhere."""
+    """Return the seconds that a pod may take to end when it is deleted; 0 if it is on no node or has finished.
+
+    A negative period means 1: Kubernetes reserves 0 for a deletion at once.
+    """
     spec = part(obj, "spec")
     if not spec.get("nodeName") or part(obj, "status").get("phase") in ("Succeeded", "Failed"):
         return 0
@@ -93,7 +97,7 @@ def _toleration(taint: str) -> dict[str, Any]:
 
 
 def _quality(spec: Object) -> str:
-    """The quality of service class: what the containers ask for against what they are limited to."""
+    """Return the quality of service class, which follows from requests and limits of all containers."""
     resources = [part(container, "resources") for container in _containers(spec)]
     wants = [{**part(one, "limits"), **part(one, "requests")} for one in resources]
     if not any(wants):
@@ -112,20 +116,21 @@ def _containers(spec: Object) -> Iterator[Object]:
 
 
 def _may_become(old: Object, new: Object) -> bool:
-    """Whether a running pod's spec may change in this way."""
+    """Return whether the spec of a pod may change from `old` to `new`."""
     grace = new.get("terminationGracePeriodSeconds")
     before = old.get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-    kept = _tolerated(old) <= _tolerated(new)
-    return kept and (grace == before or (before < 0 and grace == 1)) and _fixed(old) == _fixed(new)
+    keeps_tolerations = _tolerated(old) <= _tolerated(new)
+    return keeps_tolerations and (grace == before or (before < 0 and grace == 1)) and _fixed(old) == _fixed(new)
 
 
 def _tolerated(spec: Object) -> set[tuple[Any, ...]]:
-    """What is tolerated; for how long may change."""
+    """Return the tolerations without their seconds, which may change."""
     tolerations = [{**toleration, "tolerationSeconds": None} for toleration in spec.get("tolerations", ())]
     return {tuple(sorted(toleration.items())) for toleration in tolerations}
 
 
 def _fixed(spec: Object) -> dict[str, Any]:
+    """Return the part of a spec that must not change: all except the `_LIVE` fields and the images of containers."""
     fixed = {name: value for name, value in spec.items() if name not in _LIVE}
     for group in CONTAINERS:
         if group in spec:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is meant where the parts of a pod's spec are silent: probes, hooks, variables, ports, volumes.
+"""Defaults for parts of a pod's spec: probes, hooks, environment variables, ports and volumes.
 
-Every function answers the part itself where nothing is missing.
+A function returns its argument itself, not a copy, where nothing is missing. So a caller sees by identity that a part
+has not changed, and most parts are not copied.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Default = Callable[[Object], Object]
 
 
 def container_defaults(container: Object) -> Object:
-    """A container of a pod or of a template."""
+    """Return a container of a pod or of a pod template with its defaults."""
     for name in _PROBES:
         container = _within(container, name, _probe)
     container = _within(container, "lifecycle", _lifecycle)
@@ -37,7 +38,7 @@ def container_defaults(container: Object) -> Object:
 
 
 def volume_defaults(volume: Object) -> Object:
-    """A volume; one without a source is an empty directory."""
+    """Return a volume with its defaults; a volume without a source is an empty directory."""
     if len(volume) == 1:
         return {**volume, "emptyDir": {}}
     for name, missing in _VOLUMES.items():
@@ -48,9 +49,10 @@ def volume_defaults(volume: Object) -> Object:
 
 
 def own_defaults(container: Object, *, on_host: bool) -> Object:
-    """A container of a pod: it asks for what it is limited to, where it does not say for what it asks.
+    """Return a container of a pod with the defaults that a pod template does not get.
 
-    In the network of its node (`on_host`) its ports are the node's.
+    A missing resource request is the limit of that resource. With `on_host`, that is, in the network of the node,
+    the host port is the port of the container.
     """
 
     def asking(resources: Object) -> Object:
@@ -66,12 +68,12 @@ def own_defaults(container: Object, *, on_host: bool) -> Object:
 
 
 def _filled(part: Object, missing: Object) -> Object:
-    """`part` with those of `missing` that it lacks."""
+    """Return `part` with those entries of `missing` that it lacks."""
     return part if missing.keys() <= part.keys() else {**missing, **part}
 
 
 def _within(part: Object, name: str, default: Default) -> Object:
-    """`part` with one of its parts completed, if it has that."""
+    """Return `part` with its object `name`, if there is one, completed by `default`."""
     inner = part.get(name)
     if not isinstance(inner, Mapping):
         return part
@@ -80,7 +82,7 @@ def _within(part: Object, name: str, default: Default) -> Object:
 
 
 def _each(part: Object, name: str, default: Default) -> Object:
-    """`part` with all elements of one of its lists completed."""
+    """Return `part` with all elements of its list `name` completed by `default`."""
     old: list[Any] = part.get(name) or []
     new = [default(one) for one in old]
     return part if all(made is one for made, one in zip(new, old, strict=True)) else {**part, name: new}

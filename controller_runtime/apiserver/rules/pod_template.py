@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The template of a pod, which is its spec wherever it stands: in a pod, a deployment, a job."""
+"""Defaults and rules of a pod's spec, wherever it occurs: in a pod, a deployment, a job."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.api.names import label_problems
@@ -12,7 +12,7 @@ from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.validation import duplicate, invalid, required
 from controller_runtime.apiserver.status import Cause
 
-DEFAULT_GRACE = 30
+DEFAULT_GRACE = 30  # seconds
 CONTAINERS = ("initContainers", "containers")
 _SPEC_DEFAULTS: Mapping[str, Any] = {
     "restartPolicy": "Always",
@@ -24,7 +24,7 @@ _CONTAINER_DEFAULTS = {"terminationMessagePath": "/dev/termination-log", "termin
 
 
 def with_defaults(spec: Object) -> dict[str, Any]:
-    """A pod's spec with what is meant where it is silent."""
+    """Return a pod's spec with its defaults."""
     defaulted = {"securityContext": {}, **_SPEC_DEFAULTS, **spec}
     for name in CONTAINERS:
         if name in spec:
@@ -32,7 +32,7 @@ def with_defaults(spec: Object) -> dict[str, Any]:
     if "volumes" in spec:
         defaulted["volumes"] = [volume_defaults(volume) for volume in spec["volumes"]]
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
-        defaulted |= {"serviceAccountName": account, "serviceAccount": account}  # one is the other's old name
+        defaulted |= {"serviceAccountName": account, "serviceAccount": account}  # the deprecated name is set, too
     return defaulted
 
 
@@ -43,28 +43,28 @@ def _container(container: Object) -> Object:
 
 
 def _pull_policy(image: str) -> str:
-    """An image that may change behind its name is pulled each time: one with the tag latest, or without any."""
+    """Return the default pull policy: always for an image with the tag `latest`, or without tag and digest."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "Always" if not digest and tag in ("", "latest") else "IfNotPresent"
 
 
-def container_causes(spec: Object, place: str) -> list[Cause]:
-    """What is wrong with the containers of a spec that stands at `place`; there has to be one."""
+def container_causes(spec: Object, place: str) -> Iterator[Cause]:
+    """Return the faults of the containers of a pod's spec, which needs one at least; `place` is its path."""
     if not spec.get("containers"):
-        return [required(f"{place}.containers")]
-    causes: list[Cause] = []
+        yield required(f"{place}.containers")
+        return
     seen: set[str] = set()
     for group in CONTAINERS:
         for index, container in enumerate(spec.get(group, ())):
             field, name = f"{place}.{group}[{index}]", container["name"]
             if not name:
-                causes.append(required(f"{field}.name"))
+                yield required(f"{field}.name")
             elif name in seen:
-                causes.append(duplicate(f"{field}.name", name))
+                yield duplicate(f"{field}.name", name)
             else:
-                causes += [invalid(f"{field}.name", name, text) for text in label_problems(name)]
+                for text in label_problems(name):
+                    yield invalid(f"{field}.name", name, text)
             if not container.get("image"):
-                causes.append(required(f"{field}.image"))
+                yield required(f"{field}.image")
             seen.add(name)
-    return causes

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind adds to the rules of all objects. Most kinds add nothing.
+"""The base class of the rules of a kind. Most kinds use it unchanged.
 
-Rules take objects and answer objects and causes; they modify nothing they are given.
+Rules take objects and return objects and causes. They never modify an object that they are given: it may be the one
+in the storage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
-
-import msgspec
 
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.status import Cause
@@ -19,71 +19,72 @@ Object = Mapping[str, Any]
 
 
 class Rules:
-    """The rules of kinds that have none of their own; base of those that do.
+    """The rules of a kind without rules of its own, and the base class of all others.
 
     Attributes:
-        adds: What the server puts into a new object of its own, part and field: nobody owns it
-            unless the client sent some of it.
+        adds: Fields that the server adds to a new object, each as part and name, such as `("spec", "priority")`. No
+            field manager owns such a field unless the client sent it, too.
     """
 
     adds: tuple[tuple[str, str], ...] = ()
 
     def stored_form(self, obj: Object) -> Object:
-        """An object as it is stored: as it is shown, unless the kind is another's in other words."""
+        """Return an object that a client sent, with the field names under which it is stored.
+
+        They differ only for a kind that is stored as another one: events of events.k8s.io are stored as core events.
+        """
         return obj
 
     def shown_form(self, obj: Object) -> Object:
-        """A stored object as the kind shows it."""
+        """Return a stored object with the field names of this kind; the reverse of `stored_form`."""
         return obj
 
     def on_create(self, obj: Object) -> Object:
-        """A new object with what the server adds; its metadata is complete."""
+        """Return a new object, its metadata complete, with the fields that the server adds."""
         return obj
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        """`new` with the parts of `old` that this path may not write; its metadata is `new`'s."""
+        """Return `new`, metadata included, with the parts of `old` that a write to `subresource` must not change."""
         if subresource == "status":
             return {**old, "metadata": new["metadata"], "status": new.get("status", {})}
         if kind.has_status:
             return with_status_of(old, new)
         return new
 
-    def causes(self, obj: Object) -> list[Cause]:
-        """What is wrong with an object, new or updated, beside its metadata."""
-        return []
+    def causes(self, obj: Object) -> Iterable[Cause]:
+        """Return the faults of an object, new or updated, except those of its metadata.
 
-    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        """What is wrong with the change alone."""
-        return []
+        A rule that can find very many faults is a generator: the caller stops it after as many as it reports.
+        """
+        return ()
 
-    def causes_of_new(self, obj: Object) -> list[Cause]:
-        """What is wrong with a new object, beside its metadata."""
+    def update_causes(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
+        """Return the faults of the change itself, such as that of an immutable field."""
+        return ()
+
+    def causes_of_new(self, obj: Object) -> Iterable[Cause]:
+        """Return the faults of a new object, except those of its metadata."""
         return self.causes(obj)
 
-    def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        """What is wrong with an update, beside its metadata."""
-        return self.causes(new) + self.update_causes(old, new, subresource)
+    def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
+        """Return the faults of an update, except those of its metadata."""
+        return itertools.chain(self.causes(new), self.update_causes(old, new, subresource))
 
     def warnings(self, obj: Object, old: Object | None) -> Sequence[str]:
-        """What its writer should know of an object as sent; `old` is what it was, None if it is new."""
+        """Return warnings for the client that sent `obj`; `old` is the stored object, None if `obj` is new."""
         return ()
 
     def on_delete(self, obj: Object, now: datetime) -> Object:
-        """An object just marked for deletion, as it waits for its end."""
+        """Return the form in which an object just marked for deletion waits for its finalizers."""
         return obj
 
 
 def with_status_of(old: Object, new: Object) -> Object:
-    """`new` with `old`'s status, or without any if it has none."""
+    """Return `new` with the status of `old`; without a status if `old` has none."""
     rest = {name: value for name, value in new.items() if name != "status"}
     return {**rest, "status": old["status"]} if "status" in old else rest
 
 
-def is_same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON: here, 1 equals True."""
-    return bool(one == other) and msgspec.json.encode(one, order="sorted") == msgspec.json.encode(other, order="sorted")
-
-
 def part(obj: Object, name: str) -> Mapping[str, Any]:
-    """A part of an object such as its spec; empty if it has none."""
+    """Return a part of an object, such as its spec; empty if the part is missing or null."""
     return obj.get(name) or {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rules each kind has beyond those of all objects."""
+"""The table from each kind to its rules."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Mapping
 
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules import policy as policy_rules
+from controller_runtime.apiserver.rules import small_kinds
 from controller_runtime.apiserver.rules import workload as workload_rules
-from controller_runtime.apiserver.rules.candidate import LeaseCandidateRules
-from controller_runtime.apiserver.rules.claim import ClaimRules
-from controller_runtime.apiserver.rules.config import ConfigMapRules, SecretRules
-from controller_runtime.apiserver.rules.custom import CustomRules
-from controller_runtime.apiserver.rules.definition import DefinitionRules
+from controller_runtime.apiserver.rules.config_maps_and_secrets import ConfigMapRules, SecretRules
+from controller_runtime.apiserver.rules.definitions.custom_objects import CustomRules
+from controller_runtime.apiserver.rules.definitions.definition import DefinitionRules
 from controller_runtime.apiserver.rules.event import EventRules, NewEventRules
 from controller_runtime.apiserver.rules.lease import LeaseRules
+from controller_runtime.apiserver.rules.lease_candidate import LeaseCandidateRules
 from controller_runtime.apiserver.rules.namespace import NamespaceRules
 from controller_runtime.apiserver.rules.node import NodeRules
 from controller_runtime.apiserver.rules.pod import PodRules
 from controller_runtime.apiserver.rules.rules import Rules
+from controller_runtime.apiserver.rules.volume_claim import ClaimRules
 
 _NO_RULES = Rules()
-_PENDING = policy_rules.StatusRules({"phase": "Pending"})
-_ROLES, _BINDINGS = policy_rules.RoleRules(), policy_rules.BindingRules()
+_PENDING = small_kinds.StatusRules({"phase": "Pending"})
+_ROLES, _BINDINGS = small_kinds.RoleRules(), small_kinds.BindingRules()
 _RULES: Mapping[Kind, Rules] = {
     kinds.CONFIG_MAP: ConfigMapRules(),
     kinds.EVENT: EventRules(),
@@ -33,9 +33,9 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.VOLUME: _PENDING,
     kinds.POD: PodRules(),
     kinds.REPLICATION_CONTROLLER: workload_rules.CONTROLLER_RULES,
-    kinds.QUOTA: policy_rules.StatusRules({}),
+    kinds.QUOTA: small_kinds.StatusRules({}),
     kinds.SECRET: SecretRules(),
-    kinds.SERVICE: policy_rules.ServiceRules(),
+    kinds.SERVICE: small_kinds.ServiceRules(),
     kinds.CONTROLLER_REVISION: workload_rules.RevisionRules(),
     kinds.DAEMON_SET: workload_rules.DAEMON_SET_RULES,
     kinds.DEPLOYMENT: workload_rules.DEPLOYMENT_RULES,
@@ -44,8 +44,8 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.NEW_EVENT: NewEventRules(),
     kinds.CRON_JOB: workload_rules.CronJobRules(),
     kinds.JOB: workload_rules.JobRules(),
-    kinds.INGRESS: policy_rules.IngressRules(),
-    kinds.DISRUPTION_BUDGET: policy_rules.BudgetRules(),
+    kinds.INGRESS: small_kinds.IngressRules(),
+    kinds.DISRUPTION_BUDGET: small_kinds.BudgetRules(),
     kinds.CLUSTER_ROLE_BINDING: _BINDINGS,
     kinds.CLUSTER_ROLE: _ROLES,
     kinds.ROLE_BINDING: _BINDINGS,
@@ -57,7 +57,7 @@ _RULES: Mapping[Kind, Rules] = {
 
 
 def rules_of(kind: Kind) -> Rules:
-    """The rules of a kind."""
+    """Return the rules of a kind: of a built-in kind from the table, of a custom kind by its definition."""
     rules = _RULES.get(kind)
     if rules is not None:
         return rules

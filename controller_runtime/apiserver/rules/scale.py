@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales: what runs in many replicas, seen and written as nothing but their number."""
+"""The `scale` subresource: a workload or custom object, read and written by its number of replicas alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ASKED = ("name", "namespace", "uid", "resourceVersion")
 
 
 def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
-    """The scale of a workload; its parts are new, `obj` is not shared."""
+    """Return the scale of a workload. It shares no part with `obj`, so the caller may modify it."""
     metadata, paths = obj["metadata"], kind.scale
     shown: dict[str, Any] = {"replicas": _at(obj, paths.present) or 0}
     selector = _at(obj, paths.selector) or {}
@@ -35,10 +35,10 @@ def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
 
 
 def scale_to_show(kind: Kind, obj: Object) -> dict[str, Any]:
-    """The scale of a workload, if it has one.
+    """Return the scale of a workload, for a client that reads it.
 
     Raises:
-        StatusError: 500, an object of a custom kind does not say how many replicas it wants.
+        StatusError: 500, a custom object lacks the field that its definition names for the wanted replicas.
     """
     if kind.definition is not None and _at(obj, kind.scale.wanted) is None:
         raise status.internal(f'the spec replicas field ".{".".join(kind.scale.wanted)}" does not exist')
@@ -46,27 +46,29 @@ def scale_to_show(kind: Kind, obj: Object) -> dict[str, Any]:
 
 
 def scaled(kind: Kind, obj: Object, scale: Object) -> dict[str, Any]:
-    """A workload as a scale wants it: with its number, and with the name, uid and version it names.
+    """Return a workload with the number of replicas of a scale.
+
+    The name, uid and version of the scale are copied, too: `prepare_update` then checks them as for any update.
 
     Args:
-        kind: Of the workload.
-        obj: The workload as stored.
-        scale: From `decode` or `admit`.
+        kind: The kind of the workload.
+        obj: The stored workload.
+        scale: The scale sent, as returned by `decode` or `admit`.
 
     Raises:
-        StatusError: 422, its number is negative.
+        StatusError: 422, the number of replicas is negative.
     """
     replicas = part(scale, "spec").get("replicas", 0)
     if replicas < 0:
         cause = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise status.invalid(SCALE, obj["metadata"]["name"], [cause])
-    kept = {name: value for name, value in obj["metadata"].items() if name not in _ASKED}
+    own = {name: value for name, value in obj["metadata"].items() if name not in _ASKED}
     asked = {name: value for name, value in scale["metadata"].items() if name in _ASKED}
-    return {**_with(obj, kind.scale.wanted, replicas), "metadata": {**kept, **asked}}
+    return {**_with(obj, kind.scale.wanted, replicas), "metadata": {**own, **asked}}
 
 
 def scale_applied(kind: Kind, config: Object) -> dict[str, Any]:
-    """What the configuration of a scale says of the workload."""
+    """Return an applied scale as an applied configuration of its workload: ownership is tracked there."""
     spec = part(config, "spec")
     said = _with({}, kind.scale.wanted, spec["replicas"]) if "replicas" in spec else {}
     return {"metadata": {name: value for name, value in config["metadata"].items() if name in _SHOWN}, **said}
@@ -80,7 +82,9 @@ def _at(obj: Object, path: Sequence[str]) -> Any:
 
 
 def _with(obj: Object, path: Sequence[str], value: object) -> dict[str, Any]:
-    """`obj` with a value at a path."""
+    """Return `obj` with a value at a path."""
     step, *rest = path
-    inner = obj.get(step)  # what is no object gives way, and the schema tells what it thinks of that
+    inner = obj.get(
+        step
+    )  # a value on the way that is not an object is replaced; the schema check refuses the result if it must
     return {**obj, step: _with(inner if isinstance(inner, Mapping) else {}, rest, value) if rest else value}

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a kind's objects, compiled from its schema into nested functions.
+"""Shapes: functions, compiled from a built-in kind's schema, that check an object and bring it into stored form.
 
-A shape answers the object in stored form: nulls and empty lists and maps left out,
-unknown fields left out and told, times normalised, defaults filled in. What needs no
-change is answered itself, and what *is* a part of the old object is not looked at again.
+In the stored form, nulls and optional empty lists and maps are left out, unknown fields are left out and reported,
+times are normalized, and defaults are filled in. The schema is walked once, when the shape is compiled, because the
+shape runs for each write: it only looks up fields in dicts.
+
+A shape returns a part that needs no change as the same object, not as a copy. A part that *is* a part of the old
+object (by identity) was checked when it was stored, so it is returned without a look: an update that changes one field
+of a large object costs little. The rules of pods rely on both, to see whether an update sent another spec.
 """
 
 from __future__ import annotations
@@ -15,27 +19,32 @@ from controller_runtime.api.schema import Schema
 from controller_runtime.apiserver.rules.values import Reader, json_name, reader_for, zero_of
 
 Place: TypeAlias = tuple["Place", str] | None
-"""Where in the object a value stands: its parent's place and the last step, `.name` or `[0]`; None at the root."""
+"""The path of a value in the object: the place of its parent and the last step, `.name` or `[0]`; None at the root.
 
-Shape = Callable[[Any, Any, Place, list[str]], Any]
-"""Takes a value, the old object's value at the same place, its place, and the list that gathers unknown fields."""
+Its text is made by `path_of` only when a message needs it: a pair per level costs less than a string per value."""
+
+Shape = Callable[[Any, Any, Place, list[Place]], Any]
+"""A function of a value, the old object's value at the same place, the place, and the list that collects the places of
+unknown fields. It returns the value in stored form, and raises `Misshapen`."""
 
 _EVENT = "io.k8s.api.core.v1.Event"
-# What may stand in a schema in place of another one; the definitions of these say nothing.
+# Types in the schema of custom resource definitions for which the published schema gives no fields. A value of them is
+# either of the Python type named here, or a schema like the one that holds it.
 _OR_SCHEMA: Mapping[str, type] = {
     "JSONSchemaPropsOrArray": list,
     "JSONSchemaPropsOrBool": bool,
     "JSONSchemaPropsOrStringArray": list,
 }
-_TELLING = ("managedFields",)  # an empty list of them is a wish: to forget who owns what
+# Kept although empty: an empty `managedFields` is a request to reset the ownership of all fields, which `writes` reads.
+_MEANINGFUL_WHEN_EMPTY = ("managedFields",)
 
 
 class Misshapen(Exception):
-    """A value of the wrong type; the text names its place."""
+    """A value has the wrong type; the message begins with its path."""
 
 
 def path_of(place: Place) -> str:
-    """A place as messages name it: `spec.taints[0].key`."""
+    """Return a place in the form of messages: `spec.taints[0].key`."""
     steps = []
     while place is not None:
         place, step = place
@@ -44,10 +53,11 @@ def path_of(place: Place) -> str:
 
 
 class Compiler:
-    """Makes shapes. One shape for each definition, so that recursive ones end.
+    """A compiler of shapes. It compiles each named schema once: some schemas refer to themselves.
 
     Args:
-        fill: Whether defaults are filled in and empty lists and maps left out, as an object is stored.
+        fill: Whether to fill in defaults and leave out empty lists and maps, as for an object that is stored. False for
+            an applied configuration: a field that is missing there is left to others, whatever its default.
     """
 
     def __init__(self, *, fill: bool = True) -> None:
@@ -55,7 +65,7 @@ class Compiler:
         self._made: dict[str, Shape] = {}
 
     def shape(self, schema: Schema) -> Shape:
-        """The shape of a list, a map or an object with fields."""
+        """Return the shape of a list, a map or an object with fields; a scalar has a reader, see `reader_for`."""
         if schema.items is not None:
             return self._list(schema.items)
         if schema.additional is not None:
@@ -75,7 +85,7 @@ class Compiler:
         fields = _Fields()
         shape = _object_with(fields)
         if schema.name:
-            self._made[schema.name] = shape  # before its fields, which may refer back to it
+            self._made[schema.name] = shape  # before its fields are compiled: they may refer to this schema
         for name, child in schema.properties.items():
             reader = reader_for(child)
             if (other := _OR_SCHEMA.get(child.name.rpartition(".")[2])) is not None:
@@ -84,7 +94,8 @@ class Compiler:
                 fields.readers[name] = reader
             else:
                 fields.parts[name] = self.shape(child)
-                if self._fill and not child.properties and name not in schema.required and name not in _TELLING:
+                is_optional = name not in schema.required and name not in _MEANINGFUL_WHEN_EMPTY
+                if self._fill and not child.properties and is_optional:
                     fields.left_out_when_empty.add(name)
             if not self._fill:
                 continue
@@ -97,32 +108,44 @@ class Compiler:
 
 
 def _prints_null(schema: Schema, child: Schema) -> bool:
-    """Whether a time that was never set is printed: a quirk of a real server that its clients know."""
+    """Return whether a time that is not set is stored as null.
+
+    Go's JSON encoder does not leave out the zero value of a struct, so a real server writes `null` for the times of
+    conditions and of events.
+    """
     is_time = child.format == "date-time"
     return is_time and (schema.name.endswith("Condition") or schema.name == _EVENT)
 
 
 class _Fields:
-    """The fields of one kind of object. Filled by the compiler, read-only from then on."""
+    """The fields of one object schema. The compiler fills it in after it has made the shape; then it does not change.
+
+    Attributes:
+        readers: The readers of scalar fields.
+        parts: The shapes of lists, maps and objects.
+        defaults: Values of fields that are missing or null, in stored form; None: the field is stored as null.
+        left_out_when_empty: Optional lists and maps, which are not stored when they are empty.
+    """
 
     def __init__(self) -> None:
         self.readers: dict[str, Reader] = {}
         self.parts: dict[str, Shape] = {}
         self.defaults: dict[str, Any] = {}
-        self.left_out_when_empty: set[str] = set()  # only ever asked `in`
+        self.left_out_when_empty: set[str] = set()
 
 
 def _object_with(fields: _Fields) -> Shape:
     readers, parts, defaults, droppable = fields.readers, fields.parts, fields.defaults, fields.left_out_when_empty
 
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not dict:
             raise Misshapen(f"{path_of(place)}: expected an object, got {json_name(value)}")
         before = old if type(old) is dict else {}
-        changes: dict[str, Any] = {}  # None: the field is left out
-        name = ""
+        # Nothing is copied until something has to change: most parts of most writes are in stored form already.
+        changes: dict[str, Any] = {}  # None: the field is left out, or stored as null if that is its default
+        name = ""  # outside the loop: the handler below names the field at which a reader failed
         try:
             for name, item in value.items():
                 if item is None:
@@ -139,10 +162,11 @@ def _object_with(fields: _Fields) -> Shape:
                         changes[name] = new
                 else:
                     changes[name] = None
-                    unknown.append(path_of((place, f".{name}")))
+                    unknown.append((place, f".{name}"))
         except ValueError as error:
             raise Misshapen(f"{path_of((place, f'.{name}'))}: {error}") from error
         for name, default in defaults.items():
+            # A field that was sent as null and has the default null stays as it is.
             if value.get(name) is None and (default is not None or name not in value):
                 changes[name] = _fresh(default)
         return _changed(value, changes, defaults) if changes else value
@@ -151,7 +175,7 @@ def _object_with(fields: _Fields) -> Shape:
 
 
 def _fresh(default: Any) -> Any:
-    """A default of the object's own: objects are plain dicts, and whoever holds one may write to it."""
+    """Return a copy of a default, so that a caller that modifies its object does not modify the default, too."""
     return {name: _fresh(item) for name, item in default.items()} if type(default) is dict else default
 
 
@@ -160,16 +184,18 @@ def _changed(value: dict[str, Any], changes: dict[str, Any], defaults: dict[str,
 
 
 def _part_or(part: Shape, other: type) -> Shape:
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    """Return the shape of a value that is either a part or a value of type `other`, which is stored unchecked."""
+
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         return value if type(value) is other else part(value, old, place, unknown)
 
     return shape
 
 
 def _list_of_values(reader: Reader) -> Shape:
-    zero = zero_of(reader)
+    zero = zero_of(reader)  # a null becomes this: inside a list it cannot be left out
 
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not list:
@@ -180,17 +206,20 @@ def _list_of_values(reader: Reader) -> Shape:
                 read.append(zero if item is None else reader(item))
         except ValueError as error:
             raise Misshapen(f"{path_of(place)}[{len(read)}]: {error}") from error
+        # Equality suffices although True == 1: no reader returns another value that equals the one it was given.
         return value if read == value else read
 
     return shape
 
 
 def _list_of_parts(part: Shape) -> Shape:
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not list:
             raise Misshapen(f"{path_of(place)}: expected a list, got {json_name(value)}")
+        # By identity, not by position: an item may have moved. The old list keeps its items alive, so that no other
+        # object has the same id.
         known = {id(item) for item in old} if type(old) is list else ()
         changed = False
         read = []
@@ -208,7 +237,7 @@ def _list_of_parts(part: Shape) -> Shape:
 def _map_of_values(reader: Reader) -> Shape:
     zero = zero_of(reader)
 
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not dict:
@@ -228,7 +257,7 @@ def _map_of_values(reader: Reader) -> Shape:
 
 
 def _map_of_parts(part: Shape) -> Shape:
-    def shape(value: Any, old: Any, place: Place, unknown: list[str]) -> Any:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
             return value
         if type(value) is not dict:

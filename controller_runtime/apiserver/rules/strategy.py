@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of an object between the client's wish and the store: the rules of create and update.
+"""The steps of a create, an update and a deletion that all kinds share.
 
-The server's own metadata is the server's, what a path may not write is taken from the
-stored object, and what breaks a rule is refused with all its faults at once. Every
-function is pure and modifies nothing it is given.
+Kubernetes calls this the strategy of a resource. Metadata that the server sets is never taken from the client, fields
+that a path must not write are taken from the stored object, and an object that breaks rules is refused with all its
+faults at once. Every function is pure and modifies nothing that it is given.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -16,47 +17,31 @@ from typing import Any
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, METADATA_ORDER
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.validation import metadata_causes
 
-_VERSION = re.compile(r"[0-9]{1,20}")
-_STEM_LENGTH = 58  # of a generated name, so that it is a DNS label with its suffix
-_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-_CLIENTS_METADATA = frozenset(("generateName", "labels", "annotations", "ownerReferences", "finalizers"))
+_VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
+_STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of five, a DNS label of 63 at most
 _PARTS = ("metadata", "spec", "status")
 
 
 def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, uid: str, suffix: str) -> dict[str, Any]:
-    """The object as it will be stored, but for its resourceVersion.
+    """Return a new object as it will be stored, except for its resourceVersion.
 
     Args:
-        kind: What it is.
-        obj: From `decode`.
-        namespace: Of the path; empty for cluster-scoped kinds.
+        kind: The kind of the object.
+        obj: The object, as returned by `decode`.
+        namespace: The namespace in the path; empty for cluster-scoped kinds.
         now: The creationTimestamp.
-        uid: A fresh random one.
-        suffix: What a generated name ends with.
+        uid: A fresh random uid.
+        suffix: The end of a generated name.
 
     Raises:
-        StatusError: 400 for another namespace, or 422.
+        StatusError: 400 if the object names another namespace, 422 if it breaks rules.
     """
     sent = obj["metadata"]
     if kind.namespaced and sent.get("namespace", namespace) not in ("", namespace):
@@ -66,19 +51,20 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     name = sent.get("name", "")
     if not name and (stem := sent.get("generateName")):
         name = f"{stem[:_STEM_LENGTH]}{suffix}"
-    generation = {"generation": sent["generation"]} if "generation" in sent else {}  # the client's: sic
+    # A real server takes a generation from the client, too; the rules of a kind that counts generations replace it.
+    generation = {"generation": sent["generation"]} if "generation" in sent else {}
     owned = {"name": name, "uid": uid, "creationTimestamp": timestamp(now), **generation}
     if kind.namespaced:
         owned["namespace"] = namespace
     rules = rules_of(kind)
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
-    if causes := metadata_causes(kind, made["metadata"]) + rules.causes_of_new(made):
-        raise status.invalid(kind.stored, name, causes)
+    causes = itertools.chain(metadata_causes(kind, made["metadata"]), rules.causes_of_new(made))
+    status.check(kind.stored, name, causes)
     return _in_order(made)
 
 
 def as_said(kind: Kind, made: Object, sent: Object) -> Object:
-    """A new object as its creator owns it: `made` without what the server added to what was `sent`."""
+    """Return `made` without the fields that the server added to `sent`: the fields that its creator owns."""
     rules = rules_of(kind)
     said = dict(rules.shown_form(made))
     for section, name in rules.adds:
@@ -88,16 +74,18 @@ def as_said(kind: Kind, made: Object, sent: Object) -> Object:
 
 
 def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "") -> dict[str, Any]:
-    """The object as it will be stored, with `old`'s resourceVersion; equal to `old` when there is nothing to write.
+    """Return an updated object as it will be stored, with the resourceVersion of `old`.
+
+    The result equals `old` if there is nothing to write.
 
     Args:
-        kind: What it is.
-        old: As stored, with its resourceVersion.
-        new: From `decode` or `admit`.
+        kind: The kind of the object.
+        old: The stored object, with its resourceVersion.
+        new: The object sent, as returned by `decode` or `admit`.
         subresource: `status`, `finalize` (namespaces), or empty.
 
     Raises:
-        StatusError: 400 (other name), 409 (other uid, stale version), 422.
+        StatusError: 400 if the name differs, 409 if the uid differs or the version is stale, 422 if rules are broken.
     """
     before, sent = old["metadata"], new["metadata"]
     name = before["name"]
@@ -105,22 +93,24 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     _check_version(kind, before, new)
     rules = rules_of(kind)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
-    if causes := metadata_causes(kind, made["metadata"], before) + rules.causes_of_change(old, made, subresource):
-        raise status.invalid(kind.stored, name, causes)
+    causes = itertools.chain(
+        metadata_causes(kind, made["metadata"], before), rules.causes_of_change(old, made, subresource)
+    )
+    status.check(kind.stored, name, causes)
     return _in_order(made)
 
 
 def named_version(obj: Object) -> int:
-    """The version that a new object should not have; 0 for none, and for words that are no version."""
+    """Return the version in an object that is to be created, which the caller refuses; 0 if there is no valid one."""
     version = obj["metadata"].get("resourceVersion", "")
     return int(version) if _VERSION.fullmatch(version) else 0
 
 
 def sent_version(obj: Object) -> int:
-    """The version that an update names; 0 is none, as if it was left out.
+    """Return the version that an update names; 0 if it names none.
 
     Raises:
-        StatusError: 500, it is no number: a real server takes the blame.
+        StatusError: 500, it is not a number. A 400 would be right, but a real server answers 500.
     """
     version = obj["metadata"].get("resourceVersion", "")
     if version and not _VERSION.fullmatch(version):
@@ -129,10 +119,12 @@ def sent_version(obj: Object) -> int:
 
 
 def check_name(obj: Object, *, namespace: str, name: str) -> None:
-    """Refuse an object that names itself differently from its path. For a PUT that may create; updates check it again.
+    """Refuse an object whose name or namespace differs from its path.
+
+    A PUT that may create calls this before it looks for a stored object; `prepare_update` calls it for each update.
 
     Raises:
-        StatusError: 400.
+        StatusError: 400, the name is missing, or name or namespace differ.
     """
     metadata = obj["metadata"]
     if not (own := metadata.get("name")):
@@ -159,10 +151,10 @@ def _check_version(kind: Kind, before: Object, new: Object) -> None:
 
 
 def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
-    """The server's own fields from `owned`, the client's from `sent`, in the server's order."""
+    """Return metadata with the server's fields of `owned` and the client's of `sent`, in a real server's order."""
     metadata = {}
-    for name in _METADATA:
-        source = sent if name in _CLIENTS_METADATA else owned
+    for name in METADATA_ORDER:
+        source = sent if name in CLIENT_METADATA else owned
         if name in source:
             metadata[name] = source[name]
     return metadata
@@ -174,32 +166,33 @@ def _in_order(obj: Object) -> dict[str, Any]:
 
 
 def is_finished(kind: Kind, obj: Object) -> bool:
-    """Whether a terminating object has nothing left to wait for, so that this write removes it."""
+    """Return whether a terminating object has nothing left to wait for, so that the write at hand removes it."""
     metadata = obj["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds"):
         return False
-    # Namespaces wait for more; in the spec of another kind, the same words mean what its makers want.
+    # A namespace also waits for the finalizers in its spec. Another kind, such as a custom one, may have a field
+    # `spec.finalizers` with a meaning of its own.
     return not metadata.get("finalizers") and not (kind is NAMESPACE and part(obj, "spec").get("finalizers"))
 
 
 def deletion_grace(kind: Kind, obj: Object, asked: int | None) -> int:
-    """Seconds an object is left to end by itself when it is deleted now; 0 for everything but running pods.
+    """Return the seconds that an object deleted now has to end; 0 unless it is a pod that is on a node and unfinished.
 
     Args:
-        kind: What it is.
-        obj: As stored.
-        asked: What the client asks for, if it does.
+        kind: The kind of the object.
+        obj: The stored object.
+        asked: The grace period that the client asks for, in seconds; None if it does not ask.
     """
     return pod_rules.grace_of(obj, asked) if kind is POD else 0
 
 
 def supported_fields(kind: Kind) -> tuple[str, ...]:
-    """The fields that a field selector of this kind may name."""
+    """Return the fields that a field selector of this kind may name."""
     return ("metadata.name", *(("metadata.namespace",) if kind.namespaced else ()), *kind.fields)
 
 
 def fields_for_selector(kind: Kind, obj: Object) -> dict[str, str]:
-    """The values of these fields, as texts."""
+    """Return the values of all `supported_fields`, as strings: a selector compares strings."""
     metadata = obj["metadata"]
     fields = {"metadata.name": metadata["name"]}
     if kind.namespaced:
@@ -220,14 +213,14 @@ def _text(value: object, absent: str) -> str:
             return value
         case int():
             return str(value)
-    return absent  # there is nothing, or nothing that a text could equal
+    return absent  # missing, or a list or an object, which no string equals
 
 
 def check_fields(kind: Kind, fields: Sequence[str]) -> None:
-    """Refuse a field selector over fields that cannot be selected.
+    """Refuse a field selector that names a field outside `supported_fields`.
 
     Raises:
-        StatusError: 400.
+        StatusError: 400, with the words that a real server has for this kind.
     """
     supported = supported_fields(kind)
     for field in fields:

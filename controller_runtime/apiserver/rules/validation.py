@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules every object's metadata has to keep, and the words of their refusals."""
+"""The rules of `metadata` for all kinds, and the constructors of causes.
+
+Causes have the words and the fields of a real server, because clients show and match them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,143 +22,142 @@ _NAME_RULES = {
     "key": names.config_key_problems,
     "dns1035": names.service_name_problems,
 }
-_MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together
+_MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together, as on a real server
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 
 
 def invalid(field: str, value: object, text: str) -> Cause:
-    """The value breaks a rule."""
+    """Return the cause of a value that breaks a rule."""
     return Cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(value).decode()}: {text}", field)
 
 
 def required(field: str, text: str = "") -> Cause:
-    """The value is missing."""
+    """Return the cause of a value that is missing."""
     return Cause("FieldValueRequired", f"Required value: {text}" if text else "Required value", field)
 
 
 def forbidden(field: str, text: str) -> Cause:
-    """The value may not be set, or not changed."""
+    """Return the cause of a value that must not be set, or must not change."""
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
 
 def duplicate(field: str, value: object, text: str = "") -> Cause:
-    """The value stands there already."""
+    """Return the cause of a value that occurs twice where values have to be unique."""
     shown = f"Duplicate value: {msgspec.json.encode(value).decode()}"
     return Cause("FieldValueDuplicate", f"{shown}: {text}" if text else shown, field)
 
 
 def not_supported(field: str, value: str, supported: Sequence[str]) -> Cause:
-    """The value is none of the words allowed."""
+    """Return the cause of a value that is none of the allowed words."""
     allowed = ", ".join(f'"{word}"' for word in supported)
     return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {allowed}', field)
 
 
-def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[Cause]:
-    """What is wrong with an object's metadata; what equals `old`'s was checked when it was written."""
+def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterator[Cause]:
+    """Return the faults of an object's metadata.
+
+    A field that is equal in `old` is not checked again: it was accepted once, perhaps under older rules, and an update
+    of something else must still succeed.
+    """
     before = old or {}
-    causes: list[Cause] = []
     if old is None:
-        causes += name_causes(kind, metadata)
+        yield from name_causes(kind, metadata)
         if (generation := metadata.get("generation", 0)) < 0:
-            causes.append(invalid("metadata.generation", generation, "must be greater than or equal to 0"))
+            yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
     if (labels := metadata.get("labels")) != before.get("labels"):
-        causes += label_causes(labels or {}, "metadata.labels")
+        yield from label_causes(labels or {}, "metadata.labels")
     if (annotations := metadata.get("annotations")) != before.get("annotations"):
-        causes += _annotation_causes(annotations or {})
+        yield from _annotation_causes(annotations or {})
     if (owners := metadata.get("ownerReferences")) != before.get("ownerReferences"):
-        causes += _owner_causes(owners or ())
+        yield from _owner_causes(owners or ())
     if (finalizers := metadata.get("finalizers", ())) != before.get("finalizers", ()):
-        causes += _finalizer_causes(finalizers)
-        if kind.definition is None and kind is not DEFINITION:  # those of other kinds are only warned of
-            # An update is told of them twice, as a real server does.
-            causes += (1 if old is None else 2) * _unqualified_causes(finalizers)
+        yield from _finalizer_causes(finalizers)
+        # Custom objects get a warning instead, see `CustomRules.warnings`; definitions get neither.
+        if kind.definition is None and kind is not DEFINITION:
+            for _ in range(1 if old is None else 2):  # an update reports them twice, as a real server does
+                yield from _unqualified_causes(finalizers)
         if "deletionTimestamp" in before:
-            # Told twice, as a real server does: by the rules of all objects and again by those of the kind.
-            causes += 2 * _new_finalizer_causes(finalizers, before.get("finalizers", ()))
-    return causes
+            # Reported twice, as by a real server: by the rules of all objects and again by those of the kind.
+            yield from 2 * _new_finalizer_causes(finalizers, before.get("finalizers", ()))
 
 
 def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
-    """What is wrong with the name of a new object, and with what it was generated from."""
+    """Return the faults of the name of a new object, and of the `generateName` that it was made from."""
     if not metadata.get("name"):
         return [required("metadata.name", "name or generateName is required")]
     problems_of = _NAME_RULES[kind.name_rule]
     causes = []
     if generate := metadata.get("generateName"):
-        stem = f"{generate[:-1]}x" if generate.endswith("-") else generate  # something will follow the dash
+        # A suffix will follow, so a dash at the end is not a fault; any letter stands for the suffix.
+        stem = f"{generate[:-1]}x" if generate.endswith("-") else generate
         causes += [invalid("metadata.generateName", generate, text) for text in problems_of(stem)]
     return causes + [invalid("metadata.name", metadata["name"], text) for text in problems_of(metadata["name"])]
 
 
-def label_causes(labels: Mapping[str, str], field: str) -> list[Cause]:
-    """What is wrong with labels, or with what has the form of labels."""
-    causes = []
+def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
+    """Return the faults of labels, or of another map with the rules of labels; each names `field`."""
     for key, value in labels.items():
-        causes += [invalid(field, key, text) for text in names.qualified_name_problems(key)]
-        causes += [invalid(field, value, text) for text in names.label_value_problems(value)]
-    return causes
+        for text in names.qualified_name_problems(key):
+            yield invalid(field, key, text)
+        for text in names.label_value_problems(value):
+            yield invalid(field, value, text)
 
 
-def _annotation_causes(annotations: Mapping[str, str]) -> list[Cause]:
+def _annotation_causes(annotations: Mapping[str, str]) -> Iterator[Cause]:
     field = "metadata.annotations"
-    causes = []
     for key in annotations:
-        causes += [invalid(field, key, text) for text in names.qualified_name_problems(key.lower())]
+        for text in names.qualified_name_problems(key.lower()):
+            yield invalid(field, key, text)
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
         text = f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
-        causes.append(Cause("FieldValueTooLong", text, field))
-    return causes
+        yield Cause("FieldValueTooLong", text, field)
 
 
-def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> list[Cause]:
+def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
     field = "metadata.ownerReferences"
-    causes = []
     controllers: list[str] = []
     for owner in owners:
         if not _version_of(api_version := owner.get("apiVersion", "")):
-            causes.append(invalid(f"{field}.apiVersion", api_version, "version must not be empty"))
+            yield invalid(f"{field}.apiVersion", api_version, "version must not be empty")
         for name in ("kind", "name", "uid"):
             if not owner.get(name):
-                causes.append(invalid(f"{field}.{name}", "", "must not be empty"))
+                yield invalid(f"{field}.{name}", "", "must not be empty")
         if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
-            causes.append(invalid(field, "v1, Kind=Event", "is disallowed from being an owner"))
+            yield invalid(field, "v1, Kind=Event", "is disallowed from being an owner")
         if owner.get("controller"):
             controllers.append(str(owner.get("name")))
     if len(controllers) > 1:
         text = 'Only one reference can have Controller set to true. Found "true" in references for'
-        causes.append(invalid(field, owners, f"{text} {' and '.join(controllers)}"))
-    return causes
+        yield invalid(field, owners, f"{text} {' and '.join(controllers)}")
 
 
 def _version_of(api_version: str) -> str:
-    """The version without its group; empty for what is none."""
+    """Return the version of an `apiVersion` without its group; empty if the text is malformed."""
     group, slash, version = api_version.rpartition("/")
     return "" if "/" in group or (slash and not group) else version
 
 
-def _unqualified_causes(finalizers: Sequence[str]) -> list[Cause]:
+def _unqualified_causes(finalizers: Sequence[str]) -> Iterator[Cause]:
     text = "name is neither a standard finalizer name nor is it fully qualified"
-    return [
-        invalid(f"metadata.finalizers[{index}]", name, text)
-        for index, name in enumerate(finalizers)
-        if "/" not in name and name not in _STANDARD_FINALIZERS
-    ]
+    for index, name in enumerate(finalizers):
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            yield invalid(f"metadata.finalizers[{index}]", name, text)
 
 
-def _finalizer_causes(finalizers: Sequence[str]) -> list[Cause]:
+def _finalizer_causes(finalizers: Sequence[str]) -> Iterator[Cause]:
     field = "metadata.finalizers"
-    causes = []
     for name in finalizers:
-        causes += [invalid(field, name, text) for text in names.qualified_name_problems(name)]
+        for text in names.qualified_name_problems(name):
+            yield invalid(field, name, text)
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         text = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
-        causes.append(invalid(field, finalizers, text))
-    return causes
+        yield invalid(field, finalizers, text)
 
 
 def _new_finalizer_causes(finalizers: Iterable[str], before: Iterable[str]) -> list[Cause]:
-    added = [name for name in finalizers if name not in before]
+    known = set(before)
+    added = [name for name in finalizers if name not in known]
     if not added:
         return []
     shown = ", ".join(f'"{name}"' for name in added)

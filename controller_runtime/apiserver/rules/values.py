@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single values as the API reads them: each function answers the stored form, or says what is wrong.
+"""Readers of scalar values: each returns the stored form of a value, or raises ValueError.
 
-The types are the schema's, the strictness is a real server's: no number for a text, no
-fraction for an integer, six digits for a MicroTime. Nothing is guessed.
+They are as strict as a real server: a number is not taken for a string, a number with a fraction not for an integer,
+and a MicroTime needs six digits. Nothing is converted by guessing.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from controller_runtime.api.quantities import QUANTITY
 from controller_runtime.api.schema import Schema
 
 Reader = Callable[[Any], Any]
-"""Takes a value that is not null; raises ValueError with what is wrong."""
+"""A function of a value that is not null. It returns the stored form, and raises ValueError with the fault."""
 
 _SECONDS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)"
 _TIME = re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}", re.ASCII)
 _MICRO_TIME = re.compile(rf"{_SECONDS}\.\d{{6}}{_ZONE}", re.ASCII)
+_LONGEST_QUANTITY = 1_000  # characters; converting a number takes time that grows faster than its digits
 _LINE_BREAKS = str.maketrans("", "", "\r\n")
 _JSON_NAMES = {
     str: "a string",
@@ -36,7 +37,7 @@ _JSON_NAMES = {
 
 
 def json_name(value: Any) -> str:
-    """What JSON calls the type of a value, for messages."""
+    """Return the name of a value's type in JSON, for messages."""
     return _JSON_NAMES.get(type(value), "something else")
 
 
@@ -45,14 +46,14 @@ def _wrong(expected: str, value: Any) -> ValueError:
 
 
 def string(value: Any) -> str:
-    """A text."""
+    """Return a string."""
     if type(value) is not str:
         raise _wrong("a string", value)
     return value
 
 
 def boolean(value: Any) -> bool:
-    """True or false."""
+    """Return true or false; 0 and 1 are refused."""
     if type(value) is not bool:
         raise _wrong("a boolean", value)
     return value
@@ -76,17 +77,17 @@ int64 = _integer("int64", 64)
 
 
 def number(value: Any) -> int | float:
-    """A number, with or without a fraction."""
+    """Return a number, with or without a fraction; true and false are refused."""
     if type(value) is not float and type(value) is not int:
         raise _wrong("a number", value)
     return value
 
 
 def base64_text(value: Any) -> str:
-    """Bytes in base64; line breaks are left out."""
+    """Return bytes in base64 as one line: line breaks are allowed and left out."""
     try:
         content = binascii.a2b_base64(string(value).translate(_LINE_BREAKS), strict_mode=True)
-    except ValueError as error:  # of text that is not ASCII, too
+    except ValueError as error:  # also raised for text that is not ASCII
         raise ValueError(f"not base64: {error}") from error
     return binascii.b2a_base64(content, newline=False).decode()
 
@@ -108,37 +109,37 @@ def _in_utc(instant: datetime) -> datetime:
 
 
 def time(value: Any) -> str:
-    """RFC 3339, stored as whole seconds of UTC."""
+    """Return a time of RFC 3339 as whole seconds of UTC."""
     instant = _instant(_TIME, value, "a time of RFC 3339")
     return value if len(value) == len("2026-01-01T00:00:00Z") else timestamp(_in_utc(instant))
 
 
 def micro_time(value: Any) -> str:
-    """RFC 3339 with exactly six digits of fraction, stored in UTC."""
+    """Return a time of RFC 3339 with exactly six digits of fraction, in UTC."""
     instant = _instant(_MICRO_TIME, value, "a time of RFC 3339 with six digits of fraction")
     return value if value.endswith("Z") else microtime(_in_utc(instant))
 
 
 def quantity(value: Any) -> str:
-    """An amount such as `500m` or `8Gi`; a plain number becomes its text."""
+    """Return an amount such as `500m` or `8Gi`; a plain number becomes a string."""
     text = str(value) if type(value) is int or type(value) is float else string(value)
-    if QUANTITY.fullmatch(text) is None:
+    if len(text) > _LONGEST_QUANTITY or QUANTITY.fullmatch(text) is None:
         raise ValueError(f"{text!r} is not a quantity such as 2, 500m or 8Gi")
     return text
 
 
 def int_or_string(value: Any) -> int | str:
-    """A number or a text, such as a port or its name."""
+    """Return a number or a string, such as a port or its name."""
     return value if type(value) is str else int32(value)
 
 
 def anything(value: Any) -> Any:
-    """Whatever JSON there is."""
+    """Return any JSON value, unchecked."""
     return value
 
 
 def mapping(value: Any) -> Any:
-    """An object whose fields are nobody's business here."""
+    """Return an object unchanged, whatever its fields are: its schema declares none."""
     if type(value) is not dict:
         raise _wrong("an object", value)
     return value
@@ -175,7 +176,7 @@ _ZEROS: Mapping[Reader, Any] = {
 
 
 def reader_for(schema: Schema) -> Reader | None:
-    """What reads the single values of a schema; None for lists, maps and objects with fields."""
+    """Return the reader of a scalar schema; None for lists, maps and objects with fields, which have a `Shape`."""
     if schema.name in _BY_NAME:
         return _BY_NAME[schema.name]
     if schema.properties or schema.items is not None or schema.additional is not None:
@@ -184,5 +185,8 @@ def reader_for(schema: Schema) -> Reader | None:
 
 
 def zero_of(reader: Reader) -> Any:
-    """What a null is read as where it cannot be left out: inside lists and maps. None where it stays null."""
+    """Return the value that replaces a null inside a list or a map, where it cannot be left out; None if null stays.
+
+    Go's JSON decoder leaves an element at its zero value when it reads null.
+    """
     return _ZEROS.get(reader)

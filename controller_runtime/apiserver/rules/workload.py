@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the kinds that make pods, as data: defaults, generations, selectors that fit their templates."""
+"""Rules of workloads, the kinds that create pods: defaults, generations, and selectors that match the pod template."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -14,6 +14,7 @@ from controller_runtime.apiserver.rules.validation import invalid, not_supported
 from controller_runtime.apiserver.status import Cause
 
 Defaults = Callable[[Object], dict[str, Any]]
+"""From a spec as sent to the spec with its defaults."""
 
 _REPLICAS = {"replicas": 1}
 _HISTORY = {"revisionHistoryLimit": 10}
@@ -21,11 +22,11 @@ _RETENTION = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
 class SpecRules(Rules):
-    """An object whose spec has generations and whose status begins empty.
+    """Rules of a kind that counts the generations of its spec.
 
     Args:
-        defaults: Completes a spec.
-        status: What the status begins with.
+        defaults: Returns a spec with its defaults.
+        status: The status of a new object; empty if None.
     """
 
     def __init__(self, defaults: Defaults = dict, status: Object | None = None) -> None:
@@ -45,27 +46,27 @@ class SpecRules(Rules):
         return {**made, "metadata": {**made["metadata"], "generation": generation + changed}, "spec": spec}
 
     def _is_other(self, before: Object, after: Object) -> bool:
-        """Whether a change of metadata counts as one of the spec."""
+        """Return whether a change of metadata counts as a new generation, as a change of the spec does."""
         return False
 
 
 class WorkloadRules(SpecRules):
-    """Keeps pods that its selector finds; the selector never changes."""
+    """A workload has a selector that matches the labels of its pod template and never changes."""
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
         template = part(spec, "template")
-        causes, labels = _replica_causes(spec), part(template, "metadata").get("labels", {})
-        selector = spec.get("selector")
+        labels, selector = part(template, "metadata").get("labels", {}), spec.get("selector")
+        yield from _replica_causes(spec)
         if not selector:
-            causes.append(required("spec.selector"))
+            yield required("spec.selector")
         elif not selects(selector, labels):
             text = "`selector` does not match template `labels`"
-            causes.append(invalid("spec.template.metadata.labels", labels, text))
+            yield invalid("spec.template.metadata.labels", labels, text)
         pod = part(template, "spec")
         if (policy := pod.get("restartPolicy", "Always")) != "Always":
-            causes.append(not_supported("spec.template.spec.restartPolicy", policy, ("Always",)))
-        return causes + container_causes(pod, "spec.template.spec")
+            yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
+        yield from container_causes(pod, "spec.template.spec")
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         before, after = (part(one, "spec").get("selector") for one in (old, new))
@@ -73,7 +74,7 @@ class WorkloadRules(SpecRules):
 
 
 class JobRules(SpecRules):
-    """Runs pods to their end; it makes its own selector, of its uid."""
+    """A job selects pods by its own uid, so that no two jobs have the same pods, unless `manualSelector` is set."""
 
     def __init__(self) -> None:
         super().__init__(job_defaults)
@@ -92,24 +93,25 @@ class JobRules(SpecRules):
         selector = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
         return {**made, "spec": {**spec, "selector": selector, "template": labelled}}
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         return _job_causes(part(obj, "spec"), "spec.template.spec")
 
 
 class CronJobRules(SpecRules):
-    """Makes jobs by the clock."""
+    """A cron job has a schedule, and a template for jobs."""
 
     def __init__(self) -> None:
         super().__init__(_cron_job_defaults)
 
-    def causes(self, obj: Object) -> list[Cause]:
+    def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
-        causes = [] if spec.get("schedule") else [required("spec.schedule")]
-        return causes + _job_causes(part(part(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec.template.spec")
+        if not spec.get("schedule"):
+            yield required("spec.schedule")
+        yield from _job_causes(part(part(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec.template.spec")
 
 
 class DeploymentRules(WorkloadRules):
-    """Its annotations count, too: they are passed on to what it makes."""
+    """A change of a deployment's annotations is a new generation, too: they are copied to its replica sets."""
 
     def __init__(self) -> None:
         super().__init__(deployment_defaults)
@@ -119,7 +121,7 @@ class DeploymentRules(WorkloadRules):
 
 
 class RevisionRules(Rules):
-    """One revision of a workload, as data that never change."""
+    """A controller revision has data that never change."""
 
     def causes(self, obj: Object) -> list[Cause]:
         causes = _not_negative(obj.get("revision", 0), "revision")
@@ -136,32 +138,32 @@ class RevisionRules(Rules):
 
 
 def deployment_defaults(spec: Object) -> dict[str, Any]:
-    """Of a deployment's spec."""
+    """Return a deployment's spec with its defaults."""
     rolling = {"maxUnavailable": "25%", "maxSurge": "25%"}
     strategy = _update_strategy(part(spec, "strategy"), rolling)
     return _templated({**_REPLICAS, **_HISTORY, "progressDeadlineSeconds": 600, **spec, "strategy": strategy})
 
 
 def replica_set_defaults(spec: Object) -> dict[str, Any]:
-    """Of a replica set's spec."""
+    """Return a replica set's spec with its defaults."""
     return _templated({**_REPLICAS, **spec})
 
 
 def controller_defaults(spec: Object) -> dict[str, Any]:
-    """Of a replication controller's spec, which selects by what its template carries."""
+    """Return a replication controller's spec with its defaults; its selector is the labels of its template."""
     made = _templated({**_REPLICAS, **spec})
     labels = part(part(made, "template"), "metadata").get("labels")
     return {"selector": labels, **made} if labels else made
 
 
 def daemon_set_defaults(spec: Object) -> dict[str, Any]:
-    """Of a daemon set's spec."""
+    """Return a daemon set's spec with its defaults."""
     strategy = _update_strategy(part(spec, "updateStrategy"), {"maxUnavailable": 1, "maxSurge": 0})
     return _templated({**_HISTORY, **spec, "updateStrategy": strategy})
 
 
 def stateful_set_defaults(spec: Object) -> dict[str, Any]:
-    """Of a stateful set's spec."""
+    """Return a stateful set's spec with its defaults."""
     strategy = _update_strategy(part(spec, "updateStrategy"), {"partition": 0})
     retention = {**_RETENTION, **part(spec, "persistentVolumeClaimRetentionPolicy")}
     made = {**_REPLICAS, **_HISTORY, "podManagementPolicy": "OrderedReady", **spec, "updateStrategy": strategy}
@@ -169,7 +171,7 @@ def stateful_set_defaults(spec: Object) -> dict[str, Any]:
 
 
 def job_defaults(spec: Object) -> dict[str, Any]:
-    """Of a job's spec."""
+    """Return a job's spec with its defaults."""
     defaults = {
         "backoffLimit": 6,
         "completionMode": "NonIndexed",
@@ -194,7 +196,7 @@ def _cron_job_defaults(spec: Object) -> dict[str, Any]:
 
 
 def _update_strategy(given: Object, rolling: Mapping[str, Any]) -> dict[str, Any]:
-    """A strategy of updates: rolling, unless another is named."""
+    """Return an update strategy with its defaults: rolling, unless it names another."""
     type_ = given.get("type") or "RollingUpdate"
     if type_ != "RollingUpdate":
         return dict(given)
@@ -214,12 +216,11 @@ def _not_negative(value: int, field: str) -> list[Cause]:
     return [] if value >= 0 else [invalid(field, value, "must be greater than or equal to 0")]
 
 
-def _job_causes(spec: Object, place: str) -> list[Cause]:
+def _job_causes(spec: Object, place: str) -> Iterator[Cause]:
     pod = part(part(spec, "template"), "spec")
-    causes = container_causes(pod, place)
+    yield from container_causes(pod, place)
     if pod.get("restartPolicy", "Always") not in ("OnFailure", "Never"):
-        causes.append(required(f"{place}.restartPolicy", 'valid values: "OnFailure", "Never"'))
-    return causes
+        yield required(f"{place}.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
 DEPLOYMENT_RULES = DeploymentRules()

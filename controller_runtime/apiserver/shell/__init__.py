@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The edge to the world: HTTP over TLS, the process, its identity and its kubeconfig."""
+"""The part of the server that uses sockets, threads and signals: HTTP over TLS, the process, and its kubeconfig."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a server is to its clients: certificates and token, kept beside its objects where those are kept.
+"""The identity of a server: its certificates and token, stored beside its objects if those are stored.
 
-So a server that was killed comes back as the one that its clients know.
+A server that was killed and started again can therefore be reached by its clients without a new kubeconfig.
 """
 
 from __future__ import annotations
@@ -20,30 +20,32 @@ from controller_runtime.apiserver.shell.tls import Certificates, make_certificat
 from controller_runtime.apiserver.storage.private import check_is_usable, make_private_directory, remedy_for
 from controller_runtime.core.errors import UsageError
 
-# Certificates that end sooner are made anew: a server may run for a while.
-_SPARE = timedelta(days=90)
-# A bearer token as HTTP has it.
+# Certificates that expire sooner than this are replaced at the start, because a server may run for weeks.
+_LEAST_VALIDITY = timedelta(days=90)
+# The syntax of a bearer token in HTTP.
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 
 @attrs.frozen
 class Identity:
-    """What a server shows, and the bearer token that it takes."""
+    """The certificates that a server presents and the bearer token that it accepts."""
 
     certificates: Certificates
     token: str = attrs.field(repr=False)
 
 
 def new_identity(now: datetime) -> Identity:
-    """One that nobody knows yet."""
+    """Return an identity with new certificates and a new token."""
     return Identity(make_certificates(now), secrets.token_urlsafe(32))
 
 
 def kept_identity(directory: Path, now: datetime) -> Identity:
-    """Return the identity kept in a directory (0600), or make and keep a new one: there is none, or it ends soon.
+    """Return the identity stored in a directory, or make and store (mode 0600) a new one.
+
+    A new one is made if none is stored or its certificates expire soon.
 
     Raises:
-        UsageError: The directory cannot be used, or the file is not what was kept.
+        UsageError: The directory cannot be used, or the stored file is damaged.
     """
     path = directory / "identity.json"
     try:
@@ -51,12 +53,12 @@ def kept_identity(directory: Path, now: datetime) -> Identity:
         if path.exists():
             check_is_usable(path)
             found = _read(path)
-            if found.certificates.valid_until() > now + _SPARE:
+            if found.certificates.valid_until() > now + _LEAST_VALIDITY:
                 return found
         identity = new_identity(now)
         write_private(path, msgspec.json.encode(identity))
     except _Damaged as error:
-        remedy = "remove it, and its clients need the new kubeconfig"
+        remedy = "remove it, and give the new kubeconfig to all clients"
         raise UsageError(f"{path} is damaged ({error}): {remedy}") from error
     except OSError as error:
         raise UsageError(f"data directory {directory}: cannot be used: {error}: {remedy_for(error)}") from error
@@ -64,7 +66,7 @@ def kept_identity(directory: Path, now: datetime) -> Identity:
 
 
 class _Damaged(Exception):
-    """The file is not what was kept; the message says why."""
+    """The stored identity is damaged; the message says how."""
 
 
 def _read(path: Path) -> Identity:

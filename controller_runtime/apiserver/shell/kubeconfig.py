@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kubeconfig that leads to this server: address, authority and token in one private file."""
+"""The kubeconfig of this server: its address, certificate authority and token in one private file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,13 @@ current-context: {name}
 
 
 def kubeconfig(server: str, authority: bytes, token: str) -> str:
-    """The text of a kubeconfig for `server` (a URL), trusting `authority` (PEM), as the bearer of `token`."""
+    """Return the text of a kubeconfig.
+
+    Args:
+        server: The URL of the server.
+        authority: The certificate authority, PEM.
+        token: The bearer token.
+    """
     return _TEMPLATE.format(
         mark=_MARK,
         name=_NAME,
@@ -48,19 +54,23 @@ def kubeconfig(server: str, authority: bytes, token: str) -> str:
 
 
 def write_kubeconfig(path: Path, text: str) -> None:
-    """Put `text` at `path`; see `write_private`.
+    """Write `text` to `path`; see `write_private`.
+
+    Only an empty file or one from an earlier call is overwritten, so that a user's own kubeconfig is not lost.
 
     Raises:
-        FileExistsError: There is a file that this function did not write, such as somebody's own kubeconfig.
+        FileExistsError: There is another file at `path`.
         OSError: The folder is missing or not writable.
     """
     if path.exists() and not _may_be_replaced(path):
-        raise FileExistsError(f"{path} exists and is not one of ours")
+        raise FileExistsError(f"{path} exists and was not written by an embedded server")
     write_private(path, text.encode())
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Put `content` at `path`, readable by its owner alone (0600), in one step: nobody sees half of it.
+    """Write `content` to `path` in one step, readable by its owner only (mode 0600).
+
+    The file is replaced by a rename, so that no reader sees a part of it, not even after a crash.
 
     Raises:
         OSError: The folder is missing or not writable.
@@ -68,10 +78,10 @@ def write_private(path: Path, content: bytes) -> None:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, 0o600)  # the umask may have taken more
+            os.fchmod(descriptor, 0o600)  # the umask may have removed even the owner's permissions
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())  # else the new name could be on the disk before the content is
+            os.fsync(file.fileno())  # otherwise a crash could leave the new name on the disk without the content
         os.replace(name, path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accepts connections, within the places that there are and the descriptors that the process may have.
+"""Accepts connections, within limits that follow from the file descriptors of the process.
 
-`asyncio.Server` accepts without end, and logs a traceback for each connection for which no
-descriptor is left; so the accepting is done here.
+`asyncio.Server` has no limit, and logs a traceback for each connection for which no descriptor is left. This
+module accepts in its place: at the limit it closes idle connections, or lets new ones wait in the backlog.
 """
 
 from __future__ import annotations
@@ -24,26 +24,30 @@ log = get_logger(__name__)
 
 LOOPBACK = "127.0.0.1"
 
-# Seconds that the handshake of TLS may take, and its farewell, before which a slow reader takes what is left for it.
+# Seconds until a TLS handshake must be done, and a TLS shutdown. The latter is longer, because a slow reader must
+# first receive the rest of its answer.
 _HANDSHAKE = 10.0
-_FAREWELL = 30.0
-# Connections that the system holds ready, and those accepted in one pass of the loop.
+_TLS_SHUTDOWN = 30.0
+# Connections that the system may hold until they are accepted. Many clients reconnect at once after a restart.
 _BACKLOG = 1024
+# Connections accepted in one pass of the event loop, so that a burst of them does not hold up requests.
 _ACCEPTED = 32
-# The most connections, whatever the system allows; and the descriptors that are left for files and pipes.
+# The most connections, whatever the system allows, and the fewest, even if the limit of descriptors is lower.
 _MOST = 16 * 1024
-_RESERVED = 64
 _LEAST = 16
-# Seconds between two looks at connections whose time may be up, and without accepting once descriptors have run out.
+# Descriptors that are left for files and pipes.
+_RESERVED = 64
+# Seconds between two searches for connections that have timed out.
 _SWEEP = 1.0
+# Seconds without accepting when there is no descriptor or no place: otherwise the loop would spin on a readable socket.
 _PAUSE = 0.1
-# Seconds between two lines that tell of many connections.
-_SILENCE = 60.0
+# Seconds between two warnings about too many connections, so that a flood of them does not fill the log.
+_WARNING_INTERVAL = 60.0
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def raise_descriptor_limit() -> None:
-    """Let this process have as many descriptors as the listener uses, as far as its hard limit allows."""
+    """Raise this process's soft limit of descriptors to what the listener can use, within the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST + _RESERVED
     if hard != resource.RLIM_INFINITY:
@@ -53,13 +57,13 @@ def raise_descriptor_limit() -> None:
 
 
 def connection_limit() -> int:
-    """The connections for which this process has descriptors."""
+    """Return how many connections the descriptors of this process allow."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST if soft == resource.RLIM_INFINITY else max(_LEAST, min(_MOST, soft - _RESERVED))
 
 
 class Connections:
-    """The connections of one server, from their acceptance to their end.
+    """The connections of one server, from acceptance to the end.
 
     Threads: the event loop's.
     """
@@ -67,12 +71,12 @@ class Connections:
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
         self._loop = loop
         self._places: Places[web.RequestHandler] = Places(limit)
-        # Not yet connected: those whose handshake goes on, and the sockets of those for which it has yet to begin.
+        # Connections without a transport yet: those in their handshake, and the sockets of those before it.
         self._handshakes: dict[web.RequestHandler, asyncio.Task[None]] = {}
         self._sockets: dict[web.RequestHandler, socket.socket] = {}
         self._transports: dict[web.RequestHandler, asyncio.Transport] = {}
         self._sweeper = loop.call_later(_SWEEP, self._sweep)
-        self._told_at = -math.inf
+        self._warned_at = -math.inf
 
     def take(self, sock: socket.socket, protocol: web.RequestHandler, context: ssl.SSLContext | None) -> None:
         """Connect an accepted socket."""
@@ -81,36 +85,40 @@ class Connections:
         self._handshakes[protocol] = self._loop.create_task(self._connect(protocol, context))
 
     def is_full(self) -> bool:
-        """Whether another connection may come only in the place of one."""
+        """Return whether another connection can only replace one of those that there are."""
         return self._places.is_full()
 
     def make_room(self, *, urgent: bool = False) -> bool:
-        """Close the connection that is missed least; False if all are needed, or too young unless it is `urgent`."""
-        leaving = self._places.spare(self._loop.time(), urgent=urgent)
-        self._tell()
-        if leaving is not None:
-            self._abort(leaving)
-        return leaving is not None
+        """Close the least needed connection, and return whether there was one.
+
+        There is none if each is answering a request, or is too new to be closed. If `urgent`, new ones are closed,
+        too: the process has no descriptor left, and no client could connect otherwise.
+        """
+        closing = self._places.to_close(self._loop.time(), urgent=urgent)
+        self._warn()
+        if closing is not None:
+            self._abort(closing)
+        return closing is not None
 
     def made(self, protocol: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Note that a handshake is done."""
+        """Record that a connection is established."""
         self._transports[protocol] = transport
 
     def lost(self, protocol: web.RequestHandler) -> None:
-        """Note that a connection has ended."""
+        """Record that a connection has ended."""
         self._transports.pop(protocol, None)
         self._places.leave(protocol)
 
     def begin(self, protocol: web.RequestHandler, *, known: bool) -> None:
-        """Note that a request has come."""
+        """Record that a request has arrived; `known` says whether it had the token."""
         self._places.begin(protocol, self._loop.time(), known=known)
 
     def end(self, protocol: web.RequestHandler) -> None:
-        """Note that a request has been answered."""
+        """Record that a request has been answered."""
         self._places.end(protocol, self._loop.time())
 
     def close(self) -> None:
-        """End all handshakes, and look after nobody any more."""
+        """Abort all handshakes and stop the timeouts. Established connections stay open until `abort`."""
         self._sweeper.cancel()
         for protocol in (*self._sockets, *self._handshakes):
             self._abort(protocol)
@@ -118,22 +126,22 @@ class Connections:
     def abort(self) -> None:
         """End all connections at once."""
         for transport in tuple(self._transports.values()):
-            transport.abort()  # TLS would wait for the other side's farewell, which may never come
+            transport.abort()  # `close` would wait for the client's part of the TLS shutdown, which may never come
 
     async def _connect(self, protocol: web.RequestHandler, context: ssl.SSLContext | None) -> None:
         sock = self._sockets.pop(protocol, None)
         if sock is None:
-            return  # it had to leave before it began
-        handshake, farewell = (_HANDSHAKE, _FAREWELL) if context else (None, None)
+            return  # closed before the handshake began
+        handshake, shutdown = (_HANDSHAKE, _TLS_SHUTDOWN) if context else (None, None)
         try:
             await self._loop.connect_accepted_socket(
                 lambda: protocol,
                 sock,
                 ssl=context,
                 ssl_handshake_timeout=handshake,
-                ssl_shutdown_timeout=farewell,
+                ssl_shutdown_timeout=shutdown,
             )
-        except OSError as error:  # among them what is no TLS, and silence
+        except OSError as error:  # includes TLS errors and the timeout of the handshake
             log.debug("no connection", error=error)
         finally:
             del self._handshakes[protocol]
@@ -141,7 +149,8 @@ class Connections:
                 self.lost(protocol)
 
     def _abort(self, protocol: web.RequestHandler) -> None:
-        self._places.leave(protocol)  # now: it ends only in a later pass of the loop, and is not to be chosen again
+        # Here and not in `lost`, which comes in a later pass of the loop: until then it could be chosen again.
+        self._places.leave(protocol)
         if (sock := self._sockets.pop(protocol, None)) is not None:
             sock.close()
         elif (transport := self._transports.get(protocol)) is not None:
@@ -154,10 +163,10 @@ class Connections:
             self._abort(protocol)
         self._sweeper = self._loop.call_later(_SWEEP, self._sweep)
 
-    def _tell(self) -> None:
+    def _warn(self) -> None:
         now = self._loop.time()
-        if now >= self._told_at + _SILENCE:
-            self._told_at = now
+        if now >= self._warned_at + _WARNING_INTERVAL:
+            self._warned_at = now
             log.warning("many connections, idle ones are closed and new ones wait", connections=len(self._places))
 
 
@@ -165,7 +174,7 @@ class Listener:
     """Accepts connections on loopback.
 
     Args:
-        sock: Bound, and listening.
+        sock: A bound and listening socket.
 
     Threads: the event loop's.
     """
@@ -179,7 +188,7 @@ class Listener:
 
     @classmethod
     def on_loopback(cls, port: int) -> Listener:
-        """One on `port`; the system picks it for 0.
+        """Return a listener on `port`, or on a port chosen by the system if that is 0.
 
         Raises:
             OSError: The port is taken, or not allowed.
@@ -189,12 +198,12 @@ class Listener:
     def accept(
         self, connections: Connections, factory: Callable[[], web.RequestHandler], context: ssl.SSLContext | None
     ) -> int:
-        """Begin to accept; the port.
+        """Start to accept connections and return the port.
 
         Args:
-            connections: Takes them.
-            factory: Makes the protocol of one.
-            context: How to encrypt; None is plain.
+            connections: The owner of accepted connections.
+            factory: Makes the protocol of one connection.
+            context: The TLS context; None accepts plain HTTP.
         """
         self._socket.setblocking(False)
         self._take = lambda sock: connections.take(sock, factory(), context)
@@ -204,7 +213,7 @@ class Listener:
         return port
 
     def close(self) -> None:
-        """Accept no more. Idempotent."""
+        """Stop accepting. Idempotent."""
         if self._resuming is not None:
             self._resuming.cancel()
         if self._socket.fileno() >= 0:
@@ -218,21 +227,21 @@ class Listener:
         for count in range(_ACCEPTED):
             if self._connections.is_full():
                 if count:
-                    return  # it is not sure that another one waits
+                    return  # none is closed unless another one waits; if one does, the loop calls this again
                 if not self._connections.make_room():
-                    self._rest()
+                    self._pause()
                     return
             try:
                 sock, _address = self._socket.accept()
-            except OSError as error:  # none waits any more, or the one that waited has gone
+            except OSError as error:  # no further connection waits, or its client has closed it
                 if error.errno in _EXHAUSTED:
                     self._connections.make_room(urgent=True)
-                    self._rest()
+                    self._pause()
                 return
             sock.setblocking(False)
             self._take(sock)
 
-    def _rest(self) -> None:
-        """Accept none for a moment; the system keeps those that come meanwhile."""
+    def _pause(self) -> None:
+        """Stop accepting for `_PAUSE` seconds. New connections wait in the system's backlog."""
         self._loop.remove_reader(self._socket)
         self._resuming = self._loop.call_later(_PAUSE, self._resume)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What aiohttp logs of a server, without the faults of clients: who sends no HTTP is refused, and that is all."""
+"""The logger of aiohttp's server. Malformed requests are clients' errors and not worth a line in the server's log."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ class ServerLog(logging.LoggerAdapter[logging.Logger]):
         super().__init__(logging.getLogger(__name__), {})
 
     def exception(self, msg: object, *args: object, exc_info: Any = True, **kwargs: Any) -> None:
-        """An error; what a client did wrong is for debugging alone."""
+        """Log an error; a malformed request at debug level."""
         level = logging.DEBUG if isinstance(exc_info, HttpProcessingError) else logging.ERROR
         self.log(level, msg, *args, exc_info=exc_info, **kwargs)

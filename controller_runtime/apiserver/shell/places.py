@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which connections a server keeps: a decision about names and instants, without a socket.
+"""The decision which connections a server keeps open and which it closes; without sockets and clocks.
 
-A connection is a stranger until a request on it had the token. Strangers have few places and
-little time, and the one that has said nothing for longest makes room for the next: other users
-of the machine can neither keep a client out nor hold memory. Known connections that wait for
-their next request are the next to go; one that is being answered stays.
+A connection is anonymous until a request on it has had the token. Anonymous connections are few and time out soon,
+and a new one replaces the one that has been silent for longest: so other users of the machine can neither lock a
+client out nor fill the memory. Next, authenticated connections without a request are closed. A connection
+whose request is being answered stays open.
 """
 
 from __future__ import annotations
@@ -12,82 +12,87 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
-STRANGER_TIME = 30.0
-"""Seconds in which a connection without a known request has to send a whole head."""
-IDLE_TIME = 90.0
-"""Seconds that a known connection may wait for its next head; a real server's."""
-STRANGER_GRACE = 5.0
-"""Seconds that are left to it even if others wait for its place: a restarted server meets all its clients at once."""
-STRANGERS = 1024
-"""Connections without a known request. One in TLS takes about 0.1 MB, and 0.6 MB more with the longest head."""
+ANONYMOUS_TIMEOUT = 30.0
+"""Seconds until an anonymous connection must have sent the head of a request with the token."""
+IDLE_TIMEOUT = 90.0
+"""Seconds that an authenticated connection may wait for the head of its next request; as in a real server."""
+ANONYMOUS_GRACE = 5.0
+"""Seconds in which a new anonymous connection is not replaced: after a restart all clients connect at once, and if they
+replaced each other, none would succeed."""
+MOST_ANONYMOUS = 1024
+"""The most anonymous connections. Each takes about 0.1 MB for TLS, and 0.6 MB more with the longest head."""
 
 K = TypeVar("K", bound=Hashable)
 
 
 class Places(Generic[K]):
-    """The connections there are, by what they do.
+    """The open connections of a server, by state: anonymous, idle or answering.
 
     Args:
-        limit: All connections; of these at most half are strangers.
+        limit: The most connections. At most half of them are anonymous.
 
     Threads: one owner.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._strangers_limit = max(1, min(STRANGERS, limit // 2))
-        # Each with the instant of its begin or last sign of life, the oldest first.
-        self._strangers: dict[K, float] = {}
+        self._anonymous_limit = max(1, min(MOST_ANONYMOUS, limit // 2))
+        # The time at which each began or last sent a request, the earliest first: dicts keep the order of insertion.
+        self._anonymous: dict[K, float] = {}
         self._idle: dict[K, float] = {}
         self._busy: set[K] = set()
 
     def __len__(self) -> int:
-        return len(self._strangers) + len(self._idle) + len(self._busy)
+        return len(self._anonymous) + len(self._idle) + len(self._busy)
 
     def is_full(self) -> bool:
-        """Whether another connection has a place only if one leaves."""
-        return len(self._strangers) >= self._strangers_limit or len(self) >= self.limit
+        """Return whether another connection can only replace one of those that are open."""
+        return len(self._anonymous) >= self._anonymous_limit or len(self) >= self.limit
 
     def enter(self, key: K, now: float) -> None:
-        """Take in a new connection, a stranger."""
-        self._strangers[key] = now
+        """Add a new connection, which is anonymous."""
+        self._anonymous[key] = now
 
-    def spare(self, now: float, *, urgent: bool = False) -> K | None:
-        """The connection that has to leave for a new one: the oldest stranger, or else one that is idle.
+    def to_close(self, now: float, *, urgent: bool = False) -> K | None:
+        """Return the connection to close for a new one: the anonymous one silent for longest, else the longest idle.
 
-        None if all are being answered, or strangers that may still be about to send their first request;
-        these are spared as well if it is `urgent`.
+        Return None if each is answering a request, or is anonymous and still in its grace period, which does not
+        count if `urgent`. While there are as many anonymous connections as allowed, no idle one is closed, because
+        the new one, which is anonymous as well, would still be one too many.
         """
-        stranger = next(iter(self._strangers), None)
-        if stranger is not None and (urgent or now >= self._strangers[stranger] + STRANGER_GRACE):
-            return stranger
-        return next(iter(self._idle), None) if len(self._strangers) < self._strangers_limit else None
+        anonymous = next(iter(self._anonymous), None)
+        if anonymous is not None and (urgent or now >= self._anonymous[anonymous] + ANONYMOUS_GRACE):
+            return anonymous
+        return next(iter(self._idle), None) if len(self._anonymous) < self._anonymous_limit else None
 
     def begin(self, key: K, now: float, *, known: bool) -> None:
-        """Note that a head has arrived. A request without the token makes no known connection a stranger."""
-        if known or key not in self._strangers:
-            if self._strangers.pop(key, None) is not None or self._idle.pop(key, None) is not None:
+        """Record that a request's head has arrived; `known` says whether it had the token.
+
+        A request without the token does not make an authenticated connection anonymous.
+        """
+        if known or key not in self._anonymous:
+            if self._anonymous.pop(key, None) is not None or self._idle.pop(key, None) is not None:
                 self._busy.add(key)
         else:
-            del self._strangers[key]
-            self._strangers[key] = now  # now the last in order
+            del self._anonymous[key]
+            self._anonymous[key] = now  # moves it to the end of the order
 
     def end(self, key: K, now: float) -> None:
-        """Note that a request has been answered."""
+        """Record that a request has been answered."""
         if key in self._busy:
             self._busy.remove(key)
             self._idle[key] = now
 
     def leave(self, key: K) -> None:
-        """Forget a connection that is gone. Idempotent."""
-        self._strangers.pop(key, None)
+        """Remove a connection that has ended. Idempotent."""
+        self._anonymous.pop(key, None)
         self._idle.pop(key, None)
         self._busy.discard(key)
 
     def overdue(self, now: float) -> Iterator[K]:
-        """The connections whose time is up."""
-        for keys, patience in ((self._strangers, STRANGER_TIME), (self._idle, IDLE_TIME)):
+        """Yield the connections that have timed out."""
+        for keys, timeout in ((self._anonymous, ANONYMOUS_TIMEOUT), (self._idle, IDLE_TIMEOUT)):
             for key, since in keys.items():
-                if now < since + patience:
-                    break
+                if now < since + timeout:
+                    break  # those after it are later
                 yield key

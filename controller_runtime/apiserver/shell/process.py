@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that serves until it is told to stop: signals, its parent's end, the kubeconfig, the one line."""
+"""The server as a process: it ends on a signal or with its parent, and writes a kubeconfig and one line when ready."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 
-# Bytes that one read of a connection over TLS may take: two records.
+# Bytes of the read buffer of a TLS connection: two TLS records.
 _READ_BUFFER = 32 * 1024
-# Seconds that a thread computes before another gets its turn; Python's own are 5 ms.
+# Seconds after which a thread that computes lets another one run. Python's default is 5 ms.
 _SWITCH_INTERVAL = 0.0005
 
 
 @attrs.frozen(kw_only=True)
 class ProcessOptions:
-    """How a server process serves.
+    """The options of a server process.
 
     Attributes:
-        port: On loopback; the system picks one for 0.
-        kubeconfig_out: Where the kubeconfig goes; None is a private folder that is gone after the process.
-        exit_with_parent: Stop when standard input ends, which it does however the process at its other end ends.
+        port: The port on loopback; 0 lets the system choose one.
+        kubeconfig_out: The path of the kubeconfig; None writes it to a private folder that is removed at the end.
+        exit_with_parent: Stop when standard input is closed. The system closes it even if the parent is killed.
     """
 
     port: int = 0
@@ -58,26 +58,26 @@ def run(
     """Serve `handler` over TLS until SIGINT, SIGTERM or the parent's end.
 
     Args:
-        host: Makes the threads that answer what takes long.
-        handler: Answers; called on this thread, and on those.
-        identity: What it shows, and what it takes; the kubeconfig tells clients.
-        options: Port and files.
-        announce: Told one line once the server answers.
-        lease: Says meanwhile that the server runs.
+        host: Makes the threads for heavy requests.
+        handler: Answers the requests; called on this thread, and on those.
+        identity: The certificates that the server presents and the token that it accepts.
+        options: The port and the files.
+        announce: Called with one line as soon as the server answers.
+        lease: A lease in the server that is renewed for as long as it runs.
 
     Raises:
         UsageError: The port is taken or the kubeconfig cannot be written.
 
-    Threads: the main one, for the signals' sake.
+    Threads: the main one, because Python delivers signals there.
     """
-    # Each connection over TLS keeps a buffer of this size for itself: with the 256 KiB that asyncio takes, five
-    # hundred watchers cost 145 MB, so 33. A setting of the whole process; this one is ours.
+    # Each TLS connection has a buffer of this size. With asyncio's 256 KiB, five hundred watches take 145 MB; with
+    # this, 33 MB. It is a setting of the whole process, which is ours here.
     sslproto.SSLProtocol.max_size = _READ_BUFFER
-    # A small request gives up the interpreter about ten times (for each call into the system and into OpenSSL), and
-    # waits this long for it each time while a heavy one computes.
+    # A small request releases the interpreter lock about ten times (at each system call and each call of OpenSSL).
+    # While a heavy request computes, each time it waits this long to get the lock back.
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    # A full collection holds up all threads, for as long as it takes to look at each object; those that are there
-    # now, modules and schemas, stay anyway.
+    # A full garbage collection stops all threads while it visits each object. The objects that exist now, modules and
+    # schemas, live as long as the process: they need no visit.
     gc.freeze()
     raise_descriptor_limit()
     with _kubeconfig_path(options.kubeconfig_out) as path:
@@ -100,27 +100,27 @@ async def _serve(
     if options.exit_with_parent:
         _watch_parent(loop, until)
 
-    def tell(port: int) -> None:
+    def started(port: int) -> None:
         url = f"https://{LOOPBACK}:{port}"
-        with _told_about(path):
+        with _explained(path):
             write_kubeconfig(path, kubeconfig(url, identity.certificates.authority, identity.token))
         if lease is not None:
-            beating.append(loop.create_task(_keep(lease, lease.begin(f"{LOOPBACK}:{port}"), until)))
+            renewals.append(loop.create_task(_renew(lease, lease.begin(f"{LOOPBACK}:{port}"), until)))
         announce(f"ready url={url} kubeconfig={path}")
 
-    beating: list[asyncio.Task[None]] = []
+    renewals: list[asyncio.Task[None]] = []
     context = identity.certificates.server_context()
     try:
-        await serve(host, handler, until, tell, port=options.port, context=context)
+        await serve(host, handler, until, started, port=options.port, context=context)
     except OSError as error:
         reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
         raise UsageError(f"port {options.port} of {LOOPBACK} {reason}: choose another with --port") from error
     finally:
         until.set()
-        await asyncio.gather(*beating)
+        await asyncio.gather(*renewals)
 
 
-async def _keep(lease: IdentityLease, wait: float, until: asyncio.Event) -> None:
+async def _renew(lease: IdentityLease, wait: float, until: asyncio.Event) -> None:
     while not until.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(until.wait(), wait)
@@ -139,7 +139,8 @@ def _kubeconfig_path(asked: Path | None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _told_about(path: Path) -> Iterator[None]:
+def _explained(path: Path) -> Iterator[None]:
+    """Turn errors in writing the kubeconfig into `UsageError`, with a remedy."""
     try:
         yield
     except FileExistsError as error:
@@ -158,5 +159,5 @@ def _watch_parent(loop: asyncio.AbstractEventLoop, until: asyncio.Event) -> None
     try:
         source = sys.stdin.fileno()
         loop.add_reader(source, read)
-    except (AttributeError, ValueError, OSError) as error:  # none, closed, or a plain file, which never ends
+    except (AttributeError, ValueError, OSError) as error:  # no standard input, a closed one, or a plain file
         raise UsageError("--exit-with-parent needs a pipe or a terminal as standard input, held open") from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request as aiohttp has it, read into the value that a server's core takes: first the head, then the body."""
+"""Conversion of aiohttp's requests to the values that a handler takes: first the head, then the body."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from aiohttp import web
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, storable
 
 BODIES_LIMIT = 64 * 1024 * 1024
-"""Bytes of all bodies that arrive, or wait for their answers, at one time."""
+"""The most bytes of all bodies that are being received or whose requests are being answered."""
 
-# Seconds that a body may take to arrive.
+# Seconds in which a body has to arrive.
 _PATIENCE = 30.0
 
 
 def request_of(request: web.BaseRequest, headers: dict[str, str], body: bytes = b"") -> HTTPRequest:
-    """The request, with what was read of it."""
+    """Return the request as a value, with the given headers and body."""
     return HTTPRequest(request.method, *_target(request), headers, body)
 
 
 def headers_of(request: web.BaseRequest) -> dict[str, str]:
-    """The headers by their names in lower case; repeated ones joined."""
+    """Return the headers by their names in lower case. Repeated headers are joined by commas."""
     headers: dict[str, str] = {}
     for name, raw in request.headers.items():
         key, value = name.lower(), storable(raw)
@@ -32,7 +32,10 @@ def headers_of(request: web.BaseRequest) -> dict[str, str]:
 
 
 def body_at_hand(request: web.BaseRequest) -> bytes | None:
-    """The body if there is none or it came with the head, as most do; None if it is on its way."""
+    """Return the body if it came with the head, as most do, or is empty; None if it is still arriving.
+
+    A client that sends `Expect` waits for an answer before it sends the body.
+    """
     content = request.content
     if content.at_eof():
         return b""
@@ -40,10 +43,10 @@ def body_at_hand(request: web.BaseRequest) -> bytes | None:
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
-    """The whole body, or the first byte too many of it.
+    """Return the whole body, or one byte more than `BODY_LIMIT` of a longer one, by which the handler can tell.
 
     Raises:
-        TimeoutError: The body does not arrive; nor does one whose chunks are broken, as aiohttp has it.
+        TimeoutError: The body does not arrive in time. For aiohttp, a body with malformed chunks never does.
     """
     if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -57,13 +60,16 @@ async def read_body(request: web.BaseRequest) -> bytes:
 
 
 class Bodies:
-    """The bytes of bodies in hand, bounded. Threads: the event loop's."""
+    """The limit to the bytes of all bodies in memory. Threads: the event loop's."""
 
     def __init__(self) -> None:
         self._held = 0
 
     def reserve(self, request: web.BaseRequest) -> int | None:
-        """Bytes that are now held for the body of `request` until their `release`; None if there is no room for it."""
+        """Reserve memory for the body of `request`; return the bytes to `release`, or None if the limit is reached.
+
+        A body of unknown length counts as the longest that is allowed.
+        """
         declared = request.content_length
         size = BODY_LIMIT + 1 if declared is None else min(declared, BODY_LIMIT + 1)
         if self._held + size > BODIES_LIMIT:
@@ -72,12 +78,12 @@ class Bodies:
         return size
 
     def release(self, size: int) -> None:
-        """Give back what was reserved."""
+        """Release reserved bytes."""
         self._held -= size
 
 
 def _target(request: web.BaseRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Path and query as they stand on the wire, percent-decoded; aiohttp's own are normalised."""
+    """Return path and query of the request line, percent-decoded. Those of aiohttp are normalised, which loses `//`."""
     target = storable(request.raw_path)
     if not target.startswith("/"):
         parts = urlsplit(target)  # the absolute form, as for a proxy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers on their way to their readers. One rule: what is handed over is taken within 30 s, or the connection ends."""
+"""Sending of answers. A client that does not read for 30 s is disconnected, because its answer occupies memory."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from controller_runtime.core.log import get_logger
 log = get_logger(__name__)
 
 PART = 256 * 1024
-"""Bytes that are handed over at once, and those of one connection that may wait in this process: each layer below
-copies what it is given."""
+"""Bytes that are written to a connection at once, and that may wait in its buffer. Each layer below copies what is
+written, so a long answer is not written as a whole."""
 PENDING_LIMIT = 256 * 1024 * 1024
-"""Bytes of long answers that may wait for their readers before further long reads are refused."""
+"""Bytes of long answers that are being sent, from which on further heavy reads are refused."""
 
-# Seconds in which a reader has to take what is handed over.
+# Seconds in which a client has to read what was written.
 _STALL_LIMIT = 30.0
-# Bytes that a connection with nothing in its buffer takes without a wait.
+# Bytes that a connection with an empty buffer accepts without waiting.
 _SHORT = 16 * 1024
 
 
@@ -31,18 +31,21 @@ class _Abortable(Protocol):
 
 
 def progress() -> asyncio.Timeout:
-    """Bounds one wait for a reader."""
+    """Return the timeout of one wait for a client to read."""
     return asyncio.timeout(_STALL_LIMIT)
 
 
 def give_up(request: web.BaseRequest, connection: _Abortable) -> None:
-    """End the connection of a reader that has stopped reading."""
-    log.warning("connection closed, its reader has stopped reading", path=request.path)
+    """Abort the connection of a client that has stopped reading."""
+    log.warning("connection closed, its client has stopped reading", path=request.path)
     connection.abort()
 
 
 def short_response(request: web.BaseRequest, answer: HTTPResponse, *, last: bool) -> web.StreamResponse | None:
-    """The response if it fits into what may wait for the reader, so that aiohttp can send it at once; else None."""
+    """Return the response if it is short and the connection's buffer is empty; else None.
+
+    aiohttp can then send it at once, without the timeout and the task switches that `Sender` needs.
+    """
     transport = request.transport
     if transport is None or len(answer.body) > _SHORT or transport.get_write_buffer_size():
         return None
@@ -57,10 +60,10 @@ def _whole(answer: HTTPResponse, last: bool) -> web.Response:
 
 
 class Sender:
-    """Sends whole answers.
+    """Sends answers that are not watches.
 
     Attributes:
-        pending: Bytes of the long ones that are on their way.
+        pending: Bytes of the long answers that are being sent.
 
     Threads: the event loop's.
     """
@@ -69,14 +72,14 @@ class Sender:
         self.pending = 0
 
     async def send(self, request: web.BaseRequest, answer: HTTPResponse, *, last: bool = False) -> web.StreamResponse:
-        """Answer as fast as the reader takes it; `last` closes the connection afterwards."""
-        if len(answer.body) > PART and request.method != "HEAD":  # which has no body, whatever is written
+        """Send an answer as fast as the client reads it; `last` closes the connection afterwards."""
+        if len(answer.body) > PART and request.method != "HEAD":  # aiohttp writes no body in answer to HEAD
             return await self._send_parts(request, answer, last)
         response = _whole(answer, last)
         transport = request.transport
-        if transport is None:  # the reader has gone
+        if transport is None:  # the client has disconnected
             return response
-        with contextlib.suppress(ConnectionError):  # the reader may go at any time
+        with contextlib.suppress(ConnectionError):  # the client may disconnect at any time
             try:
                 async with progress():
                     await response.prepare(request)
@@ -105,7 +108,7 @@ class Sender:
                 await response.write_eof()
         except TimeoutError:
             give_up(request, transport)
-        except ConnectionError:  # the reader may go at any time
+        except ConnectionError:  # the client may disconnect at any time
             pass
         finally:
             self.pending -= size

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP around a synchronous server core: aiohttp parses, the core answers.
+"""HTTP around a synchronous handler: aiohttp parses requests, the handler answers them.
 
-It answers on the event loop's thread, which is the cheapest way, unless it says that a
-request is heavy: that one is answered on another thread, and others go on meanwhile.
-A body is read only if the core knows the client by the head.
+The handler is called on the event loop's thread, which is cheapest, unless it declares a request heavy: that one
+is answered on a worker's thread, so that it does not delay other requests. A body is read only if the head of the
+request authenticates the client, so that others cannot make the server hold bodies in memory.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ from controller_runtime.apiserver.shell.watching import Watcher, Watches
 from controller_runtime.apiserver.shell.workers import Busy, Workers
 from controller_runtime.core.host import Host
 
-# Bytes of a request's first line and of one header, and how many headers: selectors and tokens can be long.
+# The most bytes of a request's first line and of one header, and the most headers. Selectors and tokens can be long.
 _LINE_LIMIT = 64 * 1024
 _HEADER_LIMIT = 8 * 1024
 _HEADERS = 64
-# Threads for heavy requests, and how many of these wait for them. Reads have their own: writes can take longer.
+# Threads for heavy requests, and the most that wait for each pool. Reads have a thread of their own, because writes can
+# take longer.
 _READERS, _WRITERS = 1, 2
 _WAITING = 64
-# Seconds that requests in hand get when the shell stops, and that the threads get to end after that.
+# Seconds that requests in progress have when the shell stops, and after that the threads.
 _GRACE = 0.5
-_FAREWELL = 0.1
+_JOIN_TIMEOUT = 0.1
 
 _TEXT = {"content-type": "text/plain; charset=utf-8"}
 _LATE = HTTPResponse(408, _TEXT, b"the body did not arrive\n")
-# A real server's words.
+# The text of a real server.
 _BUSY = HTTPResponse(429, {**_TEXT, "retry-after": "1"}, b"Too many requests, please try again later.\n")
 
 
 class Shell:
-    """Serves a `wire.Handler` on loopback.
+    """Serves a `Handler` on loopback.
 
-    Threads: the event loop's. The handler is called there, too, and on other threads for what is heavy; it may call
-    `on_ready` from any.
+    Threads: the event loop's. The handler is called on that thread, too, and on others for heavy requests. It may
+    call `on_ready` on any thread.
     """
 
     def __init__(self, host: Host, handler: Handler) -> None:
@@ -62,7 +63,7 @@ class Shell:
         self._watches: Watches
 
     async def start(self, *, port: int = 0, context: ssl.SSLContext | None = None) -> int:
-        """Begin to accept connections; the port, which the system picks for 0.
+        """Start to accept connections and return the port, which the system chooses if `port` is 0.
 
         Raises:
             OSError: The port is taken, or not allowed.
@@ -76,23 +77,24 @@ class Shell:
         return listener.accept(self._connections, self._aiohttp, context)
 
     async def stop(self) -> None:
-        """Accept no more, end the watches, answer what is in hand, close. Within about a second.
+        """Stop accepting, end the watches, finish the requests in progress, and close; within about a second.
 
-        A thread that is at a heavy request is left behind; its answer goes nowhere.
+        A heavy request cannot be cancelled. If one takes longer, its thread is left to end by itself and its answer
+        is dropped.
         """
         if self._listener is None or self._aiohttp is None:
             return
         self._listener.close()
         self._connections.close()
         self._watches.finish()
-        self._aiohttp.pre_shutdown()  # which closes idle connections; the others get the grace
+        self._aiohttp.pre_shutdown()  # closes idle connections; the others have the grace period
         await self._aiohttp.shutdown(_GRACE)
         self._connections.abort()
         for workers in (self._readers, self._writers):
             workers.stop()
-        await asyncio.sleep(0)  # in which they end
+        await asyncio.sleep(0)  # lets the tasks of cancelled jobs run, before the threads are joined
         for workers in (self._readers, self._writers):
-            workers.join(_FAREWELL)
+            workers.join(_JOIN_TIMEOUT)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         headers = headers_of(request)
@@ -100,7 +102,7 @@ class Shell:
         connections, watcher, last = self._connections, Watcher(self._watches), False
         connections.begin(request.protocol, known=known)
         try:
-            if not known:  # whatever a body says, the answer is the same; it is not read, and the connection ends
+            if not known:  # the answer does not depend on the body, which is not read: the connection ends after it
                 last = request.can_read_body
                 answer = self._handler.handle(request_of(request, headers), watcher.on_ready)
             elif (body := body_at_hand(request)) is None:
@@ -118,7 +120,10 @@ class Shell:
     async def _answer_late_body(
         self, request: web.BaseRequest, headers: dict[str, str], watcher: Watcher
     ) -> tuple[HTTPResponse | Watch, bool]:
-        """The answer to a request whose body is on its way, and whether the connection ends because it was not read."""
+        """Return the answer to a request whose body has not arrived with its head, and whether to close the connection.
+
+        It is closed if the body was not read completely, because the rest would be taken for the next request.
+        """
         reserved = self._bodies.reserve(request)
         if reserved is None:
             return _BUSY, True
@@ -136,7 +141,7 @@ class Shell:
         return self._screen is not None and self._screen.is_heavy(asked)
 
     async def _work_on(self, asked: HTTPRequest, watcher: Watcher) -> HTTPResponse | Watch:
-        """The answer of another thread."""
+        """Return the answer of a worker's thread, or 429 if too many requests wait for one."""
         is_read = asked.method in ("GET", "HEAD")
         workers, work = (self._readers, self._read) if is_read else (self._writers, self._handler.handle)
         try:
@@ -145,12 +150,15 @@ class Shell:
             return _BUSY
 
     def _read(self, asked: HTTPRequest, on_ready: Callable[[], None]) -> HTTPResponse | Watch:
-        """The answer to a heavy read, unless too much waits for readers when its turn has come. Threads: any."""
+        """Return the answer to a heavy read, or 429 if too many bytes wait for slow clients already. Threads: any.
+
+        The check is here and not at the request's arrival, because the read may have waited for its thread.
+        """
         return _BUSY if self._sender.pending > PENDING_LIMIT else self._handler.handle(asked, on_ready)
 
 
 class _Server(web.Server):
-    """Tells of its connections."""
+    """The HTTP server of aiohttp, which reports the begin and the end of each connection to `Connections`."""
 
     def __init__(
         self, connections: Connections, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -166,19 +174,19 @@ class _Server(web.Server):
             max_field_size=_HEADER_LIMIT,
             max_headers=_HEADERS,
         )
-        self._told = connections
+        self._observer = connections
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
-        self._told.made(handler, transport)
+        self._observer.made(handler, transport)
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         super().connection_lost(handler, exc)
-        self._told.lost(handler)
+        self._observer.lost(handler)
 
 
 def _drop(answer: HTTPResponse | Watch) -> None:
-    """Let go of an answer for which nobody waits."""
+    """Close an answer that will not be sent: a watch would stay open otherwise."""
     if not isinstance(answer, HTTPResponse):
         answer.close()
 
@@ -192,7 +200,7 @@ async def serve(
     port: int = 0,
     context: ssl.SSLContext | None = None,
 ) -> None:
-    """Serve until told; `on_ready` gets the port once connections are accepted.
+    """Serve until `until` is set; `on_ready` is called with the port as soon as connections are accepted.
 
     Raises:
         OSError: The port is taken, or not allowed.

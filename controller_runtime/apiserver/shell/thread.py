@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shell on a thread of its own, for programs and tests that want a real socket in their own process."""
+"""The shell on a thread of its own, for programs and tests that need a real socket within their own process."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class LoopbackServer:
     """Serves a handler on loopback while the `with` block lasts.
 
     Args:
-        host: Must be the real machine: an event loop waits in the system, not in the host.
-        handler: Answers; called on the server's thread, and on others for what it says is heavy.
-        certificates: What to show; None is plain HTTP.
-        port: The system picks one for 0.
+        host: The real machine's. A simulated one cannot wait for an event loop, which waits in the system.
+        handler: Answers the requests; called on the server's thread, and on others for heavy requests.
+        certificates: The certificates to present; None serves plain HTTP.
+        port: The port; 0 lets the system choose one.
 
     Threads: one owner.
     """
@@ -34,7 +34,7 @@ class LoopbackServer:
         self._certificates = certificates
         self._asked_port = port
         self._thread: Thread | None = None
-        # Guards the four below, which the server's thread sets.
+        # Guards the four attributes below, which the server's thread sets and `start` and `stop` read.
         self._condition = host.condition("loopback server")
         self._port = 0
         self._ended = False
@@ -44,16 +44,16 @@ class LoopbackServer:
 
     @property
     def url(self) -> str:
-        """Where it serves; known once it has started."""
+        """The base URL; valid after `start`."""
         return f"{'https' if self._certificates else 'http'}://{LOOPBACK}:{self._port}"
 
     @property
     def port(self) -> int:
-        """The port; 0 before it has started."""
+        """The port; 0 before `start`."""
         return self._port
 
     def start(self) -> None:
-        """Start to serve; returns once connections are accepted.
+        """Start the server and wait until it accepts connections.
 
         Raises:
             OSError: The port is taken, or not allowed.
@@ -66,7 +66,7 @@ class LoopbackServer:
             raise self._failure
 
     def stop(self) -> None:
-        """End the watches and the connections, within a second. Idempotent."""
+        """End the watches and the connections, within about a second. Idempotent."""
         with self._condition:
             loop = None if self._ended else self._loop
         if loop is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates for a server on loopback: an authority made for one run, and the server's own."""
+"""Certificates for a server on loopback: the server's own, and that of the authority that signed it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-# Clocks of containers and hosts differ a little; a certificate from the future is refused.
+# Certificates are valid from a little before they are made, because the clocks of containers and hosts differ.
 _BACKDATED = timedelta(hours=1)
 _VALID = timedelta(days=365)
 
 
 @attrs.frozen
 class Certificates:
-    """What a server on loopback shows, and whom its clients trust. The authority's key is not kept.
+    """The certificates of a server on loopback, and the authority that its clients trust.
+
+    The authority's key is thrown away after the server's certificate is signed, so that no other can be made.
 
     Attributes:
         authority: The authority's certificate, PEM.
@@ -36,7 +38,7 @@ class Certificates:
     key: bytes = attrs.field(repr=False)
 
     def valid_until(self) -> datetime:
-        """When they end.
+        """Return the time at which the server's certificate expires.
 
         Raises:
             ValueError: They are not certificates.
@@ -44,7 +46,7 @@ class Certificates:
         return x509.load_pem_x509_certificate(self.server).not_valid_after_utc
 
     def check(self) -> None:
-        """See that a server can show them and its clients will believe it.
+        """Check that a server can present them and that clients that trust the authority accept them.
 
         Raises:
             ValueError: They are not certificates, or do not belong together.
@@ -60,11 +62,11 @@ class Certificates:
             raise ValueError("the key is not that of the server's certificate") from error
 
     def server_context(self) -> ssl.SSLContext:
-        """How the server encrypts."""
+        """Return a TLS context that presents the server's certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
-        with tempfile.NamedTemporaryFile(prefix="controller-runtime-") as file:  # 0600; `ssl` loads from files alone
+        with tempfile.NamedTemporaryFile(prefix="controller-runtime-") as file:  # 0600; `ssl` loads only from files
             file.write(self.key + self.server)
             file.flush()
             context.load_cert_chain(file.name)
@@ -72,7 +74,7 @@ class Certificates:
 
 
 def make_certificates(now: datetime) -> Certificates:
-    """An authority, and a certificate of it for 127.0.0.1, ::1 and localhost, valid for a year from about `now`."""
+    """Make an authority and a certificate from it for 127.0.0.1, ::1 and localhost, valid for a year from `now`."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority_name = _name("controller-runtime loopback authority")
     authority = (

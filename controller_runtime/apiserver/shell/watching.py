@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches on their way to their readers.
+"""Delivery of watches to their clients.
 
-A watch costs one suspended task and no switch to it: its lines go from the core
-straight to the connection, all watches that an event concerns in one pass of the loop
-unless it is large.
-A reader that lags is left behind, not buffered for.
+A watch has one task, which stays suspended while events are sent: a callback of the event loop writes the lines
+of the core straight to the connections, for all watches that an event concerns in one pass unless they are large.
+Events for a slow client are not buffered here. The core ends its watch when it has fallen too far behind.
 """
 
 from __future__ import annotations
@@ -21,56 +20,56 @@ from controller_runtime.api.http import Watch
 from controller_runtime.apiserver.shell.sending import PART, give_up, progress
 from controller_runtime.core.host import Host
 
-# Lines of one take at most, and takes in one pass of the loop: a watch with much to say leaves time for others.
+# The most lines of one take, and takes of one watch in one pass of the loop: a busy watch leaves time for others.
 _LINES = 64
 _TAKES = 2
-# Bytes that all watches together write in one pass.
+# Bytes that all watches together write in one pass of the loop; requests are answered between two passes.
 _PASS = 4 * 1024 * 1024
 
 
 class Watches:
-    """The watches being served, and those of them with something to take. Threads: the loop's, but for `wake`."""
+    """The watches of a server, and those of them that have events to send. Threads: the loop's, except for `wake`."""
 
     def __init__(self, host: Host, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.thread = threading.get_ident()
         self._open: dict[Watcher, None] = {}
         self._due: dict[Watcher, None] = {}
-        # Guards those that other threads have told of.
+        # Guards the watches that other threads have woken.
         self._lock = host.lock("apiserver/watches")
-        self._told: list[Watcher] = []
-        # The line that was written last, and its chunk: one event's is the same for all whom it concerns.
+        self._woken: list[Watcher] = []
+        # The last line written, and its chunk. An event has the same line object in all watches, which share the chunk.
         self._line = self._chunk = b""
 
     def add(self, watcher: Watcher) -> None:
-        """Serve it from now on."""
+        """Add a watch."""
         self._open[watcher] = None
 
     def remove(self, watcher: Watcher) -> None:
-        """Serve it no more. Idempotent."""
+        """Remove a watch. Idempotent."""
         self._open.pop(watcher, None)
         self._due.pop(watcher, None)
 
     def wake(self, watcher: Watcher) -> None:
-        """Note that a watcher has something to take. Threads: any."""
+        """Arrange that a watcher takes its events soon. Threads: any."""
         if threading.get_ident() == self.thread:
             self.mark_due(watcher)
             return
         with self._lock:
-            self._told.append(watcher)
-            is_first = len(self._told) == 1
-        if is_first:  # one call for all whom an event concerns: each would be a write to the loop's pipe
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and the watches with it
-                self.loop.call_soon_threadsafe(self._take_told)
+            self._woken.append(watcher)
+            is_first = len(self._woken) == 1
+        if is_first:  # one call for all watches of an event, because each call writes to the loop's pipe
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and all watches have ended
+                self.loop.call_soon_threadsafe(self._take_woken)
 
     def mark_due(self, watcher: Watcher) -> None:
-        """Let a watcher take in the next pass of the loop."""
+        """Let a watcher take its events in the next pass of the loop."""
         if not self._due:
             self.loop.call_soon(self._pump)
         self._due[watcher] = None
 
     def chunk(self, lines: list[bytes]) -> bytes:
-        """The lines as a chunk of an answer."""
+        """Return the lines as a chunk of an HTTP response."""
         if len(lines) > 1:
             return _chunk(b"".join(lines))
         if lines[0] is not self._line:
@@ -78,14 +77,14 @@ class Watches:
         return self._chunk
 
     def finish(self) -> None:
-        """End all watches as if their time were up."""
+        """End all watches in the way in which they end at their timeout."""
         for watcher in tuple(self._open):
             watcher.finish()
 
-    def _take_told(self) -> None:
+    def _take_woken(self) -> None:
         with self._lock:
-            told, self._told = self._told, []
-        for watcher in told:
+            woken, self._woken = self._woken, []
+        for watcher in woken:
             self.mark_due(watcher)
 
     def _pump(self) -> None:
@@ -98,7 +97,7 @@ class Watches:
                 return
 
     def _postpone(self, due: list[Watcher]) -> None:
-        """Let these go on first in the next pass."""
+        """Put these watchers first in the next pass."""
         if not self._due:
             self.loop.call_soon(self._pump)
         self._due = dict.fromkeys(due) | self._due
@@ -109,7 +108,7 @@ def _chunk(data: bytes) -> bytes:
 
 
 class _Connection(Protocol):
-    """What a watch writes to: the part of `asyncio.Transport` that it uses."""
+    """The part of `asyncio.Transport` that a watch uses."""
 
     def write(self, data: bytes) -> None: ...
 
@@ -121,24 +120,24 @@ class _Connection(Protocol):
 
 
 class Watcher:
-    """One watch on its way to one reader. Threads: the loop's, but for `on_ready`."""
+    """The delivery of one watch to one client. Threads: the loop's, except for `on_ready`."""
 
     def __init__(self, watches: Watches) -> None:
         self._watches = watches
-        self._watch: Watch | None = None  # until there is one, and once it is over, there is nothing to pump
+        self._watch: Watch | None = None  # None before the watch begins and after it ends: then `pump` does nothing
         self._connection: _Connection | None = None
         self._chunked = True
         self._limit = 1
         self._timer: asyncio.TimerHandle | None = None
-        # Resolved to True at the end of the watch, to False when the reader lags; the task waits for it.
+        # The task waits for it. Its result is True at the end of the watch, False if the client reads too slowly.
         self._turn: asyncio.Future[bool]
 
     def on_ready(self) -> None:
-        """There may be something to take. Threads: any."""
+        """Take events soon, because there may be some. Threads: any."""
         self._watches.wake(self)
 
     async def serve(self, request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
-        """Answer with a watch, until its end or its reader's."""
+        """Answer a request with a watch, until the watch ends or the client disconnects."""
         response = web.StreamResponse(headers=watch.headers)
         try:
             writer = await response.prepare(request)
@@ -166,22 +165,22 @@ class Watcher:
         return response
 
     async def _run(self) -> bool:
-        """Serve until the end of the watch (True), or until the reader lags."""
+        """Send events; return True at the end of the watch, False if the client must first read what was sent."""
         self._turn = asyncio.get_running_loop().create_future()
         self.pump()
         return await self._turn
 
     def finish(self) -> None:
-        """End it as if its time were up."""
+        """End the watch in the way in which it ends at its timeout."""
         self._end_turn(True)
 
     def pump(self) -> int:
-        """Hand over what the core has, as far as the reader takes it; the bytes."""
+        """Write the events that the core has, as far as the client reads them; return the number of bytes."""
         written = 0
         if self._watch is None or self._connection is None or self._turn.done():
             return written
         for _ in range(_TAKES):
-            if self._connection.is_closing():  # the reader is gone, and what is written to it too
+            if self._connection.is_closing():  # the client has disconnected; further writes would be lost
                 self._end_turn(True)
                 return written
             if self._connection.get_write_buffer_size() > PART:
@@ -191,13 +190,16 @@ class Watcher:
             lines, over = self._watch.take(limit)
             size = self._write(self._connection, lines) if lines else 0
             written += size
-            # Lines can be long: a take is at most twice as long as the last one was, and one line after a long one.
+            # Lines can be long, and a take cannot be split. So a take has at most twice the lines of the last one, and
+            # one line after a take of many bytes.
             self._limit = 1 if size > PART else min(_LINES, max(2, 2 * len(lines)))
             if over:
                 self._end_turn(True)
                 return written
             if len(lines) < limit:
-                if self._timer is None:  # one that fires early finds nothing and sets the next: cheaper than moving it
+                # A timer that is set stays, even if it is early: it then finds nothing and sets the next one, which
+                # is cheaper than to move the timer at each event.
+                if self._timer is None:
                     self._set_timer(self._watch.next_wake())
                 return written
         self._watches.mark_due(self)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQLite file of a journal: its tables, the checksum of a row, and how a file is made.
+"""The SQLite file of a journal: its tables, the checksums of its rows, and how the file is made and replaced.
 
-Triggers keep a summary of all rows within the transaction of each write: the number of writes,
-of rows, and the sum of their checksums. SQLite itself notices damage to the structure of its
-pages at best, and none to their content. The checksum stands before the bytes of the object, which may
-be long: the triggers read it without them.
+SQLite notices damage to the structure of its pages at best, and never to their content. So each row has a
+checksum, and triggers update a summary of all rows within the transaction of each write: the number of writes, the
+number of rows, and the sum of the checksums. The column of the checksum comes before the object's bytes, because
+SQLite reads a row from its beginning: the triggers then need not read the bytes, which may be long.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from controller_runtime.apiserver.storage.private import make_private_directory,
 from controller_runtime.apiserver.storage.stored import Stored
 
 NAME = "objects.sqlite"
-# What SQLite keeps beside the file: its write-ahead log, the index of the log, and the journal of a new file.
+# The files that SQLite makes beside the database: its write-ahead log, the index of the log, and a rollback journal.
 LOG = f"{NAME}-wal"
 SIDE_FILES = (LOG, f"{NAME}-shm", f"{NAME}-journal")
 FORMAT, OLD_FORMAT = 2, 1
@@ -50,24 +50,24 @@ END;
 
 
 def checksum_of(collection: str, key: str, version: int, raw: bytes) -> int:
-    """Return the CRC-32 of all that a row says."""
+    """Return the CRC-32 of a row: of its collection, key, version and bytes."""
     return zlib.crc32(raw, zlib.crc32(f"{collection}\0{key}\0{version}\0".encode(errors="replace")))
 
 
 def build(directory: Path, rows: Iterable[tuple[str, Stored]], writes: int, reserved: int) -> None:
-    """Write a file with these rows, under another name until it is installed.
+    """Write a new file with these rows, under a temporary name; `install` puts it in place.
 
     Args:
-        directory: Its folder.
-        rows: The objects, with their collections.
-        writes: The number of writes that the summary begins with.
-        reserved: The end of the last reserved block of versions, 0 for none.
+        directory: The data directory.
+        rows: The objects, each with the name of its collection.
+        writes: The number of writes with which the summary begins.
+        reserved: The end of the last reserved block of versions; 0 if none is reserved.
 
     Raises:
         OSError: The file cannot be written.
         sqlite3.Error: The file cannot be written.
     """
-    for name in (_NEW, f"{_NEW}-journal", f"{_NEW}-wal"):  # of a process that was killed here
+    for name in (_NEW, f"{_NEW}-journal", f"{_NEW}-wal"):  # left by a process that was killed here
         (directory / name).unlink(missing_ok=True)
     os.close(open_private(directory / _NEW, os.O_RDWR))
     with contextlib.closing(sqlite3.connect(directory / _NEW, isolation_level=None)) as database:
@@ -88,10 +88,10 @@ def build(directory: Path, rows: Iterable[tuple[str, Stored]], writes: int, rese
 
 
 def install(directory: Path) -> None:
-    """Put the file that was built in its place, in one step.
+    """Replace the file by the one that `build` wrote, in one atomic step.
 
     Raises:
-        FileExistsError: The file that is there has a log, whose content would be lost, or taken for the new file's.
+        FileExistsError: The old file has a write-ahead log with content, which would be lost or misapplied.
         OSError: The file cannot be moved.
     """
     log = directory / LOG
@@ -104,10 +104,14 @@ def install(directory: Path) -> None:
 
 
 def set_aside(directory: Path, *copies: str) -> Path:
-    """Move the file and what belongs to it to a new folder `damaged-N`, with copies of further ones; return the folder.
+    """Move the file and SQLite's files beside it into a new folder `damaged-N`; return that folder.
+
+    Args:
+        directory: The data directory.
+        copies: Names of further files, which are copied rather than moved.
 
     Raises:
-        OSError: They cannot be moved.
+        OSError: A file cannot be moved.
     """
     number = 1
     while (aside := directory / f"damaged-{number}").exists():
@@ -115,7 +119,7 @@ def set_aside(directory: Path, *copies: str) -> Path:
     make_private_directory(aside)
     for name in copies:
         shutil.copy2(directory / name, aside / name)
-    for name in (*SIDE_FILES, NAME):  # a log must not outlive its file
+    for name in (*SIDE_FILES, NAME):  # the log first: one without its file could be applied to a new file
         with contextlib.suppress(FileNotFoundError):
             os.rename(directory / name, aside / name)
     sync_directory(aside)
@@ -123,7 +127,7 @@ def set_aside(directory: Path, *copies: str) -> Path:
 
 
 def sync_directory(directory: Path) -> None:
-    """Wait until the names in a directory are on the disk."""
+    """Write the entries of a directory to the disk, so that renamed files survive a power failure."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recent changes of one collection, bounded: what watches replay and exact lists go back along."""
+"""The recent changes of one collection: watches replay them, and lists of a past version are computed from them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import attrs
 
 from controller_runtime.apiserver.storage.stored import Change, Stored
 
-# Watchers that keep up read the newest changes; lines of older ones are built again when asked for.
-_LINES_KEPT = 512
+# The newest changes, whose encoded lines are cached: most watchers read only these. For older ones a line is encoded
+# again when a watcher needs it.
+_CACHED_LINES = 512
 
 
 @attrs.frozen(kw_only=True)
 class History:
-    """How much of the past a collection keeps.
+    """Limits for the recorded changes of a collection.
 
-    A real server keeps five minutes in its store. The number bounds the memory of a
-    busy collection: the older states of its objects live as long as their changes.
+    The number bounds the memory of a busy collection, because each change keeps the former state of its object.
 
     Attributes:
-        changes: At most so many.
-        age: None older than so many seconds.
+        changes: The most changes to keep.
+        age: The age in seconds from which a change is dropped. The default is that of a real server's store.
     """
 
     changes: int = attrs.field(default=20_000, validator=attrs.validators.ge(1))
@@ -33,24 +33,34 @@ class History:
 
 
 class Compacted(Exception):
-    """The past that was asked for is forgotten; `oldest` is the oldest version that can still be asked for."""
+    """The requested changes have been dropped from the history.
+
+    Attributes:
+        oldest: The oldest version whose following changes are all there.
+    """
 
     def __init__(self, oldest: int) -> None:
-        super().__init__(f"forgotten: the oldest version kept is {oldest}")
+        super().__init__(f"the history is compacted: the oldest version available is {oldest}")
         self.oldest = oldest
 
 
 class Log:
-    """The changes, oldest first. Positions count every change since the start, kept or not.
+    """The recent changes of a collection, oldest first.
 
-    Threads: guarded by its storage's lock.
+    A position is the number of changes before it since the start, dropped ones included, so that it stays valid.
+
+    Args:
+        history: The limits.
+        oldest: The version with which the collection begins.
+
+    Threads: guarded by the storage's lock.
     """
 
     def __init__(self, history: History, oldest: int) -> None:
         self._history = history
         self._changes: deque[Change] = deque()
         self._dropped = 0
-        # The oldest version whose following changes are all here.
+        # The version of the last dropped change, at first the given one: all changes that follow it are here.
         self._oldest = oldest
 
     @property
@@ -59,31 +69,31 @@ class Log:
         return self._dropped + len(self._changes)
 
     def append(self, change: Change) -> None:
-        """Add a change, newer than all others, and forget what is too much or too old."""
+        """Add a change that is newer than all others, and drop those over the limits."""
         changes = self._changes
         changes.append(change)
-        if len(changes) > _LINES_KEPT:
-            changes[-1 - _LINES_KEPT].lines.clear()
+        if len(changes) > _CACHED_LINES:
+            changes[-1 - _CACHED_LINES].lines.clear()
         expiry = change.at - self._history.age
         while len(changes) > self._history.changes or changes[0].at < expiry:
             self._oldest = changes.popleft().version
             self._dropped += 1
 
     def position(self, version: int) -> int:
-        """The position of the first change after `version`.
+        """Return the position of the first change after `version`.
 
         Raises:
-            Compacted: Some of the changes after it are forgotten.
+            Compacted: Some of the changes after it have been dropped.
         """
         if version < self._oldest:
             raise Compacted(self._oldest)
         return self._dropped + bisect.bisect_right(self._changes, version, key=attrgetter("version"))
 
     def slice(self, start: int, stop: int) -> list[Change]:
-        """The changes between two positions.
+        """Return the changes from position `start` up to `stop`, which may lie after the last one.
 
         Raises:
-            Compacted: Some of them are forgotten.
+            Compacted: Some of them have been dropped.
         """
         changes, dropped = self._changes, self._dropped
         if start < dropped:
@@ -92,12 +102,12 @@ class Log:
 
 
 def rewound(items: Iterable[Stored], changes: Sequence[Change], prefix: str) -> list[Stored]:
-    """The objects as they were before `changes` (oldest first), in key order.
+    """Return the objects as they were before `changes`, sorted by key.
 
     Args:
-        items: The objects as they are now, of the keys that begin with `prefix`.
-        changes: All changes since the state asked for; those of other keys are ignored.
-        prefix: Which keys are wanted.
+        items: The present objects whose keys begin with `prefix`.
+        changes: All changes since the wanted state, oldest first; those of other keys are ignored.
+        prefix: The prefix of the wanted keys.
     """
     past = {item.key: item for item in items}
     for change in reversed(changes):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a journal's database without changing any file, and judges whether it holds what was acknowledged.
 
-SQLite folds a log into its file once a connection is closed, and removes a log in which it finds
-nothing, such as one whose first bytes are damaged. So the files are read under other names,
-through a connection that cannot write, before one is opened that can: what is refused is left as
-it was found.
+When a connection is closed, SQLite merges the write-ahead log into the database file; and it removes a log in which
+it finds nothing, such as one whose first bytes are damaged. So before a connection is opened that can write, the files
+are read under temporary names through one that cannot. If the server then refuses to start, the files are as they
+were found.
 """
 
 from __future__ import annotations
@@ -25,14 +25,20 @@ from controller_runtime.apiserver.storage.database import FORMAT, LOG, NAME, OLD
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.storage.witness import Mark
 
-# Damaged objects that are named one by one.
+# The most damaged objects that a message names.
 _NAMED = 3
 _LINK = f"{NAME}.read"
 _ROWS = "SELECT collection, key, version, raw, {checksum} FROM objects {order}"
 
 
 class Summary(NamedTuple):
-    """What the database itself says of its rows."""
+    """The summary of all rows that the database's triggers keep; see `database.py`.
+
+    Attributes:
+        writes: The number of writes since the database was made.
+        rows: The number of rows.
+        total: The sum of the rows' checksums.
+    """
 
     writes: int
     rows: int
@@ -41,16 +47,16 @@ class Summary(NamedTuple):
 
 @attrs.define(kw_only=True)
 class Contents:
-    """What was found in a database.
+    """The content that was read from a database.
 
     Attributes:
-        format: 0 if there is nothing yet.
-        rows: The objects that are whole, with their collections, by key.
-        damaged: The names of those that are not.
-        total: The sum of the checksums, as they stand in the rows.
-        summary: None if it cannot be read, or in the old format, which has none.
-        reserved: The end of the last reserved block of versions.
-        error: The reason why not everything could be read; empty if it could.
+        format: The format of the file; 0 if there is no data yet.
+        rows: The undamaged objects, by collection and key.
+        damaged: The damaged rows, as `collection key`.
+        total: The sum of the checksums in the rows, damaged ones included.
+        summary: The summary; None if it cannot be read, and in the old format, which has none.
+        reserved: The end of the last reserved block of versions; 0 if none was reserved.
+        error: The reason why not all could be read; empty if all could.
     """
 
     format: int = 0
@@ -63,15 +69,15 @@ class Contents:
 
     @property
     def version(self) -> int:
-        """The newest version that is known to have been handed out."""
+        """A version that no version handed out before exceeds, as far as the database shows."""
         return max(self.reserved, *(item.version for item in self.rows.values()), 0)
 
 
 def read(directory: Path) -> Contents:
-    """Read all that can be read.
+    """Return all that can be read from the database. Damage is reported in the result, never raised.
 
     Raises:
-        OSError: The directory cannot be written.
+        OSError: The temporary names cannot be made in the directory.
     """
     found = Contents()
     path, log = directory / NAME, directory / LOG
@@ -88,7 +94,12 @@ def read(directory: Path) -> Contents:
 
 
 def faults_of(found: Contents, mark: Mark | None) -> list[str]:
-    """Return what is wrong with a database, given the last mark of its witness; nothing if all is there."""
+    """Return what is wrong with a database, in words; empty if it holds all acknowledged writes.
+
+    Args:
+        found: The contents of the database.
+        mark: The last mark of its witness; None if the witness is empty or damaged.
+    """
     faults = [f"{NAME} cannot be read ({found.error})"] if found.error else []
     if found.damaged:
         more = f" and {len(found.damaged) - _NAMED} more" if len(found.damaged) > _NAMED else ""
@@ -101,6 +112,7 @@ def faults_of(found: Contents, mark: Mark | None) -> list[str]:
 
 
 def _summary_faults(found: Contents, mark: Mark | None) -> list[str]:
+    """Return how the rows differ from the summary, and the summary from the witness."""
     summary = found.summary
     if summary is None:
         return [f"{NAME} has no summary of its objects"]
@@ -121,9 +133,9 @@ def _summary_faults(found: Contents, mark: Mark | None) -> list[str]:
 
 @contextlib.contextmanager
 def _linked(directory: Path) -> Iterator[Path]:
-    """Give the file and its log further names; what SQLite removes in the end are those."""
+    """Link the database file and its log under temporary names; SQLite may remove those, not the files."""
     names = {NAME: directory / _LINK, LOG: directory / f"{_LINK}-wal"}
-    _remove(names.values())  # of a process that was killed here
+    _remove(names.values())  # left by a process that was killed here
     try:
         for name, link in names.items():
             with contextlib.suppress(FileNotFoundError):
@@ -148,7 +160,8 @@ def _remove(paths: Iterable[Path]) -> None:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    # Without locks of SQLite's own, an index of the log in shared memory is not needed; the witness is locked.
+    # `unix-none` is without file locks, which the lock on the witness replaces: no index of the log in shared memory
+    # (a further file) is needed then.
     address = f"file:{quote(str(path.absolute()))}?mode=ro&vfs=unix-none"
     database = sqlite3.connect(address, uri=True, isolation_level=None)
     database.text_factory = lambda content: content.decode(errors="replace")
@@ -167,12 +180,16 @@ def _read_all(database: sqlite3.Connection, found: Contents) -> None:
         found.reserved = int(row[0]) if row else 0
         if found.format == FORMAT and (row := database.execute("SELECT writes, rows, total FROM summary").fetchone()):
             found.summary = Summary(*map(int, row))
-    finally:  # whatever else is damaged
+    finally:  # read the rows even if the tables above are damaged
         _read_rows(database, found)
 
 
 def _read_rows(database: sqlite3.Connection, found: Contents) -> None:
-    """Read the rows along the index, which names each one; what it does not lead to any more, from the table."""
+    """Read the rows through the index, which gives the name even of a damaged row.
+
+    If the index itself is damaged, the rows that it no longer leads to are read from the table, and the error is
+    raised again.
+    """
     columns = "checksum" if found.format == FORMAT else "NULL"
     damaged: dict[tuple[Any, Any], None] = {}
     try:
@@ -186,6 +203,7 @@ def _read_rows(database: sqlite3.Connection, found: Contents) -> None:
 
 
 def _take_rows(rows: sqlite3.Cursor, found: Contents, damaged: dict[tuple[Any, Any], None]) -> None:
+    """Add rows to `found`, or to `damaged`; one that is in `found` already is skipped."""
     for collection, key, version, raw, checksum in rows:
         if (collection, key) in found.rows:
             continue
@@ -197,7 +215,7 @@ def _take_rows(rows: sqlite3.Cursor, found: Contents, damaged: dict[tuple[Any, A
 
 
 def is_whole(collection: object, key: object, version: object, raw: object, checksum: object, form: int) -> bool:
-    """Tell whether a row is as it was written. The old format has no checksum: there it has to be an object."""
+    """Return whether a row is as it was written. The old format has no checksum; there, the bytes must be an object."""
     match collection, key, version, raw:
         case str(collection), str(key), int(version), bytes(raw):
             if form == FORMAT:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps what a storage acknowledges in a SQLite file, so that it survives the process.
+"""Stores acknowledged writes in a SQLite file, so that they survive the process.
 
-A write is handed to the operating system before it is answered (write-ahead log, not
-synced), so `kill -9` loses nothing. Versions are reserved in blocks, which are synced:
-even after a power failure no version is handed out twice. Damage is noticed at the start
-(`inspection`), where a witness says how much was acknowledged.
+A write is handed to the operating system before it is answered (in SQLite's write-ahead log, not synced), so
+`kill -9` loses nothing; a power failure may lose the last writes. Versions are reserved in blocks, and each
+reservation is synced, so that even after a power failure no version is handed out twice. Damage is detected at the
+start by `inspection`, with the help of a witness file that records how many writes were acknowledged.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 
+# The versions reserved at a time: a sync of the disk, which takes milliseconds, is needed once in so many writes.
 _BLOCK = 10_000
-# Replacing the row would write its index anew as well.
+# INSERT OR REPLACE would be shorter, but delete and insert the row, and so write its index entry again.
 _PUT = """
 INSERT INTO objects VALUES (?, ?, ?, ?, ?) ON CONFLICT (collection, key)
 DO UPDATE SET version = excluded.version, checksum = excluded.checksum, raw = excluded.raw
@@ -43,16 +44,17 @@ _REMEDY = (
 
 
 class SQLiteJournal:
-    """A `storage.Journal` in one directory, which no other process may use meanwhile.
+    """A `storage.Journal` in one directory, which it locks against other processes.
 
     Args:
-        directory: Created with mode 0700 if it is missing; its files have mode 0600. Files
-            and directories that others may read are told in a warning, with the remedy.
-        accept_loss: If the files are damaged, set them aside in a folder `damaged-N`
-            and go on with the objects that can be read. Otherwise damage is an error, and no file is changed.
+        directory: The data directory. It is created with mode 0700 if it is missing, and its files with mode 0600. If
+            other users may read it, a warning names the remedy.
+        accept_loss: If the files are damaged, move them into a folder `damaged-N` and continue with the objects that
+            can be read. If False, damage is an error and no file is changed.
 
     Raises:
-        UsageError: The directory cannot be written, is in use or damaged, or holds something else.
+        UsageError: The directory cannot be written, is in use by another server, is damaged, or has a file of another
+            format.
 
     Threads: guarded by the storage's lock.
     """
@@ -77,15 +79,24 @@ class SQLiteJournal:
             raise error if isinstance(error, UsageError) else self._unusable(error) from error
 
     def load(self) -> tuple[int, list[tuple[str, Stored]]]:
-        """Return a version that none handed out exceeds, and every object with its collection; once."""
+        """Return a version that no version handed out exceeds, and each object with its collection. Call it once.
+
+        A second call returns no objects, because the memory of the first result is released.
+        """
         rows, self._rows = self._rows, []
         return self._used, rows
 
     def write(self, collection: str, key: str, version: int, raw: bytes | None) -> None:
-        """Keep one write; one statement is one transaction.
+        """Store one write, in a transaction of its own.
+
+        Args:
+            collection: The collection's name.
+            key: The object's key.
+            version: The version of the write.
+            raw: The object's bytes; None for a deletion.
 
         Raises:
-            StatusError: 500: the disk is full or gone. Nothing has been kept.
+            StatusError: 500: the journal is closed, or the disk is full or failed. Nothing has been stored.
         """
         if self._database is None:
             raise internal(f"data directory {self._directory}: it is closed")
@@ -104,14 +115,15 @@ class SQLiteJournal:
         self._witness.note(Mark(self._writes, version))
 
     def close(self) -> None:
-        """Fold the log into the file and let go of both. Idempotent."""
+        """Merge the write-ahead log into the file, close both, and release the directory. Idempotent."""
         if self._database is not None:
             self._database.close()
             self._database = None
         self._witness.close()
 
     def _open(self, accept_loss: bool) -> None:
-        for name in (database.NAME, database.LOG):  # the system's reason is clearer than SQLite's
+        """Inspect the files, refuse or replace damaged ones, and open the database for writing."""
+        for name in (database.NAME, database.LOG):  # its error says more than SQLite's "unable to open database file"
             check_is_usable(self._directory / name)
         mark, faults = self._mark()
         found = inspection.read(self._directory)
@@ -125,7 +137,7 @@ class SQLiteJournal:
             remedy = _REMEDY.format(len(found.rows))
             raise UsageError(f"data directory {self._directory} is damaged: {'; '.join(faults)}: {remedy}")
         self._writes = max(mark.writes if mark else 0, found.summary.writes if found.summary else 0)
-        # All up to it are spent, whether used or not.
+        # All versions up to it count as used: how many of the last block were handed out is unknown.
         self._used = self._reserved = max(found.version, mark.version if mark else 0)
         self._rows = [(collection, item) for (collection, _), item in found.rows.items()]
         if faults or found.format != database.FORMAT:
@@ -135,9 +147,9 @@ class SQLiteJournal:
             self._witness.begin(Mark(self._writes, self._used))
 
     def _make(self, old_format: int, faults: Sequence[str]) -> None:
-        """Make a new file of the objects that were read, in place of none, an old one or a damaged one."""
+        """Make a new file from the objects that were read; it replaces a damaged one or one of the old format."""
         if old_format == database.OLD_FORMAT and not faults:
-            self._connected().close()  # which folds the log into the file
+            self._connected().close()  # closing merges the log into the file, so that `install` finds none
         database.build(self._directory, self._rows, self._writes, self._reserved)
         if faults:
             aside = database.set_aside(self._directory, WITNESS)
@@ -148,12 +160,14 @@ class SQLiteJournal:
         return UsageError(f"data directory {self._directory}: cannot be used: {error}: {remedy_for(error)}")
 
     def _reserve(self, connection: sqlite3.Connection, version: int) -> None:
+        """Record on the disk, synced, that all versions up to `version` may have been handed out."""
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("INSERT OR REPLACE INTO reserved VALUES (1, ?)", (version,))
         connection.execute("PRAGMA synchronous = NORMAL")
         self._reserved = version
 
     def _mark(self) -> tuple[Mark | None, list[str]]:
+        """Return the witness's last mark, and what is wrong with the witness, in words."""
         try:
             return self._witness.read(), []
         except DamagedWitness:

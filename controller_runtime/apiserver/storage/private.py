@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and directories that their owner alone may read, whatever the umask; and a warning where others may."""
+"""Makes files and directories that only their owner may read, whatever the umask, and warns of others."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _OWNER_ONLY_DIRECTORY, _OWNER_ONLY = 0o700, 0o600
 
 
 def make_private_directory(path: Path) -> None:
-    """Create a directory with mode 0700 if it is missing. One that exists is left as it is.
+    """Create a directory with mode 0700 if it is missing. The mode of an existing one is not changed.
 
     Raises:
-        OSError: It cannot be created, or is no directory.
+        OSError: The directory cannot be created, or the path is something else.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -31,28 +31,35 @@ def make_private_directory(path: Path) -> None:
         if not path.is_dir():
             raise
     else:
-        path.chmod(_OWNER_ONLY_DIRECTORY)  # the umask may have taken more
+        path.chmod(_OWNER_ONLY_DIRECTORY)  # the umask may have removed some of the owner's own permissions
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a file, created with mode 0600 if it is missing; return its descriptor. An existing mode is left as it is.
+    """Open a file and return its descriptor; create it with mode 0600 if it is missing.
+
+    The mode of an existing file is not changed.
+
+    Args:
+        path: The file.
+        flags: The flags of `os.open`, without those for creation.
 
     Raises:
-        OSError: It cannot be opened, or is a directory.
+        OSError: The file cannot be opened, or is a directory.
     """
     try:
         descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
     except FileExistsError:
         return os.open(path, flags)
-    os.fchmod(descriptor, _OWNER_ONLY)  # the umask may have taken more
+    os.fchmod(descriptor, _OWNER_ONLY)  # as above
     return descriptor
 
 
 def check_is_usable(path: Path) -> None:
-    """See that a file can be read and written, if it is there.
+    """Raise an error unless a file can be read and written. A missing file is accepted.
 
     Raises:
-        OSError: It cannot, or is something else than a file: a pipe would not let go of who reads it.
+        OSError: The file cannot be read and written, or is not a regular file: opening a named pipe, for example,
+            could block forever.
     """
     with contextlib.suppress(FileNotFoundError):
         mode = path.stat().st_mode
@@ -62,7 +69,7 @@ def check_is_usable(path: Path) -> None:
 
 
 def remedy_for(error: Exception) -> str:
-    """Return what to do about a file or directory that cannot be used."""
+    """Return the remedy for a file or directory that cannot be used, for an error message."""
     if isinstance(error, PermissionError):
         return "run the server as the owner of the directory and its files"
     if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
@@ -71,7 +78,7 @@ def remedy_for(error: Exception) -> str:
 
 
 def warn_if_shared(paths: Iterable[Path]) -> None:
-    """Log one line if other users may read or write some of these files and directories."""
+    """Log a warning with the remedy if other users may read or write some of these files and directories."""
     if shared := [str(path) for path in paths if _is_shared(path)]:
         log.warning(f"other users may read what the server keeps: run chmod go= {shlex.join(shared)}")
 

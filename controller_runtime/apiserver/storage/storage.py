@@ -1,47 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of the server, under one version counter and one lock.
+"""The server's objects, under one version counter and one lock.
 
-A write is read, computed outside the lock and committed if nothing changed in between.
-Watches are cursors: a commit tells who waits that there is something, and they take it.
+A writer reads an object, computes the new one without a lock, and commits it if the object has not changed meanwhile.
+A watch reads changes through a cursor: a commit notifies the cursors that have read everything, and their readers
+then take what is new.
 """
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-from controller_runtime.apiserver.storage.history import History, Log, rewound
+from controller_runtime.apiserver.storage.collection import Collection
+from controller_runtime.apiserver.storage.history import History, rewound
 from controller_runtime.apiserver.storage.stored import Change, Draft, Stored
 from controller_runtime.core.host import Host
 
 
 class Journal(Protocol):
-    """Where a storage keeps what it acknowledges; called under its lock, so it calls nobody."""
+    """Stores the writes that a storage acknowledges; called under the storage's lock, so it must not call back."""
 
     def load(self) -> tuple[int, Iterable[tuple[str, Stored]]]:
-        """A version that no client can have seen exceeded, and each object with its collection."""
+        """Return a version that no version handed out before exceeds, and each object with its collection."""
 
     def write(self, collection: str, key: str, version: int, raw: bytes | None) -> None:
-        """Keep a write (`raw` is None for a deletion); it survives the process once this returns."""
+        """Store a write; `raw` is None for a deletion. Once this returns, the write survives the process.
+
+        An error means that nothing was stored; it reaches the client whose write it was.
+        """
 
     def close(self) -> None:
-        """Let go of the files. Idempotent."""
+        """Close the files. Idempotent."""
 
 
 class Snapshot(NamedTuple):
-    """The objects of a collection at one version, in key order."""
+    """The objects of a collection at one version.
+
+    Attributes:
+        version: The version.
+        items: The objects, sorted by key.
+    """
 
     version: int
     items: list[Stored]
 
 
 class Batch(NamedTuple):
-    """What a cursor took.
+    """The changes that one `Cursor.take` returns.
 
     Attributes:
-        changes: In order.
-        version: The version up to which nothing is missing, once `changes` are told; None if more wait.
+        changes: The changes, oldest first.
+        version: The version up to which the reader knows everything with these changes; None if more changes wait.
     """
 
     changes: list[Change]
@@ -49,56 +58,22 @@ class Batch(NamedTuple):
 
 
 class Ended(Exception):
-    """The collection that was to be written to has ended."""
-
-
-class _Collection:
-    """One kind's objects: by key, and in the order of their keys."""
-
-    def __init__(self, history: History, oldest: int) -> None:
-        self.objects: dict[str, Stored] = {}
-        # Parallel, sorted by key: a range of them is a slice.
-        self.keys: list[str] = []
-        self.items: list[Stored] = []
-        self.log = Log(history, oldest)
-        # Cursors that have seen everything, by their number: whom a commit tells, once.
-        self.waiting: dict[int, Cursor] = {}
-        self.ended = False
-
-    def range(self, prefix: str) -> list[Stored]:
-        if not prefix:
-            return self.items.copy()
-        start = bisect.bisect_left(self.keys, prefix)
-        stop = bisect.bisect_left(self.keys, prefix + "\U0010ffff", start)
-        return self.items[start:stop]
-
-    def put(self, item: Stored) -> None:
-        place = bisect.bisect_left(self.keys, item.key)
-        if item.key in self.objects:
-            self.items[place] = item
-        else:
-            self.keys.insert(place, item.key)
-            self.items.insert(place, item)
-        self.objects[item.key] = item
-
-    def remove(self, key: str) -> None:
-        place = bisect.bisect_left(self.keys, key)
-        del self.keys[place], self.items[place], self.objects[key]
-
-    def everyone_waiting(self) -> list[Cursor]:
-        cursors = list(self.waiting.values())
-        self.waiting.clear()
-        return cursors
+    """The collection to write to has been ended: its kind is not served any more."""
 
 
 class Storage:
     """Versioned objects with a bounded history.
 
-    Versions begin at the clock's microseconds since 1970, or above everything the
-    journal has handed out, whichever is more: a client that outlives the server never
-    holds a version that this one has yet to reach.
+    Versions begin at the clock's microseconds since 1970, or above all versions that the journal has handed out,
+    whichever is greater. So a client that outlives the server never holds a version that is in this server's future,
+    for which its watch would wait in vain.
 
-    Collections are named `plural.group`; keys are `namespace/name`, or the name alone.
+    Collections are named `plural.group`; keys are `namespace/name`, or the name alone for cluster-scoped objects.
+
+    Args:
+        host: Provides the clocks and the lock.
+        history: The limits of each collection's history; None for the defaults.
+        journal: Stores the writes; None keeps them in memory only.
 
     Threads: any, for every method.
     """
@@ -109,7 +84,7 @@ class Storage:
         self._journal = journal
         # Guards everything below, the journal, and the cursors' positions.
         self._lock = host.lock("apiserver/storage")
-        self._collections: dict[str, _Collection] = {}
+        self._collections: dict[str, Collection] = {}
         self._next_cursor = 0
         self._closed = False
         used, objects = journal.load() if journal else (0, ())
@@ -123,17 +98,17 @@ class Storage:
         return self._version
 
     def get(self, collection: str, key: str) -> Stored | None:
-        """One object, as it is now."""
+        """Return the present state of one object, or None if it does not exist."""
         with self._lock:
             return self._collection(collection).objects.get(key)
 
     def read(self, collection: str, prefix: str = "", at: int | None = None) -> Snapshot:
-        """The objects whose keys begin with `prefix`, now or as they were.
+        """Return the objects whose keys begin with `prefix`, as they are or as they were.
 
         Args:
-            collection: Which kind.
-            prefix: Such as `namespace/`; empty for all.
-            at: A version no newer than the storage's; None is now.
+            collection: The collection's name.
+            prefix: The prefix of the keys, such as `namespace/`; empty for all objects.
+            at: The version to go back to, at most the storage's own; None for the present.
 
         Raises:
             Compacted: The history does not reach back to `at`.
@@ -147,27 +122,27 @@ class Storage:
         return Snapshot(at, rewound(items, newer, prefix) if newer else items)
 
     def commit(self, collection: str, key: str, expected: Stored | None, draft: Draft | None) -> Change | None:
-        """Write, unless somebody else has written since `expected` was read.
+        """Write an object, unless another writer has changed it since `expected` was read.
 
         Args:
-            collection: Which kind.
-            key: Whose.
-            expected: What `get` gave; None if there was nothing.
-            draft: What is to be there; None deletes.
+            collection: The collection's name.
+            key: The object's key.
+            expected: The result of `get` on which the write is based; None for a creation.
+            draft: The new object; None for a deletion.
 
         Returns:
-            What was done, kept by the journal; None if the object is no longer `expected`.
-            An error of the journal is raised, and nothing has been done.
+            The change, which the journal has stored; None if the object is not `expected` any more.
 
         Raises:
-            Ended: There is no such collection any more.
+            Ended: The collection has been ended.
+            StatusError: The journal cannot store the write; nothing has changed.
         """
         now = self._host.monotonic()
         with self._lock:
             found = self._collection(collection)
             if found.ended:
                 raise Ended
-            if found.objects.get(key) is not expected:
+            if found.objects.get(key) is not expected:  # identity: each write makes a new `Stored`
                 return None
             version = self._version + 1
             new = Stored(key, version, draft.at(version)) if draft else None
@@ -180,16 +155,21 @@ class Storage:
                 found.remove(key)
             change = Change(version, now, expected, new)
             found.log.append(change)
-            ready = found.everyone_waiting()
-        for cursor in ready:
-            cursor.on_ready()
+            ready = found.take_waiting()
+        for notify in ready:  # without the lock: a reader may take at once
+            notify()
         return change
 
     def follow(self, collection: str, after: int, on_ready: Callable[[], None]) -> Cursor:
-        """A cursor on the changes that follow the version `after`, which may lie in the future.
+        """Return a cursor on the changes that follow a version.
+
+        Args:
+            collection: The collection's name.
+            after: The version; it may lie in the future, then changes up to it are skipped.
+            on_ready: Called once after each `Cursor.take` that left nothing, when there is a change again.
 
         Raises:
-            Compacted: Some of them are forgotten already.
+            Compacted: The history does not reach back to `after`.
         """
         with self._lock:
             found = self._collection(collection)
@@ -197,46 +177,48 @@ class Storage:
             return Cursor(self, found, self._next_cursor, found.log.position(after), after, on_ready)
 
     def end(self, collection: str) -> bool:
-        """End a collection, and each cursor on it once it has taken what is left; False if it is not empty.
+        """End a collection whose kind is not served any more; return False, and do nothing, if it has objects.
 
-        Whoever comes late finds nothing and writes nothing, until it begins anew.
+        Each cursor on it ends once its reader has taken the remaining changes. Until `begin` is called, the
+        collection is empty and refuses writes, so that a request that was under way cannot write into it.
         """
         with self._lock:
             found = self._collection(collection)
             if found.objects:
                 return False
             found.ended = True
-            ready = found.everyone_waiting()
-            # In its place, one without a past, for whoever comes late.
-            late = self._collections[collection] = _Collection(self._history, self._version)
+            ready = found.take_waiting()
+            # The old collection lives on for its cursors; requests that come later get an empty one without a history.
+            late = self._collections[collection] = Collection(self._history, self._version)
             late.ended = True
-        for cursor in ready:
-            cursor.on_ready()
+        for notify in ready:
+            notify()
         return True
 
     def begin(self, collection: str) -> None:
-        """Let a collection that has ended begin anew, without a past: nobody goes on where they were."""
+        """Accept writes to an ended collection again, without a history: older watches cannot be resumed."""
         with self._lock:
             if self._collection(collection).ended:
-                self._collections[collection] = _Collection(self._history, self._version)
+                self._collections[collection] = Collection(self._history, self._version)
 
     def close(self) -> None:
-        """End every cursor and let go of the journal. Idempotent."""
+        """End all cursors and close the journal. Idempotent."""
         with self._lock:
             self._closed = True
-            ready = [cursor for found in self._collections.values() for cursor in found.everyone_waiting()]
+            ready = [notify for found in self._collections.values() for notify in found.take_waiting()]
             if self._journal:
                 self._journal.close()
-        for cursor in ready:
-            cursor.on_ready()
+        for notify in ready:
+            notify()
 
-    def _collection(self, name: str) -> _Collection:
+    def _collection(self, name: str) -> Collection:
         found = self._collections.get(name)
         if found is None:
-            found = self._collections[name] = _Collection(self._history, self._first)
+            found = self._collections[name] = Collection(self._history, self._first)
         return found
 
     def _take(self, cursor: Cursor, limit: int) -> Batch | None:
+        """See `Cursor.take`; a cursor that has read everything waits for the next commit."""
         with self._lock:
             if self._closed:
                 return None
@@ -248,7 +230,7 @@ class Storage:
             if found.ended:
                 return None
             if not cursor.closed:
-                found.waiting[cursor.number] = cursor
+                found.waiting[cursor.number] = cursor.on_ready
             return Batch(changes, self._version)
 
     def _leave(self, cursor: Cursor) -> None:
@@ -258,10 +240,10 @@ class Storage:
 
 
 class Cursor:
-    """One reader's place in the changes of a collection.
+    """A reader's position in the changes of a collection; made by `Storage.follow`.
 
-    `on_ready` is called once after a `take` that left nothing behind, when there is
-    something again; with no lock held, from the thread that wrote.
+    After a `take` that left nothing, `on_ready` is called once, when there is a change again: on the thread
+    that wrote, with no lock held.
 
     Threads: `take` from one at a time; `close` from any.
     """
@@ -269,7 +251,7 @@ class Cursor:
     def __init__(
         self,
         storage: Storage,
-        collection: _Collection,
+        collection: Collection,
         number: int,
         position: int,
         after: int,
@@ -284,10 +266,10 @@ class Cursor:
         self.on_ready = on_ready
 
     def take(self, limit: int) -> Batch | None:
-        """The next changes, at most `limit`; None once the storage is closed, or the collection has ended.
+        """Return the next changes, at most `limit`; None once the storage is closed or the collection has ended.
 
         Raises:
-            Compacted: The reader was too slow: some of its changes are forgotten.
+            Compacted: The reader was too slow: some of its changes have been dropped.
         """
         batch = self._storage._take(self, limit)
         if batch and batch.changes and batch.changes[0].version <= self._after:
@@ -295,5 +277,5 @@ class Cursor:
         return batch
 
     def close(self) -> None:
-        """Want no more. Idempotent."""
+        """Stop the notifications. Idempotent."""
         self._storage._leave(self)

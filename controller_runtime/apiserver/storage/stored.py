@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the storage holds: objects as the bytes of their JSON, and what became of them.
+"""The values in the storage: objects as the bytes of their JSON, and their changes.
 
-The bytes lack kind and apiVersion, as an item in a list does; those are put in front
-when an object is served, so that nothing is encoded twice and nothing on a read.
+The bytes are without `kind` and `apiVersion`, as the items of a list are. For a single object or a watch event these
+are put in front of the bytes, so an object is encoded once, when it is written, and never when it is read.
 """
 
 from __future__ import annotations
@@ -12,30 +12,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from controller_runtime.apiserver.kinds.metadata import METADATA_ORDER
+
 _VERSION = b'"resourceVersion":"'
-# The members of metadata as a real server orders them. What stands before the version are
-# single words, so the first `"resourceVersion":"` in the bytes is the object's own.
-_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
 
 
 def key_of(namespace: str, name: str) -> str:
-    """Where the storage keeps an object of a kind: `namespace/name`, or the name alone."""
+    """Return the key of an object: `namespace/name`, or the name alone if it is cluster-scoped."""
     return f"{namespace}/{name}" if namespace else name
 
 
@@ -55,37 +38,43 @@ _labels_decoder = msgspec.json.Decoder(_WithLabels)
 
 
 class Draft(NamedTuple):
-    """An object that still lacks its version: the bytes on either side of it."""
+    """An object that is encoded except for its version, which only the commit knows.
+
+    Attributes:
+        head: The bytes before the version's digits.
+        tail: The bytes after them.
+    """
 
     head: bytes
     tail: bytes
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> Draft:
-        """Encode `obj`, metadata first and in order; a version it has is left out."""
+        """Encode an object with its metadata first, in the real server's order; its present version is left out."""
         unordered = {**obj["metadata"], "resourceVersion": ""}
-        whole = {"metadata": {name: unordered[name] for name in _METADATA if name in unordered}}
+        whole = {"metadata": {name: unordered[name] for name in METADATA_ORDER if name in unordered}}
         whole |= {name: part for name, part in obj.items() if name != "metadata"}
+        # The first match is the version itself: before it, metadata has only plain texts, whose quotes are escaped.
         head, quote, tail = _encoder.encode(whole).partition(_VERSION)
         return cls(head + quote, tail)
 
     def at(self, version: int) -> bytes:
-        """The bytes of the object, written at `version`."""
+        """Return the bytes of the object with this version."""
         return b"%b%d%b" % (self.head, version, self.tail)
 
     def unversioned(self) -> bytes:
-        """The bytes of the object if it is never written: without any version."""
+        """Return the bytes of the object without a version: for an object that is not stored, as in a dry run."""
         return self.head[: -len(_VERSION)].removesuffix(b",") + self.tail[1:]
 
 
 class Stored(msgspec.Struct, gc=False, eq=False):
-    """One object at one version. Immutable, but for the two memories below.
+    """One object at one version. Immutable except for two cached values, which are computed at first use.
 
     Attributes:
-        key: `namespace/name`, or the name alone of a cluster-scoped object.
-        version: Of its last write.
-        raw: Its JSON, without kind and apiVersion.
-        fields: What field selectors look at, once somebody has asked; filled by `selection.py`.
+        key: `namespace/name`, or the name alone if the object is cluster-scoped.
+        version: The version of its last write.
+        raw: Its JSON, without `kind` and `apiVersion`.
+        fields: The values of the selectable fields, cached by `selection.py`; None until a selector needs them.
     """
 
     key: str
@@ -96,7 +85,7 @@ class Stored(msgspec.Struct, gc=False, eq=False):
 
     @property
     def namespace(self) -> str:
-        """Empty for a cluster-scoped object."""
+        """The object's namespace; empty if it is cluster-scoped."""
         return self.key.rpartition("/")[0]
 
     @property
@@ -105,31 +94,31 @@ class Stored(msgspec.Struct, gc=False, eq=False):
         return self.key.rpartition("/")[2]
 
     def labels(self) -> Mapping[str, str]:
-        """The labels; shared, so do not change them."""
+        """Return the labels. They are shared: do not change them."""
         if self._labels is None:
             self._labels = _labels_decoder.decode(self.raw).metadata.labels or {}
         return self._labels
 
     def decode(self) -> dict[str, Any]:
-        """The object as a dict of the caller's own."""
+        """Return the object as a new dict, which the caller may change."""
         return _decoder.decode(self.raw)
 
     def raw_at(self, version: int) -> bytes:
-        """The bytes with another version; for the last state of what is gone."""
+        """Return the bytes with another version: watches show a deleted object with the version of its deletion."""
         mine, other = (b"%b%d" % (_VERSION, number) for number in (self.version, version))
         return self.raw.replace(mine, other, 1)
 
 
 class Change(msgspec.Struct, gc=False, eq=False):
-    """One write: what an object was, and what it became.
+    """One write to one object.
 
     Attributes:
-        version: The version the write took; that of `new` if there is one.
-        at: When it was made, monotonic seconds.
-        old: The object before, None if it was created.
-        new: The object after, None if it was deleted.
-        lines: Watch lines by what stands before the object; a memory shared by all watchers.
-            Two threads may build the same line at once, and either may stay.
+        version: The version of the write, which `new` has, too.
+        at: The time of the write in monotonic seconds.
+        old: The object before; None if it was created.
+        new: The object after; None if it was deleted.
+        lines: The watch lines built so far, by what precedes the object in them. All watchers share them. Two
+            threads may build the same line at once; the lines are equal, and one is kept.
     """
 
     version: int
@@ -140,21 +129,22 @@ class Change(msgspec.Struct, gc=False, eq=False):
 
     @property
     def key(self) -> str:
-        """Whose change it is."""
+        """The key of the object."""
         return (self.new or self.last).key
 
     @property
     def last(self) -> Stored:
-        """The object before, of a change or a deletion."""
+        """The object before the write, which must not be a creation."""
         assert self.old is not None, "a creation has no last state"
         return self.old
 
     def line(self, head: bytes, *, gone: bool) -> bytes:
-        """The line that tells a watcher of this change.
+        """Return the line of a watch for this change; it is built once for all watchers.
 
         Args:
-            head: `{"type":…,"object":{"kind":…,"apiVersion":…,`.
-            gone: Tell the last state, with this change's version, rather than the new one.
+            head: The beginning of the line: `{"type":…,"object":{"kind":…,"apiVersion":…,`.
+            gone: True to show the state before, with the version of this change: the object was deleted, or the
+                watch's selector does not match it any more.
         """
         line = self.lines.get(head)
         if line is None:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The witness of a journal: a small file beside the database that says how many writes were acknowledged.
+"""The witness of a journal: a small file beside the database that records how many writes were acknowledged.
 
-SQLite takes a write-ahead log that is damaged, cut or gone for a shorter one, and says nothing.
-The witness is written after a transaction is complete and before its write is acknowledged. So
-the database is never behind it, whenever the process is killed; one that is behind has lost
-writes that were acknowledged. Neither is synced at each write: after a power failure the witness
-may be older than the last write as well, and then cannot tell.
+SQLite treats a write-ahead log that is damaged, truncated or missing as a shorter log, without an error. The witness
+reveals the loss. It is written after each transaction and before the write is acknowledged, so whenever the process is
+killed, the database has at least as many writes as the witness says; a database with fewer has lost acknowledged
+writes. Neither file is synced at each write: after a power failure the witness may be as old as the database, and
+then the loss goes unnoticed.
 
 The lock on the witness keeps a second server away from the directory.
 """
@@ -29,7 +29,7 @@ _SLOTS = 2
 
 
 class Mark(NamedTuple):
-    """How far a journal had come.
+    """The state of a journal at its last acknowledged write.
 
     Attributes:
         writes: The number of acknowledged writes since the database was made.
@@ -41,22 +41,23 @@ class Mark(NamedTuple):
 
 
 class DamagedWitness(Exception):
-    """The file is not what a witness writes."""
+    """The content of the file is not what a witness writes."""
 
 
 class Witness:
-    """The file and its lock.
+    """The witness file and its lock.
 
-    Two lines are written in turn, each with a checksum, so that one of them is whole at any time.
+    The file has two lines, each with a checksum, which are overwritten in turn. So one of them is complete at any
+    time, even if the process is killed while it writes the other.
 
     Args:
-        directory: Its folder.
+        directory: The data directory.
 
     Raises:
         BlockingIOError: Another process has locked it.
         OSError: The file cannot be opened.
 
-    Threads: guarded by its journal's owner.
+    Threads: guarded by the storage's lock, as its journal is.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -69,10 +70,10 @@ class Witness:
             raise
 
     def read(self) -> Mark | None:
-        """Return the last mark, or None if the file is empty: nothing was acknowledged yet.
+        """Return the last mark, or None if the file is empty because nothing was acknowledged yet.
 
         Raises:
-            DamagedWitness: There is something else.
+            DamagedWitness: The file has other content, or no complete line.
         """
         content = os.pread(self._descriptor, _LENGTH * _SLOTS + 1, 0)
         if not content:
@@ -83,33 +84,33 @@ class Witness:
         return max(marks)
 
     def begin(self, mark: Mark) -> None:
-        """Make the file say `mark`, on the disk, whatever it said before.
+        """Replace the content of the file by `mark`, and sync it to the disk.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The file cannot be written.
         """
         self._put(_line(mark) * _SLOTS, 0)
         os.ftruncate(self._descriptor, _LENGTH * _SLOTS)
         os.fsync(self._descriptor)
 
     def note(self, mark: Mark) -> None:
-        """Write down what is about to be acknowledged. If that fails, `settle` tries again and tells."""
+        """Record a write that is about to be acknowledged. If that fails, the next `settle` tries again and raises."""
         self._due = mark
         with contextlib.suppress(OSError):
             self.settle()
 
     def settle(self) -> None:
-        """Write down what could not be written before; nothing more may be acknowledged until that is done.
+        """Write the mark that `note` could not write, if there is one. Call it before each write to the journal.
 
         Raises:
-            OSError: It still cannot be written.
+            OSError: The mark still cannot be written, so no further write may be acknowledged.
         """
         if self._due is not None:
             self._put(_line(self._due), self._due.writes % _SLOTS * _LENGTH)
             self._due = None
 
     def close(self) -> None:
-        """Let go of the file and its lock. Idempotent."""
+        """Close the file, which releases its lock. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server does by itself: garbage collection, the end of namespaces, its own lease."""
+"""Work that the server does by itself: garbage collection, the cleanup of deleted namespaces, its identity lease."""

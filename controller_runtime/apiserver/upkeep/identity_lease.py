@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease by which an API server says that it runs: made at its start, renewed every 10 s, deleted at its end.
+"""The identity lease of an API server: created at the start, renewed every 10 s, deleted at the end.
 
-It goes in by the front door, as a request to the server itself. Whoever hosts the server
-brings the thread and the time.
+Clients see from it that the server runs. It is written by requests to the server itself. The process that hosts the
+server calls `begin`, `beat` and `end` at the right times.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ log = get_logger(__name__)
 
 COMPONENT = "kube-apiserver"
 DURATION = 3600
-"""Seconds that a renewal counts."""
+"""Seconds for which a renewal is valid, as in a real server."""
 RENEW_INTERVAL = 10.0
+"""Seconds between two renewals, as in a real server."""
 JITTER = 0.04
+"""The largest share by which an interval is longer, at random, so that servers do not renew in step."""
 
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 _LABEL_LIMIT = 63
@@ -32,23 +34,23 @@ _HTTP_CREATED, _HTTP_NOT_FOUND = 201, 404
 
 
 def identity_name(hostname: str) -> str:
-    """The lease's name: the same for the same host, and safe whatever the host's name."""
+    """Return the lease's name, computed as a real server does: a hash of the host name, and so always a valid name."""
     words = (hostname.encode(), COMPONENT.encode())
     digest = hashlib.sha256(b"".join(struct.pack(">H", len(word)) + word for word in words)).digest()
     return "apiserver-" + base64.b32encode(digest[:16]).decode().rstrip("=").lower()
 
 
 class IdentityLease:
-    """Keeps the lease of one server process.
+    """Creates, renews and deletes the identity lease of one server process.
 
-    Its holder is another after each start, and a holder is never rewritten, so the lease of
-    an earlier process is deleted first. What others put on the lease stays.
+    Each process has a holder identity of its own, and a renewal does not change the holder. So a lease that an
+    earlier process left is deleted first. Renewals keep labels and annotations that other clients have added.
 
     Args:
-        host: Its clock is written; its chance spreads the renewals and draws the holder.
-        server: Keeps the lease.
-        hostname: Of this machine.
-        token: The bearer token that `server` takes, if it takes one.
+        host: Provides the time, the randomness of the intervals, and the uuid in the holder identity.
+        server: Answers the requests.
+        hostname: The name of this machine.
+        token: The bearer token that `server` requires; None if it requires none.
 
     Threads: one.
     """
@@ -61,22 +63,22 @@ class IdentityLease:
             self._headers["authorization"] = f"Bearer {token}"
         self._path = f"{_LEASES}/{identity_name(hostname)}"
         self._holder = f"{identity_name(hostname)}_{host.uuid()}"
-        # A longer label would be refused for ever.
+        # The value of a label has at most 63 characters and ends with a letter or digit; a longer one would be refused.
         self._hostname = hostname[:_LABEL_LIMIT].rstrip("-_.")
         self._address = ""
 
     def begin(self, address: str) -> float:
-        """Replace the lease of an earlier process; the seconds until the first `beat`.
+        """Replace the lease of an earlier process; return the seconds until the first `beat`.
 
         Args:
-            address: Where the server is reached, as `host:port`.
+            address: The address of the server, as `host:port`.
         """
         self._address = address
         self.end()
         return self.beat()
 
     def beat(self) -> float:
-        """Renew the lease, or make it; the seconds until the next time."""
+        """Renew the lease, or create it if it is missing; return the seconds until the next call."""
         body = self._body()
         answer = self._ask("PATCH", self._path, body)
         if answer.status == _HTTP_NOT_FOUND:
@@ -84,11 +86,13 @@ class IdentityLease:
             body["spec"]["holderIdentity"] = self._holder
             answer = self._ask("POST", _LEASES, body)
         if answer.status not in (200, _HTTP_CREATED):
-            log.warning("identity lease is not kept", status=answer.status, answer=answer.body.decode(errors="replace"))
+            log.warning(
+                "cannot renew the identity lease", status=answer.status, answer=answer.body.decode(errors="replace")
+            )
         return RENEW_INTERVAL * (1.0 + JITTER * self._host.random.random())
 
     def end(self) -> None:
-        """Delete the lease, if there is one."""
+        """Delete the lease, if it exists."""
         self._ask("DELETE", self._path, None)
 
     def _body(self) -> dict[str, dict[str, object]]:

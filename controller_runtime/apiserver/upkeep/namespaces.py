@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a namespace: its content is deleted, and once nothing is left, the namespace is let go."""
+"""Cleanup of deleted namespaces: their objects are deleted, and once none are left, the namespaces are released."""
 
 from __future__ import annotations
 
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item, meta_of
 
 USER_AGENT = "namespace-controller"
@@ -14,23 +14,27 @@ _FINALIZER = "kubernetes"
 
 
 class NamespaceCleaner:
-    """The terminating namespaces of one storage; used as `garbage.GarbageCollector` is.
+    """Empties and releases terminating namespaces; used in the same way as `garbage.GarbageCollector`.
+
+    Args:
+        server: The server whose namespaces are cleaned up.
+        client: Makes the writes.
 
     Attributes:
-        due: What to look at.
+        due: The namespaces to look at.
 
     Threads: one.
     """
 
-    def __init__(self, server: APIServer, inside: Inside) -> None:
+    def __init__(self, server: APIServer, client: InternalClient) -> None:
         self._server = server
         self._storage = server.storage
-        self._inside = inside
+        self._client = client
         self._terminating: set[str] = set()
         self.due: dict[Item, None] = {}
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        """Take note of a change; only the end of a namespace and of what is in one matter here."""
+        """Take note of a change. Only terminating namespaces and the objects in them matter here."""
         if item.kind is not NAMESPACE:
             namespace = item.key.rpartition("/")[0]
             if namespace in self._terminating:
@@ -42,16 +46,15 @@ class NamespaceCleaner:
             self._terminating.discard(item.key)
 
     def look(self, item: Item) -> bool:
-        """Delete what is in a terminating namespace, or let it go; False if it has to be looked at again."""
+        """Empty a terminating namespace, or release it if it is empty; return False if it must be looked at again."""
         found = self._storage.get(NAMESPACE.resource, item.key)
         if found is None or not meta_of(found).deletion_timestamp:
             return True
-        kinds = [
-            kind for kind in self._server.kinds.stored if kind.namespaced
-        ]  # those of this moment: none is left out
+        # The kinds are read now, not when the cleaner was made: a custom kind may have come since.
+        kinds = [kind for kind in self._server.kinds.stored if kind.namespaced]
         filled = [kind for kind in kinds if self._storage.read(kind.resource, f"{item.key}/").items]
         if filled:
-            return all(self._inside.empty(kind, item.key) for kind in filled)
+            return all(self._client.empty(kind, item.key) for kind in filled)
         namespace = found.decode()
         left = [one for one in namespace.get("spec", {}).get("finalizers", ()) if one != _FINALIZER]
-        return self._inside.finalize({**namespace, "spec": {"finalizers": left}}, item.key)
+        return self._client.finalize({**namespace, "spec": {"finalizers": left}}, item.key)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who belongs to whom: the references of stored objects, both ways, and what holds an object in being."""
+"""Owner references between stored objects, in both directions, and which of them keep an object from being garbage."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.storage.stored import Stored
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
-"""Finalizers by which a terminating owner waits: until its dependents are let go, or are gone."""
+"""The finalizers of a terminating owner that waits until its dependents have been released, or are gone."""
 
 
 class Item(NamedTuple):
-    """One stored object, by where it is kept."""
+    """The place of an object in the storage.
+
+    Attributes:
+        kind: The kind as which it is stored.
+        key: Its key in the collection of the kind.
+    """
 
     kind: Kind
     key: str
 
 
 class Meta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """What decides about an object's being."""
+    """The part of the metadata that garbage collection uses."""
 
     uid: str = ""
     resource_version: str = ""
@@ -35,7 +40,7 @@ class Meta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 
     @property
     def waits_for(self) -> str:
-        """The finalizer by which this terminating owner waits for the collector; empty if it does not."""
+        """The finalizer with which this terminating owner waits for the garbage collector; empty if it does not."""
         waits = self.deletion_timestamp and next((one for one in (ORPHAN, FOREGROUND) if one in self.finalizers), "")
         return waits or ""
 
@@ -48,34 +53,33 @@ _heads = msgspec.json.Decoder(_Head)
 
 
 def meta_of(item: Stored) -> Meta:
-    """Decode just the part that matters here."""
+    """Decode the part of an object's metadata that garbage collection uses."""
     return _heads.decode(item.raw).metadata
 
 
 class Standing(enum.Enum):
-    """How an owner stands to what names it."""
+    """The state of an owner that an object refers to."""
 
     PRESENT = enum.auto()
-    ABSENT = enum.auto()  # gone, or another object has its name now
+    ABSENT = enum.auto()  # gone; another object, with another uid, may have its name
     LEAVING = enum.auto()  # terminating, and waiting for its dependents to go first
-    UNKNOWN = enum.auto()  # of a kind that is not served, or where the reference cannot reach
+    UNKNOWN = enum.auto()  # its kind is not served, or it would need a namespace that the object does not have
 
 
 def lasting(
     references: Sequence[OwnerReference], standing: Callable[[OwnerReference], Standing]
 ) -> tuple[OwnerReference, ...]:
-    """The references that still hold an object. None left of some means that it has to go.
+    """Return the references that keep an object. If it has references and none of them is returned, it is garbage.
 
-    What cannot be judged holds: nothing is deleted on a guess.
+    A reference whose owner is UNKNOWN keeps the object: nothing is deleted on a guess.
     """
     return tuple(one for one in references if standing(one) in (Standing.PRESENT, Standing.UNKNOWN))
 
 
 def owner_item(kinds: Kinds, reference: OwnerReference, dependent: Item) -> Item | None:
-    """Where the owner would be kept; None if the reference cannot be followed.
+    """Return the place of the owner in the storage, whether it exists or not; None if the reference cannot be followed.
 
-    A namespaced owner is looked for in the dependent's own namespace; what has no
-    namespace cannot have such an owner.
+    A namespaced owner is looked for in the namespace of the dependent. A cluster-scoped dependent cannot have one.
     """
     kind = kinds.named(reference.api_version, reference.kind)
     if kind is None:
@@ -87,14 +91,17 @@ def owner_item(kinds: Kinds, reference: OwnerReference, dependent: Item) -> Item
 
 
 class Dependents:
-    """The references of all objects, and from an owner's uid back to who names it. Not thread-safe."""
+    """The owner references of all objects, and the dependents of each owner by its uid.
+
+    Threads: one.
+    """
 
     def __init__(self) -> None:
         self._references: dict[Item, tuple[OwnerReference, ...]] = {}
         self._by_owner: dict[str, dict[Item, None]] = {}
 
     def put(self, item: Item, references: tuple[OwnerReference, ...]) -> bool:
-        """Remember the references of an object, none for one that is gone; whether they are others than before."""
+        """Set the references of an object, to none if it is gone; return whether they have changed."""
         before = self._references.get(item, ())
         if references == before:
             return False
@@ -112,15 +119,15 @@ class Dependents:
         return True
 
     def references(self, item: Item) -> tuple[OwnerReference, ...]:
-        """What `item` names."""
+        """Return the references of an object."""
         return self._references.get(item, ())
 
     def of(self, uid: str) -> list[Item]:
-        """Who names the owner `uid`, in the order in which they began to."""
+        """Return the dependents of the owner `uid`, in the order in which they were added."""
         return list(self._by_owner.get(uid, ()))
 
     def blocking(self, uid: str) -> bool:
-        """Whether a dependent of `uid` holds up its deletion."""
+        """Return whether a dependent of `uid` blocks its deletion in the foreground."""
         return any(
             one.uid == uid and one.block_owner_deletion for item in self.of(uid) for one in self._references[item]
         )

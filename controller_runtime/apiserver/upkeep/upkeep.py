@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller manager does for the objects of a cluster, done for those of the embedded server.
+"""Garbage collection and the cleanup of namespaces, which in a real cluster are the controller manager's work.
 
-Garbage collection and the end of namespaces, told by cursors on the storage rather than
-by watches: nothing is copied, and a write that concerns nobody costs one look at its metadata.
+Changes are read through cursors on the storage rather than by watches: no object is copied into a cache, and a write
+that matters to neither costs the decoding of its metadata.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.storage import Cursor
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.upkeep import garbage, namespaces
-from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 
 RETRY_AFTER = 1.0
-"""Seconds after which a write that the server failed to do is tried again."""
+"""Seconds after which a failed write is tried again."""
 PACE = 0.1
-"""Seconds in which changes gather, so that a busy server is not looked at after every write."""
+"""Seconds between two rounds, so that on a busy server many changes are handled in one."""
 
+# The most changes to take from a cursor at a time.
 _BATCH = 256
 
 
 class Upkeep:
-    """Keeps house in one server.
+    """Runs garbage collection and the cleanup of namespaces in one server.
 
     Args:
-        host: Of the server.
-        server: Whose objects they are; it outlives this.
-        token: The bearer token that `server` takes, if it takes one.
+        host: The host of the server.
+        server: The server; close it only after `run` has returned.
+        token: The bearer token that `server` requires; None if it requires none.
 
     Threads: `run` and `settle` on one thread.
     """
@@ -43,18 +44,18 @@ class Upkeep:
         self._host = host
         self._server = server
         self._storage = server.storage
-        self._collecting = Inside(server, garbage.USER_AGENT, token)
-        self._cleaning = Inside(server, namespaces.USER_AGENT, token)
-        # What is kept; kinds that come or go are learned when nothing else is due.
+        self._collecting = InternalClient(server, garbage.USER_AGENT, token)
+        self._cleaning = InternalClient(server, namespaces.USER_AGENT, token)
+        # The kinds that are followed. Others are noticed when nothing else is due; see `_learn_kinds`.
         self._kinds = server.kinds
-        self._keepers = self._new_keepers()
+        self._controllers = self._new_controllers()
         self._cursors: dict[Kind, Cursor] = {}
-        # Guards `_ready`: the kinds of which something changed, set by writers.
+        # Guards `_ready`: the kinds with changes to take, set by the threads that write.
         self._condition = host.condition("apiserver/upkeep")
         self._ready: dict[Kind, None] = dict.fromkeys(self._kinds.stored)
 
     def run(self, stop: Stop) -> None:
-        """Keep house until `stop`."""
+        """Act on changes until `stop` is set."""
         forget = stop.on_set(self._wake)
         try:
             while not stop.is_set():
@@ -68,54 +69,58 @@ class Upkeep:
             self._close()
 
     def settle(self) -> bool:
-        """Do everything that is to be done now; False if some of it failed and is still due."""
+        """Act on all changes so far; return False if a write failed and has to be tried again."""
         while self._take_all() or self._look_at_all() or self._learn_kinds():
             pass
-        return not any(keeper.due for keeper in self._keepers)
+        return not any(controller.due for controller in self._controllers)
 
     def _look_at_all(self) -> bool:
-        """Let everybody act on what is due; whether any of it got done."""
+        """Act on all objects that are due; return whether any of them is settled."""
         progress = False
-        for keeper in self._keepers:
-            due, keeper.due = keeper.due, {}
-            keeper.due |= {item: None for item in due if not keeper.look(item)}
-            progress = progress or len(keeper.due) < len(due)
+        for controller in self._controllers:
+            due, controller.due = controller.due, {}
+            controller.due |= {item: None for item in due if not controller.look(item)}
+            progress = progress or len(controller.due) < len(due)
         return progress
 
     def _take_all(self) -> bool:
-        """Let everybody see what changed; whether anything did."""
+        """Take note of all changes; return whether there were any."""
         with self._condition:
             ready, self._ready = self._ready, {}
         try:
             return sum(self._take(kind) for kind in ready) > 0
-        except Compacted:  # too much at once: what is there now tells as much, to somebody who knows nothing yet
-            self._begin_anew()
+        except (
+            Compacted
+        ):  # changes were dropped before they were taken; the present state says as much to new controllers
+            self._start_again()
             return True
 
     def _learn_kinds(self) -> bool:
-        """Begin anew if other kinds are served by now; whether they are.
+        """Start again if other kinds are served by now; return whether they are.
 
-        Last of all: what was owned by objects of a kind that is gone is still known for it.
+        This comes last in a round. When a kind has gone, the deletions of its objects must be handled first, with
+        the old kinds: for new controllers the kind would be unknown, and its dependents would stay forever.
         """
         if self._server.kinds is self._kinds:
             return False
         self._kinds = self._server.kinds
-        self._begin_anew()
+        self._start_again()
         return True
 
-    def _begin_anew(self) -> None:
+    def _start_again(self) -> None:
+        """Replace the controllers by new ones, which read the present state of all kinds."""
         self._close()
-        self._keepers = self._new_keepers()
+        self._controllers = self._new_controllers()
         self._wake(*self._kinds.stored)
 
-    def _new_keepers(self) -> tuple[garbage.GarbageCollector, namespaces.NamespaceCleaner]:
+    def _new_controllers(self) -> tuple[garbage.GarbageCollector, namespaces.NamespaceCleaner]:
         return (
             garbage.GarbageCollector(self._storage, self._kinds, self._collecting),
             namespaces.NamespaceCleaner(self._server, self._cleaning),
         )
 
     def _take(self, kind: Kind) -> int:
-        """Let everybody see what changed of one kind; how many changes those were."""
+        """Take note of the changes of one kind, the first time of all its objects; return the number of changes."""
         cursor = self._cursors.get(kind)
         if cursor is None:
             snapshot = self._storage.read(kind.resource)
@@ -131,8 +136,8 @@ class Upkeep:
         return taken
 
     def _see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        for keeper in self._keepers:
-            keeper.see(item, old, new)
+        for controller in self._controllers:
+            controller.see(item, old, new)
 
     def _wake(self, *kinds: Kind) -> None:
         with self._condition:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Create, update, patch, apply and delete: from a body to the object to be stored."""
+"""Create, update, patch, apply and delete: from a request's body to the object to be stored."""

@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server-side apply: what a manager says of an object becomes true, and what it no longer says is taken back.
+"""Server-side apply: merges a manager's configuration into an object and removes what it no longer contains.
 
-A manager owns what it applied. A field that another manager owns with another value is a
-conflict, unless force takes it over; equal values are owned together.
+A manager owns the fields that it applied. A field that another manager owns with another value is a
+conflict, unless `force` takes it over. A field to which both give the same value has both as owners.
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated, told
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.shape import Misshapen
+from controller_runtime.apiserver.rules.shape import Misshapen, Place, path_of
 from controller_runtime.apiserver.writes import documents, last_applied
 from controller_runtime.apiserver.writes.body import IGNORE, STRICT, configuration, empty
-from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, text_of, told_order
+from controller_runtime.apiserver.writes.entries import UPDATE, Entry, Object, entries_of, in_order
+from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, message_order, text_of
 from controller_runtime.apiserver.writes.fieldtree import (
     ambiguities,
     fields_of,
@@ -26,29 +30,20 @@ from controller_runtime.apiserver.writes.fieldtree import (
     with_parents,
     without,
 )
-from controller_runtime.apiserver.writes.managed import (
-    UPDATE,
-    Entry,
-    Object,
-    Writer,
-    changes_of,
-    created,
-    entries_of,
-    in_order,
-    is_ownable,
-    less,
-)
+from controller_runtime.apiserver.writes.managed import Writer, changes_of, created, is_ownable, less
 
+# The owner that a real server records for the fields of an object that was never tracked, when something is
+# applied to it for the first time. Without it, those fields would have no owner and the apply no conflict.
 _BEFORE = Writer("before-first-apply")
 _METADATA: Path = ("f:metadata",)
 
 
 class Applied(NamedTuple):
-    """What applying a configuration gives.
+    """The result of applying a configuration.
 
     Attributes:
-        obj: The object with the configuration in it, not checked yet: give it to `admit`.
-        entries: Who owns what from then on.
+        obj: The object with the configuration merged in. It is not validated yet: pass it to `admit`.
+        entries: The new `managedFields`.
     """
 
     obj: dict[str, Any]
@@ -56,18 +51,19 @@ class Applied(NamedTuple):
 
 
 def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: str) -> tuple[Object, list[str]]:
-    """The configuration in a request's body, without kind and apiVersion; and warnings.
+    """Return the configuration in a request's body, without kind and apiVersion, and the warnings.
 
     Args:
-        kind: What the path says it is.
-        name: Of the path.
-        namespace: Of the path.
-        body: YAML, or JSON, which is YAML.
-        field_validation: `Strict` refuses names that stand there twice.
+        kind: The kind that the path names.
+        name: The name in the path, for messages.
+        namespace: The namespace in the path, for messages.
+        body: YAML, of which JSON is a subset.
+        field_validation: `Strict` refuses a repeated field name, `Ignore` suppresses the warning.
 
     Raises:
-        StatusError: 400 for what is no configuration of this kind, 500 (as a real server has it) for
-            fields that the kind does not have or that cannot be owned.
+        StatusError: 400, the body is not a configuration of this kind; 413, it holds too many values; 500 (the
+            code of a real server), it has a field that the kind does not have, or a list whose elements cannot
+            be told apart.
     """
     try:
         raw, repeated = documents.from_json(body) if body.lstrip()[:1] == b"{" else documents.from_yaml(body)
@@ -80,11 +76,17 @@ def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: s
         config, unknown = configuration(kind, raw)
     except Misshapen as error:
         raise _untyped(kind, name, namespace, [f".{error}"]) from error
-    faults = [f"{keyed_path(kind.schema, raw, f'.{path}')}: field not declared in schema" for path in unknown]
-    faults += ambiguities(kind.schema, config)
-    if faults:
-        raise _untyped(kind, name, namespace, faults)
+    faults: Iterable[Place | str] = itertools.chain(unknown, ambiguities(kind.schema, config))
+    first, more = told(faults)
+    if first:
+        texts = [abbreviated(one if isinstance(one, str) else _undeclared(kind, raw, one)) for one in first]
+        raise _untyped(kind, name, namespace, [*texts, *([more] if more else [])])
+    documents.check_weight(config, len(body))
     return {"metadata": {}, **config}, [] if field_validation == IGNORE else repeated
+
+
+def _undeclared(kind: Kind, raw: Mapping[str, Any], place: Place) -> str:
+    return f"{keyed_path(kind.schema, raw, f'.{path_of(place)}')}: field not declared in schema"
 
 
 def _check(kind: Kind, raw: Mapping[str, Any]) -> None:
@@ -105,63 +107,96 @@ def _untyped(kind: Kind, name: str, namespace: str, faults: Sequence[str]) -> st
 
 
 def apply_first(kind: Kind, config: Object, writer: Writer, now: datetime) -> Applied:
-    """The object that a configuration makes where there is none."""
+    """Return the new object that a configuration describes, for a name that is free."""
     obj = merged(kind.schema, empty(kind), config)
     owned = _owned(kind, config, writer)
     return Applied(obj, [writer.entry(kind, owned, now)] if owned else [])
 
 
-def apply(kind: Kind, live: Object, config: Object, writer: Writer, *, force: bool, now: datetime) -> Applied:
-    """`live` with a configuration in it.
+def apply(
+    kind: Kind, live: Object, config: Object, writer: Writer, *, force: bool, now: datetime, size: int = 0
+) -> Applied:
+    """Return `live` with a configuration merged in, and without the fields that only the last one contained.
 
     Args:
-        kind: What it is.
-        live: As stored; not modified, and shared with the result where nothing changes.
-        config: From `read`.
-        writer: Who applies it.
-        force: Take over what others own with another value.
-        now: When.
+        kind: The object's kind.
+        live: The object in storage. It is not modified; the result shares the parts that do not change.
+        config: The configuration, from `read`.
+        writer: The manager that applies it.
+        force: Take over fields that others own with another value, instead of a conflict.
+        now: The time of the manager's entry.
+        size: The size of object and configuration together, in bytes. Values are counted only if it is large.
 
     Raises:
-        StatusError: 409, with a cause for each field in conflict.
+        StatusError: 413, the result has too many values; 409, a conflict, with a cause for each field.
     """
     entries = entries_of(live) or created(kind, live, _BEFORE._replace(subresource=writer.subresource), now)
     others = [entry for entry in entries if not writer.owns(kind, entry)]
     before = NOTHING.union(*(decode(entry["fieldsV1"]) for entry in entries if writer.owns(kind, entry)))
     owned = _owned(kind, config, writer)
     target = merged(kind.schema, live, config)
-    kept = owned.union(*(decode(entry["fieldsV1"]) for entry in others))
-    target = without(kind.schema, target, encode(_given_up(kind, before, kept)))
+    documents.check_weight(target, size)
+    still_owned = owned.union(*(decode(entry["fieldsV1"]) for entry in others))
+    target = without(kind.schema, target, encode(_given_up(kind, before, still_owned)))
     changes = changes_of(kind, live, target, writer)
     if not force:
+        # Fields that kubectl set by client-side apply and that still have its value do not conflict: the
+        # same manager owns them under the operation Update.
         _refuse_conflicts(others, changes.taken - last_applied.unchanged_since(kind, live, writer.manager))
     rest = [entry for other in others if (entry := less(other, changes.taken | changes.removed)) is not None]
     mine = [writer.entry(kind, owned, now)] if owned else []
-    noted = last_applied.noted_anew(kind, live, target, config, writer.manager)
-    return Applied(noted, in_order([*rest, *mine]))
+    annotated = last_applied.with_annotation(kind, live, target, config, writer.manager)
+    return Applied(annotated, in_order([*rest, *mine]))
 
 
 def _owned(kind: Kind, config: Object, writer: Writer) -> Fields:
     return frozenset(path for path in fields_of(kind.schema, config) if is_ownable(kind, writer, path))
 
 
-def _given_up(kind: Kind, before: Fields, kept: Fields) -> Fields:
-    """What a manager applied before and nobody owns any more, with the fields that held nothing else."""
-    return with_parents(kind.schema, before) - with_parents(kind.schema, kept) - {_METADATA}
+def _given_up(kind: Kind, before: Fields, still_owned: Fields) -> Fields:
+    """Return the fields that a manager applied before and that no manager owns now, with parents left empty.
+
+    `metadata` is never one of them: each object has it, even if no manager owns a field in it.
+    """
+    return with_parents(kind.schema, before) - with_parents(kind.schema, still_owned) - {_METADATA}
 
 
 def _refuse_conflicts(others: Sequence[Entry], taken: set[Path]) -> None:
-    conflicts = {
-        _title(entry): sorted(fields, key=told_order)
-        for entry in others
-        if (fields := decode(entry["fieldsV1"]) & taken)
-    }
+    conflicts: dict[str, Sequence[Path]] = {}
+    more = 0
+    # A large object can have far more conflicts than a message may list: only those listed are sorted and formatted.
+    for entry in others:
+        fields = decode(entry["fieldsV1"]) & taken
+        left = MOST_TOLD - sum(map(len, conflicts.values()))
+        if fields and left:
+            conflicts[_title(entry)] = heapq.nsmallest(left, fields, key=message_order)
+        more += max(0, len(fields) - left)
     if conflicts:
-        raise status.apply_conflict({title: list(map(text_of, paths)) for title, paths in conflicts.items()})
+        texts = {title: [abbreviated(text_of(path)) for path in paths] for title, paths in conflicts.items()}
+        raise _conflict(texts, more)
+
+
+def _conflict(conflicts: Mapping[str, Sequence[str]], more: int) -> status.StatusError:
+    """Return a 409 for an applied configuration that conflicts with other managers.
+
+    Args:
+        conflicts: The fields in conflict by manager, as text.
+        more: How many further fields are not listed.
+    """
+    pairs = [(manager, field) for manager, fields in conflicts.items() for field in fields]
+    if len(pairs) + more == 1:
+        text = f"1 conflict: conflict with {pairs[0][0]}: {pairs[0][1]}"
+    else:
+        lines = [f"conflicts with {manager}:\n- " + "\n- ".join(conflicts[manager]) for manager in sorted(conflicts)]
+        text = f"{len(pairs) + more} conflicts: " + "\n".join([*lines, *([f"and {more:,} more"] if more else [])])
+    causes = [
+        status.Cause("FieldManagerConflict", f"conflict with {manager}", field)._asdict() for manager, field in pairs
+    ]
+    return status.StatusError(409, "Conflict", f"Apply failed with {text}", details={"causes": causes})
 
 
 def _title(entry: Entry) -> str:
-    """An entry as messages name it."""
+    """Return an entry's manager in the form in which conflict messages name it."""
     title = json.dumps(entry.get("manager", ""), ensure_ascii=False)
     if part := entry.get("subresource"):
         title += f' with subresource "{part}"'

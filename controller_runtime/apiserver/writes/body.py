@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client sent, as an object of a kind: decoded, typed, normalised, or refused."""
+"""Decoding of request bodies into objects of a kind: typed, normalised, or refused."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ from typing import Any
 
 from controller_runtime.api.schema import Schema
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated
 from controller_runtime.apiserver.kinds.registry import Kind
-from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Shape
-from controller_runtime.apiserver.rules.structural import structural_shape
+from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
+from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
 from controller_runtime.apiserver.writes import documents
 
 STRICT = "Strict"
 IGNORE = "Ignore"
 
-# Kinds remembered: more than there are, but not all that ever come and go.
+# The size of the caches by kind: more kinds than are served at one time. Bounded, because each new version of a
+# custom resource definition makes a new kind.
 _KINDS = 512
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
 def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "") -> tuple[dict[str, Any], list[str]]:
-    """The object in a request's body, without kind and apiVersion, metadata first; and warnings.
+    """Return the object in a request's body, without kind and apiVersion and with metadata first; and the warnings.
 
     Args:
-        kind: What the path says it is.
+        kind: The kind that the path names.
         body: JSON or YAML.
-        content_type: Of the request; empty is JSON.
-        field_validation: `Ignore`, `Warn` (also when empty) or `Strict`, which refuses what others warn of.
+        content_type: The content type of the request. An empty one is JSON.
+        field_validation: `Ignore`, `Warn` (also if empty), or `Strict`, which refuses instead of warning.
 
     Raises:
-        StatusError: 400, or 415 for another media type.
+        StatusError: 400, the body is malformed or of another kind; 413, it holds too many values; 415, another
+            media type.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     try:
@@ -48,7 +51,7 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
             f"the object provided is unrecognized (must be of type {kind.kind}): couldn't get version/kind; {error}"
         ) from error
     if kind.definition is not None:
-        _check_words(kind, raw)
+        _check_has_kind(kind, raw)
     version, body_kind = raw.get("apiVersion") or kind.api_version, raw.get("kind") or kind.kind
     refusal = f'{body_kind} in version "{str(version).rpartition("/")[2]}" cannot be handled as a {kind.kind}'
     try:
@@ -56,7 +59,8 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
         obj, unknown = _shaped(kind, raw, None)
     except Misshapen as error:
         raise status.bad_request(f"{refusal}: {error}") from error
-    findings = [*repeated, *unknown]
+    documents.check_weight(obj, len(body))
+    findings = [*repeated, *unknown][:MOST_TOLD]
     if findings and field_validation == STRICT:
         raise status.bad_request(f"{refusal}: strict decoding error: {', '.join(findings)}")
     return obj, [] if field_validation == IGNORE else findings
@@ -65,13 +69,13 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
 def admit(
     kind: Kind, obj: Mapping[str, Any], field_validation: str = "", *, old: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], list[str]]:
-    """The same for an object already decoded, such as one just patched.
+    """Return an object that is decoded already, such as a patched one, typed and normalised; and the warnings.
 
-    Parts that *are* parts of `old` (by identity) were checked before and are taken as they are.
-    `obj` is not modified.
+    Parts that `obj` shares with `old` (the same Python objects) were checked before and are not checked again, so
+    the cost follows from the size of the change. `obj` is not modified.
 
     Raises:
-        StatusError: 400 for another kind, 422 for anything else.
+        StatusError: 400, another API version; 422, any other error.
     """
     name = str((old or obj).get("metadata", {}).get("name", ""))
     try:
@@ -84,22 +88,23 @@ def admit(
     return shaped, [] if field_validation == IGNORE else findings
 
 
-def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The fields a client applies, in stored form, and the paths of those that do not exist.
+def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Place]]:
+    """Return the fields that a client applies, in stored form, and the paths of those that the kind does not have.
 
-    Nothing is filled in and nothing empty is left out, for what is said is owned; null says nothing.
+    Defaults are not filled in and empty values are not dropped, because the client comes to own exactly the fields
+    that it sends. A null counts as absent.
 
     Raises:
         Misshapen: A value has the wrong type.
     """
-    unknown: list[str] = []
+    unknown: list[Place] = []
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
-    return _said_of(kind)(bare, None, None, unknown), unknown
+    return _unfilled_shape_of(kind)(bare, None, None, unknown), unknown
 
 
 @functools.lru_cache(_KINDS)
 def empty(kind: Kind) -> dict[str, Any]:
-    """An object of which nothing has been said yet: its parts, without content. Shared, so do not change it."""
+    """Return an object of this kind before any field is set. It is shared: do not modify it."""
     if kind.definition is not None:
         return {"metadata": {}}
     obj, _ = _shaped(kind, {}, None)
@@ -107,9 +112,10 @@ def empty(kind: Kind) -> dict[str, Any]:
 
 
 def _bare(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
-    """`value` without what a default says, and with null for the lists and maps that have to be there.
+    """Return `value` without defaults, and with null for required lists and maps.
 
-    So a real server sees an object before anybody has written it: those are null, not absent.
+    In a real server those fields are null, not absent, in an object that was never written. Ownership is computed
+    by a comparison with such an object.
     """
     bare: dict[str, Any] = dict.fromkeys(schema.required)
     for name, part in value.items():
@@ -124,8 +130,12 @@ def _patch_refused(kind: Kind, name: str, text: str) -> status.StatusError:
     return status.invalid(kind, name, [status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")])
 
 
-def _check_words(kind: Kind, raw: Mapping[str, Any]) -> None:
-    """Refuse an object that does not say what it is: of custom kinds a real server does not guess it."""
+def _check_has_kind(kind: Kind, raw: Mapping[str, Any]) -> None:
+    """Refuse an object without kind or apiVersion. A real server supplies them from the path for built-in kinds only.
+
+    Raises:
+        StatusError: 400.
+    """
     for word, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not raw.get(word):
             text = f"the object provided is unrecognized (must be of type {kind.kind}): Object '{title}' is missing"
@@ -143,10 +153,11 @@ def _check_kind(kind: Kind, api_version: object, name: object) -> None:
 
 
 def _shaped(kind: Kind, raw: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-    unknown: list[str] = []
+    unknown: list[Place] = []
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
     obj = _shape_of(kind)(bare, old, None, unknown)
-    return obj, [f'unknown field "{path}"' for path in unknown]
+    # A real server also lists only the first hundred.
+    return obj, [abbreviated(f'unknown field "{path_of(place)}"') for place in unknown[:MOST_TOLD]]
 
 
 @functools.lru_cache(_KINDS)
@@ -155,7 +166,7 @@ def _shape_of(kind: Kind) -> Shape:
 
 
 @functools.lru_cache(_KINDS)
-def _said_of(kind: Kind) -> Shape:
+def _unfilled_shape_of(kind: Kind) -> Shape:
     if kind.definition is not None:
         return structural_shape(kind.definition, fill=False)
     return Compiler(fill=False).shape(kind.schema)

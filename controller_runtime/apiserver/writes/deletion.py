@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deleting: at once, or marked and left to whoever must finish first.
+"""Deletion: an object is removed at once, or marked until all that it waits for is done.
 
-An object waits for its finalizers, a running pod for its grace, a namespace for its
-content. Marking is a write like any other; the last write of what waits removes it.
+An object waits for its finalizers, a running pod for its grace period, a namespace for its content to be
+deleted. Marking is an update like any other. The update after which nothing is left to wait for removes
+the object.
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ from controller_runtime.apiserver.storage.stored import Draft, Stored
 from controller_runtime.core.host import Clock
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
-_LONGEST_GRACE = 100 * 365 * 86400  # seconds; the calendar ends somewhere
-# Deleted by other code in a real server, which counts neither seconds of grace nor a generation.
+# Seconds. A longer grace period could end after the year 9999, which timestamps cannot express.
+_LONGEST_GRACE = 100 * 365 * 86400
+# A real server deletes these by other code, which sets no grace period and does not increase the generation.
 _ENDED_BY_THE_SERVER = (NAMESPACE, DEFINITION)
-_KEPT_NAMESPACES = ("default", "kube-system", "kube-public")
+_PERMANENT_NAMESPACES = ("default", "kube-system", "kube-public")
 
 Object = Mapping[str, Any]
 
 
 class Deleted(NamedTuple):
-    """What became of an object.
+    """The result of a deletion.
 
     Attributes:
-        raw: Its last state, or its present one if it is left.
+        raw: The object's last state if it was removed, otherwise its present one.
         uid: Its uid.
-        gone: Whether it has been removed.
+        gone: Whether it was removed.
     """
 
     raw: bytes
@@ -50,7 +52,7 @@ class Deleted(NamedTuple):
 class Deletion:
     """The deletion of objects of all kinds, under the rules of the API.
 
-    Every method raises `StatusError` for what is refused.
+    Each method raises `StatusError` for a request that is refused.
 
     Threads: any.
     """
@@ -60,9 +62,9 @@ class Deletion:
         self._storage = storage
 
     def delete(self, route: Route, options: DeleteOptions) -> Deleted:
-        """DELETE of one object."""
+        """Delete one object; tried again for as long as other writes of the object come first."""
         kind = route.kind
-        if kind is NAMESPACE and route.name in _KEPT_NAMESPACES:
+        if kind is NAMESPACE and route.name in _PERMANENT_NAMESPACES:
             raise forbidden(kind, route.name, "this namespace may not be deleted")
         while True:
             current = self._storage.get(kind.resource, route.key)
@@ -75,26 +77,27 @@ class Deletion:
                 return deleted
 
     def delete_collection(self, route: Route, listed: ListOptions, options: DeleteOptions) -> Page:
-        """DELETE of a collection: each selected object by itself; gives them as they were listed."""
+        """Delete each selected object of a collection, one by one, and return the objects as they were listed."""
         selection = Selection(route.kind, route.namespace, listed.labels, listed.fields)
         page = page_of(self._storage, route.kind.resource, selection, listed)
         for item in page.items:
             try:
                 self.delete(route._replace(namespace=item.namespace, name=item.name), options)
             except StatusError as error:
-                if error.code != 404:  # somebody else was faster, which is as good
+                if error.code != 404:  # another client deleted it since the list
                     raise
         return page
 
     def _step(self, kind: Kind, current: Stored, old: Object, options: DeleteOptions) -> Deleted | None:
-        """One try: mark the object if it has to wait, remove it if not; None if somebody else was faster."""
+        """Mark the object if it has to wait, otherwise remove it; return None if another write came first."""
         uid = old["metadata"]["uid"]
         marked = mark(kind, old, options, self._clock.now())
         if options.dry_run:
             raw = Draft.of(marked).at(current.version)
             return Deleted(raw, uid, is_finished(kind, marked))
         if marked != old and (not is_finished(kind, marked) or kind.deletes_with_object):
-            # Watchers are shown why the object goes, where something may wait for it.
+            # A kind whose DELETE answers with the object is marked even if it has nothing to wait for, so that
+            # watches see the deletionTimestamp before the object is gone.
             change = self._storage.commit(kind.resource, current.key, current, Draft.of(marked))
             if change is None or change.new is None:
                 return None
@@ -106,13 +109,13 @@ class Deletion:
 
 
 def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Object:
-    """`old` as a deletion leaves it; equal to `old` if that changes nothing.
+    """Return `old` after a deletion marked it; equal to `old` if that changes nothing.
 
-    An object that is marked already keeps its deletionTimestamp: its grace can only
-    become shorter.
+    The grace period of an object that is marked already can only become shorter. Otherwise its deletionTimestamp
+    stays.
     """
     metadata = dict(old["metadata"])
-    if kind is not DEFINITION:  # whose objects go first, whatever is asked for
+    if kind is not DEFINITION:  # its objects are deleted first, whatever propagation policy is asked for
         _set_finalizers(metadata, options)
     grace = min(deletion_grace(kind, old, options.grace_period_seconds), _LONGEST_GRACE)
     if "deletionTimestamp" not in metadata:
@@ -130,7 +133,7 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
 
 
 def _set_finalizers(metadata: dict[str, Any], options: DeleteOptions) -> None:
-    """Add and remove the finalizers that say what happens to dependents; without a wish they stay as they are."""
+    """Set the finalizers that decide what happens to dependents; they stay as they are if no policy is asked for."""
     match options.propagation_policy, options.orphan_dependents:
         case (None, None):
             return
@@ -147,10 +150,10 @@ def _set_finalizers(metadata: dict[str, Any], options: DeleteOptions) -> None:
 
 
 def check_preconditions(kind: Kind, name: str, old: Object, wanted: Preconditions) -> None:
-    """Refuse to go on with an object that is no longer what it must be.
+    """Refuse a request whose preconditions the object does not meet.
 
     Raises:
-        StatusError: 409.
+        StatusError: 409, another uid or resourceVersion.
     """
     metadata = old["metadata"]
     if wanted.uid is not None and wanted.uid != metadata["uid"]:

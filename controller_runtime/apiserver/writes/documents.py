@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents as clients send them: JSON and YAML into plain dicts."""
+"""Decoding of JSON and YAML bodies into plain dicts."""
 
 from __future__ import annotations
 
@@ -10,27 +10,44 @@ from typing import Any
 import msgspec
 import yaml
 
+from controller_runtime.apiserver.bounds import (
+    LIGHT,
+    MOST_TOLD,
+    MOST_VALUES,
+    abbreviated,
+    has_too_many_values,
+    is_too_heavy,
+)
 from controller_runtime.apiserver.rules.shape import Place, path_of
+from controller_runtime.apiserver.status import too_many_values
 from controller_runtime.apiserver.writes import yaml_reader
 from controller_runtime.core.errors import UNREADABLE
 
+# Bytes of a malformed document that its refusal quotes.
 _SHOWN = 30
 
 
 class Unreadable(Exception):
-    """Not a document with named fields; the text shows its beginning."""
+    """The body is not an object in JSON or YAML. The message quotes its beginning."""
 
 
 def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any], list[str]]:
-    """The object a JSON text holds, and, if asked for, the names that stand in it twice (the last one counts).
+    """Return the object in a JSON text and a warning for each repeated field name, of which the last value counts.
+
+    Args:
+        body: The JSON text.
+        tell_repeated: Whether repeated names are looked for.
 
     Raises:
-        Unreadable: No JSON, or no object.
+        Unreadable: It is not JSON, or not an object.
+        StatusError: 413, it holds too many values.
     """
+    check_values(body)
     try:
         document = msgspec.json.decode(body)
-        # Equal length once white space is gone means equal content; else an escape or a number is written
-        # in its own way, or a name stands there twice: only then is the slow road taken.
+        # A repeated name makes the text (without white space) longer than the document encoded again, and so does
+        # another spelling of an escape or a number. Only if the lengths differ is the text parsed again, in Python,
+        # which is slow.
         suspicious = tell_repeated and len(msgspec.json.encode(document)) != len(msgspec.json.format(body, indent=-1))
         repeated = _repeated(body) if suspicious else []
     except UNREADABLE as error:
@@ -41,18 +58,46 @@ def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any
 
 
 def from_yaml(body: bytes) -> tuple[dict[str, Any], list[str]]:
-    """The object a YAML text holds, with JSON's types; nothing stands in it twice, for that is refused.
+    """Return the object in a YAML text, with JSON's types, and no warnings: repeated names are refused.
 
     Raises:
-        Unreadable: No YAML, no object, a name that stands there twice, an alias, a tag, or what JSON cannot say.
+        Unreadable: It is not YAML or not an object, or it has a repeated name, an alias, a tag, or a value that
+            JSON does not have.
+        StatusError: 413, it holds too many values.
     """
     try:
         document = yaml_reader.from_yaml(body)
+    except yaml_reader.TooManyValues:
+        raise too_many_values() from None
     except (yaml.YAMLError, ValueError) as error:
         raise _unreadable("yaml", " ".join(str(error).split()), body) from error
     if type(document) is not dict:
         raise _unreadable("yaml", "not an object", body)
     return document, []
+
+
+def check_values(body: bytes) -> None:
+    """Refuse a JSON text with too many values, before it is decoded.
+
+    Raises:
+        StatusError: 413.
+    """
+    if len(body) > MOST_VALUES and has_too_many_values(body):
+        raise too_many_values()
+
+
+def check_weight(document: Any, size: int) -> None:
+    """Refuse a document with too many values, or with too many that are deeply nested.
+
+    Args:
+        document: The decoded document.
+        size: An upper bound of the size of its JSON, in bytes. Values of a small document are not counted.
+
+    Raises:
+        StatusError: 413.
+    """
+    if size > LIGHT and is_too_heavy(document):
+        raise too_many_values()
 
 
 def _unreadable(form: str, problem: object, body: bytes) -> Unreadable:
@@ -76,10 +121,11 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _repeated(body: bytes) -> list[str]:
     found: list[str] = []
     waiting: list[tuple[Place, Any]] = [(None, json.loads(body, object_pairs_hook=_object_of))]
-    while waiting:
+    while waiting and len(found) < MOST_TOLD:
         place, value = waiting.pop()
         if isinstance(value, _Repeating):
-            found += [f'duplicate field "{path_of((place, f".{name}"))}"' for name in value.names]
+            named = value.names[: MOST_TOLD - len(found)]
+            found += [abbreviated(f'duplicate field "{path_of((place, f".{name}"))}"') for name in named]
             waiting += [((place, f".{name}"), item) for name, item in reversed(value.items())]
         elif isinstance(value, list):
             waiting += [((place, f"[{index}]"), item) for index, item in reversed(list(enumerate(value)))]

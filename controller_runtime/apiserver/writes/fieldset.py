@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of fields, as `managedFields` tell who owns what.
+"""Sets of field paths, and their encoding in `managedFields` (FieldsV1).
 
-A path is a tuple of steps, each spelled as FieldsV1 spells it: `f:name` for a field,
-`k:{"name":"c"}` for the element of a list that has these keys, `v:"x"` for the element
-that is this value. A set of fields is a frozenset of paths, so that union, difference
-and intersection are Python's own; this room takes them from the wire and puts them on it.
+A path is a tuple of steps, each spelled as in FieldsV1: `f:name` for a field, `k:{"name":"c"}` for the
+list element with these keys, `v:"x"` for the list element with this value. A set of fields is a frozenset
+of paths, so that union, difference and intersection are Python's own. This module decodes and encodes them.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from controller_runtime.apiserver.bounds import MOST_VALUES, has_too_many_values
+
 Path: TypeAlias = tuple[str, ...]
 """The steps from the root of an object to a field."""
 
@@ -21,29 +22,32 @@ Fields: TypeAlias = frozenset[Path]
 """A set of fields. Owning a field says nothing about the fields below it."""
 
 Document: TypeAlias = Mapping[str, Any]
-"""A set of fields as FieldsV1: nested steps, each holding `.` if it is in the set itself and has more below."""
+"""A set of fields in FieldsV1: nested steps. A step that is in the set and has further ones below holds `.` as well."""
 
 NOTHING: Fields = frozenset()
 _SELF = "."
 
 
 def field_step(name: str) -> str:
-    """The step to a field of an object, or to the value of a map."""
+    """Return the step to a field of an object, or to a value of a map."""
     return f"f:{name}"
 
 
 def key_step(keys: Mapping[str, Any]) -> str:
-    """The step to the element of a list that has these keys."""
+    """Return the step to the list element with these keys.
+
+    The names are sorted, so that the steps of equal keys are equal strings.
+    """
     return f"k:{msgspec.json.encode(keys, order='sorted').decode()}"
 
 
 def value_step(value: Any) -> str:
-    """The step to the element of a list that is this value."""
+    """Return the step to the list element that equals this value."""
     return f"v:{msgspec.json.encode(value).decode()}"
 
 
 def contains(document: Document, path: Path) -> bool:
-    """Whether the set on the wire holds `path`."""
+    """Return whether the encoded set contains `path`."""
     node = document
     for step in path:
         below = node.get(step)
@@ -54,7 +58,7 @@ def contains(document: Document, path: Path) -> bool:
 
 
 def encode(fields: Iterable[Path]) -> dict[str, Any]:
-    """The set as FieldsV1, in the order in which a real server tells it."""
+    """Return the set in FieldsV1, its steps in the order of a real server."""
     root: dict[str, Any] = {}
     for path in fields:
         node = root
@@ -65,17 +69,21 @@ def encode(fields: Iterable[Path]) -> dict[str, Any]:
 
 
 def _in_order(node: Document) -> dict[str, Any]:
-    """`node` with its steps in order; what owns nothing but itself is empty."""
+    """Return `node` with its steps in order. A step that holds nothing but `.` becomes empty."""
     steps = sorted(node)
     if not steps or steps == [_SELF]:
         return {}
-    if not steps[-1].startswith("f:"):  # text orders fields, and them before all others, but no numbers
+    # `.` and `f:` sort correctly as text, and they come before the other kinds of steps. Only those (`k:`, `v:`,
+    # `i:`) can hold numbers, which text would order wrongly: the slow sort is for them alone.
+    if not steps[-1].startswith("f:"):
         steps.sort(key=_rank)
     return {step: _in_order(node[step]) for step in steps}
 
 
 def decode(document: Document) -> Fields:
-    """The set that FieldsV1 tells, its steps spelled in the one way this module spells them.
+    """Return the set that is encoded in FieldsV1, its steps in the canonical spelling of this module.
+
+    Clients choose the order of keys and the spaces in a step. Without one spelling, equal paths would differ.
 
     Raises:
         ValueError: It is not FieldsV1; the text says where.
@@ -110,17 +118,18 @@ def _parsed(step: str) -> tuple[str, Any]:
         match kind:
             case "f" if colon:
                 return kind, rest
-            case "k" | "v":
+            # A step holds JSON of its own, inside a string, where the limit on a body's values does not count it.
+            case "k" | "v" if not (len(rest) > MOST_VALUES and has_too_many_values(rest.encode())):
                 return kind, msgspec.json.decode(rest)
             case "i":
                 return kind, int(rest)
     except (msgspec.DecodeError, ValueError):
-        pass
+        pass  # the same refusal as for an unknown kind of step, below
     raise ValueError(f"{step!r} is no step to a field")
 
 
 def text_of(path: Path) -> str:
-    """The path as messages name it: `.spec.containers[name="c"].image`."""
+    """Return the path in the form in which messages name it: `.spec.containers[name="c"].image`."""
     return "".join(map(_step_text, path))
 
 
@@ -140,14 +149,14 @@ def _quoted(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def told_order(path: Path) -> tuple[Any, ...]:
-    """The key by which messages sort paths: at every level, what ends there comes before what goes on."""
+def message_order(path: Path) -> tuple[Any, ...]:
+    """Return the sort key of a path in messages: at each level, paths that end there come before longer ones."""
     last = len(path) - 1
     return tuple((depth < last, _rank(step)) for depth, step in enumerate(path))
 
 
 def _rank(step: str) -> tuple[Any, ...]:
-    """The set itself is told first; then fields, keys, values, indexes."""
+    """Return the sort key of a step: the set itself comes first, then fields, keys, values and indexes."""
     if step == _SELF:
         return (0,)
     kind, content = _parsed(step)
@@ -162,7 +171,7 @@ def _rank(step: str) -> tuple[Any, ...]:
 
 
 def _scalar_rank(value: Any) -> tuple[bool, Any]:
-    """Numbers by their size, everything else by its text."""
+    """Return the sort key of a scalar: numbers come first, by value; all else follows by its JSON text."""
     if type(value) is int or type(value) is float:
         return (False, value)
     return (True, _quoted(value))

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects as trees of fields: what the schema says can be owned apart from the rest.
+"""Objects as trees of fields: the schema decides which parts of an object can have owners of their own.
 
-Objects, maps, lists with keys and lists that are sets have parts, each with a step of
-its own; a single value, an atomic list and an atomic object are owned whole. Everything
-server-side apply does to an object (comparing, merging, taking away) is a walk over
-these parts. Nothing here modifies what it is given.
+Objects, maps, lists with keys and lists that are sets have parts, each with a step of its own. A scalar, an
+atomic list and an atomic object have one owner as a whole. Server-side apply compares, merges and removes
+fields by walks over these parts. No function here modifies its arguments.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from controller_runtime.apiserver.writes.fieldset import (
 _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 ABSENT: Any = object()
-"""Stands for a value that is not there; null is one that is."""
+"""Stands for a missing value. None would not do, because null is a value."""
 
 Parts = list[tuple[str, Schema | None, Any]]
-"""Step, schema and value of each part, in order; a list may hold one step twice."""
+"""Step, schema and value of each part, in order. A step can occur twice if a list has duplicate elements."""
 
 
 class Changes(NamedTuple):
@@ -44,17 +43,17 @@ class Changes(NamedTuple):
 
     @property
     def taken(self) -> set[Path]:
-        """The fields that have got a value."""
+        """The fields that were added or modified, which the writer comes to own."""
         return self.added | self.modified
 
 
 def child_of(schema: Schema | None, name: str) -> Schema | None:
-    """The schema of a field of an object, or of a value of a map."""
+    """Return the schema of a field of an object, or of a value of a map; None if it is not declared."""
     return None if schema is None else schema.properties.get(name) or schema.additional
 
 
 def _parts(schema: Schema | None, value: Any) -> Parts | None:
-    """The parts of a value; None if it is owned whole."""
+    """Return the parts of a value; None if it has one owner as a whole."""
     if schema is None:
         return None
     if type(value) is dict:
@@ -67,22 +66,24 @@ def _parts(schema: Schema | None, value: Any) -> Parts | None:
 
 
 def _has_fields(schema: Schema | None) -> bool:
-    """Whether the fields of an object, or the values of a map, are owned apart."""
+    """Return whether the fields of an object, or the values of a map, can have different owners."""
     if schema is None or schema.map_type == "atomic":
         return False
     return bool(schema.properties) or schema.additional is not None
 
 
 def _has_elements(schema: Schema, value: list[Any]) -> bool:
-    """Whether the elements of a list are owned apart: those that have keys, if they are told apart by keys."""
+    """Return whether the elements of a list can have different owners.
+
+    A list with keys one of whose elements is not an object has one owner: that element has no key.
+    """
     return schema.list_type == "set" or (schema.list_type == "map" and all(type(one) is dict for one in value))
 
 
 def step_to(schema: Schema, element: Any) -> str:
-    """The step to an element of a list that has parts.
+    """Return the step to an element of a list that has parts.
 
-    A key the element lacks is its default; without any, the element is told apart by the
-    other keys.
+    A key that the element lacks has its default value. Without a default, the other keys identify the element.
     """
     if schema.list_type == "set":
         return value_step(element)
@@ -92,7 +93,11 @@ def step_to(schema: Schema, element: Any) -> str:
 
 
 def fields_of(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[Path]:
-    """The fields a configuration speaks of: what is owned whole, and each element of maps and lists with parts."""
+    """Yield the fields that a manager owns by applying `value`.
+
+    These are the values without parts, and each element of a map or of a list with parts. A declared field that
+    has parts is itself among them only if it is empty; `with_parents` adds the others.
+    """
     parts = _parts(schema, value)
     if parts is None:
         yield path
@@ -106,7 +111,7 @@ def fields_of(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[Pa
 
 
 def with_parents(schema: Schema, fields: Iterable[Path]) -> Fields:
-    """`fields` and the declared fields on the way to them, which exist for what is in them."""
+    """Return `fields` and the declared fields on the paths to them, which exist only to hold them."""
     found = set(fields)
     for path in fields:
         node: Schema | None = schema
@@ -123,7 +128,7 @@ def with_parents(schema: Schema, fields: Iterable[Path]) -> Fields:
 
 
 def compare(schema: Schema | None, old: Any, new: Any, path: Path, changes: Changes) -> None:
-    """Add to `changes` how `new` differs from `old` at `path`; either may be ABSENT."""
+    """Add to `changes` the fields in which `new` differs from `old` at `path`; either can be ABSENT."""
     if old == new:
         return
     if type(old) is dict and type(new) is dict and _has_fields(schema):
@@ -145,7 +150,7 @@ def compare(schema: Schema | None, old: Any, new: Any, path: Path, changes: Chan
 
 
 def _add_all(schema: Schema | None, value: Any, path: Path, fields: set[Path]) -> None:
-    """Add to `fields` what came or went as a whole: `path` and everything below."""
+    """Add `path` and all fields below it to `fields`, for a value that was added or removed as a whole."""
     fields.add(path)
     last = {step: (child, item) for step, child, item in _parts(schema, value) or ()}
     for step, (child, item) in last.items():
@@ -155,7 +160,10 @@ def _add_all(schema: Schema | None, value: Any, path: Path, fields: set[Path]) -
 def _compare_fields(
     schema: Schema | None, old: dict[str, Any], new: dict[str, Any], path: Path, changes: Changes
 ) -> None:
-    """The same for what nearly every change is below of: no step is spelled for a field that stays."""
+    """Add the differences between two objects; the same result as `compare`, but cheaper for the common case.
+
+    Steps are made only for fields that differ: nearly every write changes a few fields deep inside objects.
+    """
     for name, item in new.items():
         before = old.get(name, ABSENT)
         if before != item:
@@ -166,7 +174,7 @@ def _compare_fields(
 
 
 def merged(schema: Schema | None, live: Any, applied: Any) -> Any:
-    """`live` with everything in it that `applied` speaks of; what that leaves alone is shared with `live`."""
+    """Return `live` with the values of `applied` merged in. Parts that do not change are shared with `live`."""
     after = _parts(schema, applied)
     if type(live) is not type(applied) or after is None:
         return live if live == applied else applied
@@ -178,43 +186,46 @@ def merged(schema: Schema | None, live: Any, applied: Any) -> Any:
 
 
 def _merged_list(live: Parts, applied: Parts) -> list[Any]:
-    """Elements of the configuration in its order; the others before what they stood before."""
+    """Return the merged list: applied elements in the order of the configuration, the others between them.
+
+    An element that is not applied stays before the applied element that it preceded in the live list.
+    """
     olds = {step: item for step, _, item in reversed(live)}
     steps = {step: None for step, _, _ in applied}
     shared = deque(step for step, _, _ in applied if step in olds)
     rest, result = live[::-1], []
     for step, child, item in applied:
         while rest and (not shared or rest[-1][0] != shared[0]):
-            result += _unless_spoken_of(rest.pop(), steps)
+            result += _unless_applied(rest.pop(), steps)
         if shared and shared[0] == step:
             shared.popleft()
             if rest:
                 rest.pop()
         result.append(merged(child, olds.get(step, ABSENT), item))
     for part in reversed(rest):
-        result += _unless_spoken_of(part, steps)
+        result += _unless_applied(part, steps)
     return result
 
 
-def _unless_spoken_of(part: tuple[str, Schema | None, Any], steps: Mapping[str, None]) -> list[Any]:
+def _unless_applied(part: tuple[str, Schema | None, Any], steps: Mapping[str, None]) -> list[Any]:
     return [] if part[0] in steps else [part[2]]
 
 
 def without(schema: Schema | None, value: Any, fields: Document) -> Any:
-    """`value` without the fields of a set, and without what is below them."""
+    """Return `value` without the fields of a set and everything below them."""
     parts = _parts(schema, value)
     if parts is None or not fields:
         return value
-    kept = [
+    left = [
         (step, without(child, item, fields.get(step, {})))
         for step, child, item in parts
         if not contains(fields, (step,))
     ]
-    return {step[2:]: item for step, item in kept} if type(value) is dict else [item for _, item in kept]
+    return {step[2:]: item for step, item in left} if type(value) is dict else [item for _, item in left]
 
 
 def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
-    """What is wrong with a configuration's lists with parts: elements that nothing, or the same, tells apart."""
+    """Yield the errors in a configuration's lists with parts: elements without keys, and elements with equal ones."""
     seen = set()
     for index, (step, child, item) in enumerate(_parts(schema, value) or ()):
         if step == "k:{}":
@@ -230,16 +241,28 @@ def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[
 
 
 def keyed_path(schema: Schema | None, value: Any, path: str) -> str:
-    """Return a path such as `.spec.containers[0].x` with elements of lists that have parts named by their keys."""
+    """Return a path such as `.spec.containers[0].x` with `[0]` replaced by the element's keys.
+
+    From the first step that leads to no part, the rest of the path stays as it is.
+    """
     made = ""
     for found in _STEP.finditer(path):
-        parts = _parts(schema, value) or []
-        if (index := found["index"]) is not None:
-            reached = parts[int(index) : int(index) + 1]
-        else:
-            reached = [part for part in parts if part[0] == field_step(found["name"])]
-        if not reached:
+        reached = _part(schema, value, found["name"], found["index"])
+        if reached is None:
             return made + path[found.start() :]
-        step, schema, value = reached[0]
+        step, schema, value = reached
         made += text_of((step,))
     return made
+
+
+def _part(
+    schema: Schema | None, value: Any, name: str | None, index: str | None
+) -> tuple[str, Schema | None, Any] | None:
+    """Return the part of a value with this name or index: step, schema and value; None if there is none."""
+    if index is None:
+        if name is None or type(value) is not dict or name not in value or not _has_fields(schema):
+            return None
+        return field_step(name), child_of(schema, name), value[name]
+    if schema is None or type(value) is not list or int(index) >= len(value) or not _has_elements(schema, value):
+        return None
+    return step_to(schema, value[int(index)]), schema.items, value[int(index)]

@@ -1,34 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON patch: a list of operations, each on the result of the one before.
 
-It is RFC 6902 as a real server reads it, which is more lenient: an absent member is null
-to `replace`, `test` and `copy`, an absent value is null, and negative indices count from
-the end. Only the whole document is less than there: it can be tested and replaced, no more.
+It is RFC 6902 with the leniency of a real server: `replace`, `test` and `copy` read an absent member as null,
+an absent value is null, and negative indices count from the end. In one respect it is stricter than the RFC:
+the whole document (the empty path) can only be tested and replaced.
 
-Every container on the way to a change is copied and no other, so the object patched is
-never modified and what stays is shared with it.
+Each container that a patch changes is copied once, before its first change. So the patched object is never
+modified, and the result shares the containers that do not change. Later operations change the copy in place:
+copying in each operation would let a patch of many operations on a large object take quadratic time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.bounds import MOST_VALUES, values_in
+from controller_runtime.apiserver.writes.documents import check_weight
 
+# The limit of a real server.
 MAX_OPERATIONS = 10_000
-MAX_COPIED = 3 * 1024 * 1024  # bytes of JSON that `copy` may add in all: a few of them could double an object each
+# The most bytes of JSON that all `copy` operations of a patch may add. Each can double the object, so without a
+# limit a patch of thirty operations could fill the memory.
+MAX_COPIED = 3 * 1024 * 1024
 
+# At most nine digits: no array needs more, and int() raises ValueError for thousands of them.
 _INDEX = re.compile(r"[+-]?[0-9]{1,9}")
-Edit = Callable[[Any, str], Any]
-"""Takes a container and the last step of a path; answers the container as it will be, never modifying it."""
 
 
 class _Refused(Exception):
-    """The operation does not fit the object."""
+    """The operation cannot be applied to the object."""
 
 
 class _Operation(msgspec.Struct, gc=False):
@@ -39,11 +43,11 @@ class _Operation(msgspec.Struct, gc=False):
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
-    """`document` with the operations of `patch` applied.
+    """Return `document` with the operations of `patch` applied.
 
     Raises:
-        StatusError: 400 for what is no list of operations, 413 for too many, 422 for one that
-            does not fit the document, or leaves something that is no object.
+        StatusError: 400, the patch is not a list of operations; 413, it has too many operations or its result
+            too many values; 422, an operation cannot be applied, or the result is not an object.
     """
     try:
         operations = [one or _Operation() for one in msgspec.convert(patch, list[_Operation | None] | None) or ()]
@@ -53,46 +57,119 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
         raise status.too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    result: Any = document
-    copied = 0
+    patched = _Patched(document)
     try:
         for operation in operations:
-            if operation.op == "copy":
-                copied += len(msgspec.json.encode(_get(result, _source_of(operation))))
-                if copied > MAX_COPIED:
-                    raise _Refused("the copies of this patch are too large")
-            result = _applied(result, operation)
-        if type(result) is not dict:
+            patched.apply(operation)
+        # The size of the patch says little about the result: short `copy` operations can nest large values.
+        check_weight(patched.root, patched.copied)
+        if type(patched.root) is not dict:
             raise _Refused("the patch leaves no object")
     except _Refused as error:
         raise status.rejected() from error
-    return result
+    return patched.root
 
 
-def _applied(document: Any, operation: _Operation) -> Any:
-    path, value = operation.path, operation.value
-    if path is None:
-        raise _Refused("there is no path")
-    match operation.op:
-        case "add":
-            return _edit(document, path, _adding(value))
-        case "replace" if not path:
+class _Patched:
+    """A document to which operations are applied one after the other. Threads: one.
+
+    Attributes:
+        root: The document after the operations so far.
+        copied: The bytes of JSON that `copy` has added so far.
+    """
+
+    def __init__(self, document: Any) -> None:
+        self.root = document
+        # Copies made here, by identity; kept, so that no other object gets the identity of one that is gone.
+        # Each stands at one place of the document, so a change of it is seen nowhere else.
+        self._own: dict[int, Any] = {}
+        self.copied = 0
+        self._values = 0  # that were copied
+
+    def apply(self, operation: _Operation) -> None:
+        """Apply one operation to the document."""
+        path, value = operation.path, operation.value
+        if path is None:
+            raise _Refused("there is no path")
+        match operation.op:
+            case "add":
+                self._add(path, value)
+            case "replace" if not path:
+                self.root = value
+            case "replace":
+                self._replace(path, value)
+            case "remove":
+                self._remove(path)
+            case "copy":
+                self._add(path, self._copy_of(_get(self.root, _source_of(operation))))
+            case "move":
+                source = _source_of(operation)
+                moved = _get(self.root, source)
+                self._remove(source)
+                self._add(path, moved)
+            case "test":
+                if not same(_get(self.root, path) if path else self.root, value):
+                    raise _Refused("the test failed")
+            case _:
+                raise _Refused(f"unknown operation {operation.op!r}")
+
+    def _copy_of(self, value: Any) -> Any:
+        """Return a copy of `value` that shares nothing with it, because a later operation may change either."""
+        text = msgspec.json.encode(value)
+        self.copied += len(text)
+        if self.copied > MAX_COPIED:
+            raise _Refused("the copies of this patch are too large")
+        self._values += values_in(text)
+        if self._values > MOST_VALUES:
+            raise _Refused("the copies of this patch hold too many values")
+        return msgspec.json.decode(text)
+
+    def _add(self, pointer: str, value: Any) -> None:
+        container, step = self._container(pointer)
+        if type(container) is dict:
+            container[step] = value
+        elif type(container) is list:
+            container.insert(len(container) if step == "-" else _index(step, len(container) + 1), value)
+        else:
+            raise _Refused(f"{step!r} cannot be added to a scalar")
+
+    def _replace(self, pointer: str, value: Any) -> None:
+        container, step = self._container(pointer)
+        _child(container, step)  # refuses a scalar, for which `_put` would fail with a TypeError
+        _put(container, step, value)
+
+    def _remove(self, pointer: str) -> None:
+        container, step = self._container(pointer)
+        if type(container) is dict:
+            if step not in container:
+                raise _Refused(f"there is no {step!r}")
+            del container[step]
+            return
+        _child(container, step)
+        del container[_index(step, len(container))]
+
+    def _container(self, pointer: str) -> tuple[Any, str]:
+        """Return the container that holds the target of `pointer`, as a copy that may be changed, and the last step."""
+        *steps, last = _steps(pointer)
+        container = self.root = self._owned(self.root)
+        for step in steps:
+            child = _child(container, step)
+            own = self._owned(child)
+            if own is not child:
+                _put(container, step, own)
+            container = own
+        return container, last
+
+    def _owned(self, value: Any) -> Any:
+        if id(value) in self._own or type(value) not in (dict, list):
             return value
-        case "replace":
-            return _edit(document, path, _replacing(value))
-        case "remove":
-            return _edit(document, path, _removed)
-        case "copy":
-            return _edit(document, path, _adding(_get(document, _source_of(operation))))
-        case "move":
-            source = _source_of(operation)
-            moved = _get(document, source)
-            return _edit(_edit(document, source, _removed), path, _adding(moved))
-        case "test":
-            if not same(_get(document, path) if path else document, value):
-                raise _Refused("the test failed")
-            return document
-    raise _Refused(f"unknown operation {operation.op!r}")
+        own = value.copy()
+        self._own[id(own)] = own
+        return own
+
+
+def _put(container: Any, step: str, value: Any) -> None:
+    container[step if type(container) is dict else _index(step, len(container))] = value
 
 
 def _source_of(operation: _Operation) -> str:
@@ -102,7 +179,7 @@ def _source_of(operation: _Operation) -> str:
 
 
 def _steps(pointer: str) -> list[str]:
-    """The steps to a place; what stands before the first slash is ignored, as a real server does."""
+    """Return the steps of a JSON pointer. Text before the first slash is ignored, as in a real server."""
     if "/" not in pointer:
         raise _Refused(f"{pointer!r} is no JSON pointer to a place in the document")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
@@ -115,7 +192,11 @@ def _get(document: Any, pointer: str) -> Any:
 
 
 def _child(container: Any, step: str) -> Any:
-    """What stands at a step; None for a member that is absent."""
+    """Return the value at a step; None for an absent member of an object.
+
+    Raises:
+        _Refused: The container is a scalar, or has no element of this index.
+    """
     if type(container) is dict:
         return container.get(step)
     if type(container) is list:
@@ -124,7 +205,7 @@ def _child(container: Any, step: str) -> Any:
 
 
 def _index(step: str, length: int) -> int:
-    """The index of one of `length` places; a negative one counts from the end."""
+    """Return the index, from 0, of one of `length` elements. A negative one counts from the end."""
     if not _INDEX.fullmatch(step):
         raise _Refused(f"{step!r} is no index")
     index = int(step)
@@ -133,56 +214,8 @@ def _index(step: str, length: int) -> int:
     return index % length
 
 
-def _edit(document: Any, pointer: str, edit: Edit) -> Any:
-    steps = _steps(pointer)
-    containers = [document]
-    for step in steps[:-1]:
-        containers.append(_child(containers[-1], step))
-    new = edit(containers.pop(), steps[-1])
-    for container, step in zip(reversed(containers), reversed(steps[:-1]), strict=True):
-        new = _with(container, step, new)
-    return new
-
-
-def _with(container: Any, step: str, value: Any) -> Any:
-    if type(container) is dict:
-        return {**container, step: value}
-    index = _index(step, len(container))
-    return [*container[:index], value, *container[index + 1 :]]
-
-
-def _adding(value: Any) -> Edit:
-    def added(container: Any, step: str) -> Any:
-        if type(container) is dict:
-            return {**container, step: value}
-        if type(container) is not list:
-            raise _Refused(f"{step!r} cannot be added to what is no container")
-        index = len(container) if step == "-" else _index(step, len(container) + 1)
-        return [*container[:index], value, *container[index:]]
-
-    return added
-
-
-def _replacing(value: Any) -> Edit:
-    def replaced(container: Any, step: str) -> Any:
-        _child(container, step)  # there is a place for it
-        return _with(container, step, value)
-
-    return replaced
-
-
-def _removed(container: Any, step: str) -> Any:
-    if type(container) is dict:
-        if step not in container:
-            raise _Refused(f"there is no {step!r}")
-        return {name: item for name, item in container.items() if name != step}
-    _child(container, step)
-    index = _index(step, len(container))
-    return [*container[:index], *container[index + 1 :]]
-
-
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal as JSON texts: 1 and 1.0 are apart, and so are 1 and true."""
+    """Return whether two values have equal JSON: 1 differs from 1.0 and from true, which are equal in Python."""
     if type(left) is dict and type(right) is dict:
         return left.keys() == right.keys() and all(same(item, right[name]) for name, item in left.items())
     if type(left) is list and type(right) is list:

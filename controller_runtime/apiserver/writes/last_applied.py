@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From client-side to server-side apply: what kubectl noted in an annotation counts as applied by it.
+"""Migration from client-side to server-side apply, by the annotation in which kubectl recorded its configuration.
 
-Without this, everybody who changes to server-side apply would be in conflict with himself.
+Client-side apply leaves an Update entry of the client in `managedFields`. Without this migration, the first
+server-side apply by the same user would conflict with that entry.
 """
 
 from __future__ import annotations
@@ -18,18 +19,21 @@ from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields
 from controller_runtime.apiserver.writes.fieldtree import Changes, compare, fields_of
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-_MANAGER = "kubectl"  # any other name opts out
+_MANAGER = "kubectl"  # the default of `kubectl apply --server-side`; another manager's name opts out
 
 Object = Mapping[str, Any]
 
 
 def unchanged_since(kind: Kind, live: Object, manager: str) -> Fields:
-    """The fields this manager applied on the client's side, as far as they still have that value."""
-    noted = _note(live, manager)
-    if not noted:
+    """Return the fields that client-side apply set and that still have the value it gave them.
+
+    There are none if the annotation is absent, invalid or of another API version, whose fields can differ.
+    """
+    recorded = _recorded(live, manager)
+    if not recorded:
         return NOTHING
     try:
-        raw = msgspec.json.decode(noted, type=dict[str, Any])
+        raw = msgspec.json.decode(recorded, type=dict[str, Any])
         if raw.get("apiVersion") != kind.api_version:
             return NOTHING
         last, _ = configuration(kind, raw)
@@ -40,20 +44,23 @@ def unchanged_since(kind: Kind, live: Object, manager: str) -> Fields:
     return frozenset(fields_of(kind.schema, last)) - since.taken - since.removed
 
 
-def noted_anew(kind: Kind, live: Object, obj: dict[str, Any], config: Object, manager: str) -> dict[str, Any]:
-    """`obj` with `config` in the annotation, if `live` has one: so client-side apply may go on from here."""
-    if not _note(live, manager):
+def with_annotation(kind: Kind, live: Object, obj: dict[str, Any], config: Object, manager: str) -> dict[str, Any]:
+    """Return `obj` with `config` recorded in the annotation, if `live` has the annotation; else `obj`.
+
+    A user who returns to client-side apply then continues from the present configuration.
+    """
+    if not _recorded(live, manager):
         return obj
     metadata = config["metadata"]
     annotations = {name: text for name, text in (metadata.get("annotations") or {}).items() if name != ANNOTATION}
     plain = {**config, "metadata": {**metadata, "annotations": annotations}}
-    note = msgspec.json.encode({"apiVersion": kind.api_version, "kind": kind.kind, **plain}, order="sorted").decode()
-    noted = {**obj["metadata"].get("annotations", {}), ANNOTATION: f"{note}\n"}
-    return {**obj, "metadata": {**obj["metadata"], "annotations": noted}}
+    text = msgspec.json.encode({"apiVersion": kind.api_version, "kind": kind.kind, **plain}, order="sorted").decode()
+    annotated = {**obj["metadata"].get("annotations", {}), ANNOTATION: f"{text}\n"}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotated}}
 
 
-def _note(live: Object, manager: str) -> str:
+def _recorded(live: Object, manager: str) -> str:
     if manager != _MANAGER:
         return ""
-    note: str = live.get("metadata", {}).get("annotations", {}).get(ANNOTATION, "")
-    return note
+    text: str = live.get("metadata", {}).get("annotations", {}).get(ANNOTATION, "")
+    return text

@@ -1,33 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who owns which field: what a create or an update does to an object's `managedFields`.
+"""Field ownership: how a create or an update changes an object's `managedFields`.
 
-The writer gains what it adds and changes, others lose that, and everybody loses what is
-removed. Entries are handled as they stand in the object; one whose fields stay the same
-is not decoded, so that a renewal costs no more than finding out what it renews.
+The writer becomes the owner of each field that it adds or changes, and the other managers lose that
+field. A removed field has no owner. An entry whose fields stay the same is neither decoded nor
+encoded: most writes are renewals and status updates that change a few fields of a large object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
 from controller_runtime.apiserver.options import MANAGER_LENGTH
 from controller_runtime.apiserver.writes.body import empty
+from controller_runtime.apiserver.writes.entries import (
+    APPLY,
+    UPDATE,
+    Entry,
+    Object,
+    capped,
+    entries_of,
+    in_order,
+    with_entries,
+)
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
 from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
 
-APPLY, UPDATE = "Apply", "Update"
-_ANCIENT = "ancient-changes"
-_MOST_UPDATERS = 10
+# Up to this many fields are looked up one by one in an encoded set. For more, the set is decoded at once.
+_FEW = 64
 _UNKNOWN = "unknown"
-_METADATA = ("generateName", "labels", "annotations", "ownerReferences", "finalizers")
-
-Object = Mapping[str, Any]
-Entry = Mapping[str, Any]
-"""One element of `managedFields`, as it stands in the object."""
 
 Show = Callable[[Object], Object]
 
@@ -37,12 +42,12 @@ def _itself(obj: Object) -> Object:
 
 
 class Writer(NamedTuple):
-    """Who writes, and through which door.
+    """A field manager and the path through which it writes.
 
     Attributes:
-        manager: Its name; empty is `unknown`.
+        manager: Its name. An empty one is recorded as `unknown`.
         operation: `Apply` or `Update`.
-        subresource: The part of the object written to, empty for the whole.
+        subresource: The subresource that is written, empty for the object itself.
     """
 
     manager: str
@@ -50,14 +55,17 @@ class Writer(NamedTuple):
     subresource: str = ""
 
     def owns(self, kind: Kind, entry: Entry) -> bool:
-        """Whether `entry` is this writer's own. Who applies has one, whatever version it applies in."""
+        """Return whether `entry` belongs to this writer.
+
+        An applier has one entry for all API versions, an updater one for each version.
+        """
         mine = (self.manager or _UNKNOWN, self.operation, self.subresource)
         if mine != (entry.get("manager", ""), entry.get("operation"), entry.get("subresource", "")):
             return False
         return self.operation == APPLY or entry.get("apiVersion") == kind.api_version
 
     def entry(self, kind: Kind, fields: Fields, now: datetime) -> Entry:
-        """The entry that says this writer owns `fields`."""
+        """Return the entry that records this writer as the owner of `fields`."""
         entry = {
             "manager": self.manager or _UNKNOWN,
             "operation": self.operation,
@@ -70,55 +78,45 @@ class Writer(NamedTuple):
 
 
 def manager_from(user_agent: str) -> str:
-    """The manager that a client is which gives no name: its User-Agent up to the first slash, as far as it fits."""
+    """Return the default field manager: the User-Agent up to its first slash, truncated to the longest name allowed.
+
+    Characters that cannot be printed are left out, because a manager's name must not contain any.
+    """
     name = user_agent.partition("/")[0]
     if name.isprintable() and name.isascii() and len(name) <= MANAGER_LENGTH:
         return name
+    # The limit is in bytes. The cut can split a character, whose first bytes are then dropped.
     printable = "".join(filter(str.isprintable, name))
     return printable.encode()[:MANAGER_LENGTH].decode(errors="ignore")
 
 
-def entries_of(obj: Object) -> Sequence[Entry]:
-    """The `managedFields` of an object."""
-    entries: Sequence[Entry] = obj["metadata"].get("managedFields", ())
-    return entries
-
-
-def with_entries(obj: Object, entries: Sequence[Entry]) -> dict[str, Any]:
-    """`obj` with other `managedFields`."""
-    metadata = {**obj["metadata"], "managedFields": entries}
-    if not entries:
-        del metadata["managedFields"]
-    return {**obj, "metadata": metadata}
-
-
 def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
-    """Whether a field can be owned through this door: not the server's own metadata, and nothing written elsewhere."""
+    """Return whether `writer` can own the field: not if the server or another path of the object writes it."""
     part = path[0][2:]
     if part == "metadata":
-        return len(path) > 1 and path[1][2:] in _METADATA
+        return len(path) > 1 and path[1][2:] in CLIENT_METADATA
     return part not in _elsewhere(kind, writer)
 
 
 def _elsewhere(kind: Kind, writer: Writer) -> tuple[str, ...]:
-    """The parts that this writer's path does not write."""
+    """Return the top-level fields that this writer's path does not write."""
     if not kind.has_status:
         return ()
     return ("spec",) if writer.subresource == "status" else ("status",)
 
 
 def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
-    """How two states differ in what can be owned through this door."""
+    """Return the differences between two states in the fields that `writer` can own."""
     changes = Changes(set(), set(), set())
     declared, elsewhere = kind.schema.properties, _elsewhere(kind, writer)
-    # Where a custom kind lets null be, it is a value; elsewhere it is a time that was never set.
+    # A custom kind can store null as a value. In a built-in kind null is a time that was never set.
     present = _of if kind.definition is None else _in
     for name in {**old, **new}:
         if name != "metadata" and name not in elsewhere:
             path = (field_step(name),)
             compare(child_of(kind.schema, name), present(old, name), present(new, name), path, changes)
     before, after = old.get("metadata", {}), new.get("metadata", {})
-    for name in _METADATA:
+    for name in CLIENT_METADATA:
         if name in before or name in after:
             schema, place = declared["metadata"].properties[name], ("f:metadata", field_step(name))
             compare(schema, _of(before, name), _of(after, name), place, changes)
@@ -135,13 +133,13 @@ def _in(obj: Object, name: str) -> Any:
 
 
 def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[Entry]:
-    """The entries of a new object: all that it says is its creator's.
+    """Return the entries of a new object: its creator owns each field that it sent and each default.
 
     Args:
-        kind: What it is.
-        obj: As its creator has it, with defaults, but without what the server adds of its own.
-        writer: Its creator.
-        now: When.
+        kind: The object's kind.
+        obj: The object with defaults, but without the fields that the server fills in.
+        writer: The creator.
+        now: The time of the entry.
     """
     taken = changes_of(kind, empty(kind), obj, writer).taken
     return [writer.entry(kind, frozenset(taken), now)] if taken else []
@@ -150,18 +148,19 @@ def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[
 def updated(
     kind: Kind, old: Object, new: Object, sent: Object, writer: Writer, now: datetime, show: Show = _itself
 ) -> Object:
-    """`new` with the entries that follow from what changed; equal to `old` if nothing but times would.
+    """Return `new` with the entries that follow from its changes, or `old` if only times of entries would change.
 
-    An object nobody has owned anything of stays so until something is applied to it.
+    An object without entries gets none from an update, as in a real server: only an apply begins to track
+    it. A client can stop the tracking by sending an empty list.
 
     Args:
-        kind: What it is.
-        old: As stored.
-        new: As it will be, with `old`'s entries.
-        sent: As the client has it: it may set other entries, or clear them.
+        kind: The object's kind.
+        old: The object in storage.
+        new: The object to be stored, still with the entries of `old`.
+        sent: The object from the client, which may replace the entries or clear them.
         writer: The client.
-        now: When.
-        show: From a stored object to the kind's own words, in which fields are owned.
+        now: The time of a new entry.
+        show: Converts an object from its stored form to the form that clients see, whose fields are owned.
     """
     before = entries_of(old)
     base = _base(before, sent["metadata"].get("managedFields"), writer)
@@ -172,7 +171,10 @@ def updated(
 
 
 def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:
-    """`new` with `entries`; equal to `old` if the two differ in the times of entries at most."""
+    """Return `new` with `entries`, or equal to `old` if only the times of entries differ.
+
+    A write that changes nothing then keeps its resourceVersion and wakes no watch.
+    """
     before = entries_of(old)
     if entries is before or (new == old and _timeless(entries) == _timeless(before)):
         return new
@@ -184,7 +186,10 @@ def _timeless(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _base(before: Sequence[Entry], sent: Sequence[Entry] | None, writer: Writer) -> Sequence[Entry]:
-    """The entries to start from: the stored ones, unless the client sends others that make sense."""
+    """Return the entries to start from: the stored ones, unless the client sends other valid ones.
+
+    An update of a subresource cannot set them. `[]` and `[{}]` clear them, as in a real server.
+    """
     if sent is None or sent is before or sent == before or writer.subresource:
         return before
     if sent in ([], [{}]):
@@ -193,7 +198,7 @@ def _base(before: Sequence[Entry], sent: Sequence[Entry] | None, writer: Writer)
 
 
 def _read(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries as a client sends them, their fields spelled in one way; none if one of them makes no sense."""
+    """Return the entries that a client sent, with steps in canonical spelling; none if one of them is invalid."""
     try:
         return [entry for entry in map(_checked, entries) if entry["fieldsV1"]]
     except ValueError:
@@ -202,9 +207,9 @@ def _read(entries: Sequence[Entry]) -> list[Entry]:
 
 def _checked(entry: Entry) -> Entry:
     if entry.get("operation") not in (APPLY, UPDATE) or not entry.get("apiVersion"):
-        raise ValueError("neither applied nor updated, or in no version")
+        raise ValueError("the operation is neither Apply nor Update, or there is no apiVersion")
     if entry.get("fieldsType") != "FieldsV1":
-        raise ValueError("not told as FieldsV1")
+        raise ValueError("the fieldsType is not FieldsV1")
     return {**entry, "fieldsV1": encode(decode(entry.get("fieldsV1", {})))}
 
 
@@ -213,66 +218,33 @@ def _with_changes(
 ) -> Sequence[Entry]:
     taken = changes.taken
     mine: Entry | None = None
-    kept: list[Entry] = []
+    rest: list[Entry] = []
     for entry in base:
         if writer.owns(kind, entry):
             mine = less(entry, changes.removed)
-        elif (rest := less(entry, taken | changes.removed)) is not None:
-            kept.append(rest)
+        elif (left := less(entry, taken | changes.removed)) is not None:
+            rest.append(left)
     if taken:
         mine = _more(kind, mine, taken, writer, now)
     if mine is not None:
-        kept.append(mine)
-    return in_order(_capped(kept))
+        rest.append(mine)
+    return in_order(capped(rest))
 
 
 def less(entry: Entry, lost: set[Path]) -> Entry | None:
-    """`entry` without some fields, itself if it has none of them, None if nothing is left."""
-    if not lost or not any(contains(entry["fieldsV1"], path) for path in lost):
+    """Return `entry` without the fields `lost`: itself if it has none of them, None if nothing is left."""
+    if not lost or (len(lost) <= _FEW and not any(contains(entry["fieldsV1"], path) for path in lost)):
         return entry
-    rest = decode(entry["fieldsV1"]) - lost
+    fields = decode(entry["fieldsV1"])
+    rest = fields - lost
+    if len(rest) == len(fields):
+        return entry
     return {**entry, "fieldsV1": encode(rest)} if rest else None
 
 
 def _more(kind: Kind, entry: Entry | None, gained: set[Path], writer: Writer, now: datetime) -> Entry:
+    # Most updates change fields that their writer owns already: then only the time is new.
     if entry is not None and all(contains(entry["fieldsV1"], path) for path in gained):
         return {**entry, "time": timestamp(now)}
     owned = NOTHING if entry is None else decode(entry["fieldsV1"])
     return writer.entry(kind, owned | gained, now)
-
-
-def in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries as they are told: what was applied first, then by time."""
-    return sorted(entries, key=_place) if len(entries) > 1 else list(entries)
-
-
-def _place(entry: Entry) -> tuple[str, ...]:
-    return tuple(entry.get(name, "") for name in ("operation", "time", "manager", "apiVersion", "subresource"))
-
-
-def _capped(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """The entries, the oldest of too many updaters merged into one for each version."""
-    if len(entries) <= _MOST_UPDATERS:
-        return entries
-    applied = [entry for entry in entries if entry["operation"] == APPLY]
-    updaters = in_order([entry for entry in entries if entry["operation"] == UPDATE])
-    while len(updaters) > _MOST_UPDATERS and (pair := _two_oldest(updaters)):
-        older, newer = pair
-        both = _ancient(newer, decode(older["fieldsV1"]) | decode(newer["fieldsV1"]))
-        updaters = [both if one is newer else one for one in updaters if one is not older]
-    return applied + updaters
-
-
-def _two_oldest(updaters: Sequence[Entry]) -> tuple[Entry, Entry] | None:
-    """Two entries of one version; what has been merged before counts as the oldest."""
-    seen = {entry["apiVersion"]: entry for entry in updaters if entry.get("manager") == _ANCIENT}
-    for entry in updaters:
-        older = seen.setdefault(entry["apiVersion"], entry)
-        if older is not entry:
-            return older, entry
-    return None
-
-
-def _ancient(entry: Entry, fields: Fields) -> Entry:
-    whole = {**entry, "manager": _ANCIENT, "fieldsV1": encode(fields)}
-    return {name: value for name, value in whole.items() if name != "subresource"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge patch, RFC 7386: null deletes, objects merge, everything else replaces."""
+"""JSON merge patch, RFC 7386: null deletes a field, objects are merged, all other values replace the old one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def apply(current: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`current` with `patch` merged into it; `current` itself if nothing changes, never modified."""
+    """Return `current` with `patch` merged in, or `current` itself if nothing changes. It is never modified."""
     before: dict[str, Any] = current if type(current) is dict else {}
     return with_changes(
         before, {name: apply(before.get(name), new) if type(new) is dict else new for name, new in patch.items()}
@@ -16,7 +16,10 @@ def apply(current: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_changes(before: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`before` with fields replaced, or removed where the change is None; `before` itself if there is no change."""
+    """Return `before` with fields replaced, and those whose change is None removed.
+
+    It is `before` itself if each change is the value that is there already, so that later checks can skip it.
+    """
     real = {name: new for name, new in changes.items() if before.get(name) is not new}
     if not real:
         return before

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients do with objects: read, create, update, patch, apply.
+"""The requests for objects: read, create, update, patch and apply.
 
-Every write is the same three steps: read, compute outside any lock, commit if nobody
-wrote in between; else again. So a write that names no version is never refused for
-somebody else's, and one that does is refused by the rules of its kind.
+Each write reads the object, computes its new state outside any lock, and commits it if there was no other write
+in between; otherwise it starts again. So a write without a resourceVersion never fails because of another
+writer, and one with an outdated resourceVersion is refused by the rules of its kind.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import NAMESPACE, Kind
+from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
 from controller_runtime.apiserver.options import Query, WriteOptions, version_number
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.rules import Object, is_same
+from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
 from controller_runtime.apiserver.rules.strategy import (
@@ -43,31 +44,26 @@ from controller_runtime.apiserver.status import (
     untyped,
 )
 from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
+from controller_runtime.apiserver.storage.stored import Stored, key_of
 from controller_runtime.apiserver.writes import apply
 from controller_runtime.apiserver.writes.body import admit, decode
-from controller_runtime.apiserver.writes.managed import (
-    APPLY,
-    Entry,
-    Writer,
-    created,
-    manager_from,
-    settled,
-    updated,
-    with_entries,
-)
+from controller_runtime.apiserver.writes.documents import check_weight
+from controller_runtime.apiserver.writes.entries import APPLY, Entry, with_entries
+from controller_runtime.apiserver.writes.managed import Writer, created, manager_from, settled, updated
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
 from controller_runtime.apiserver.writes.reviews import review
+from controller_runtime.apiserver.writes.storable import storable
 from controller_runtime.core.host import Host
 
-_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words; no 0, 1, 3, which look like letters
+# A real server's: no vowels, so that no words arise, and no 0, 1 and 3, which look like letters.
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _GENERATED_NAMES_TRIED = 8
 _SERVER = Writer("kube-apiserver")
 
 
 class Written(NamedTuple):
-    """What a write answers: an HTTP status, the object's bytes, and warnings."""
+    """The result of a write: an HTTP status, the encoded object, and warnings."""
 
     status: int
     raw: bytes
@@ -75,7 +71,7 @@ class Written(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What came with a write: the body, its media type, the query, and the client's User-Agent."""
+    """The input of a write: the body, its media type, the query, and the client's User-Agent."""
 
     body: bytes
     media_type: str
@@ -83,14 +79,14 @@ class Content(NamedTuple):
     agent: str = ""
 
     def writer(self, options: WriteOptions, route: Route) -> Writer:
-        """Who updates: by the name given, or by the client's."""
+        """Return the writer of an update: the field manager in the options, or the one from the User-Agent."""
         return Writer(options.field_manager or manager_from(self.agent), subresource=route.subresource)
 
 
 class Objects:
     """The objects of all kinds, under the rules of the API.
 
-    Every method raises `StatusError` for what is refused.
+    Each method raises `StatusError` for a request that is refused.
 
     Threads: any.
     """
@@ -100,13 +96,13 @@ class Objects:
         self._storage = storage
 
     def get(self, route: Route, version: str = "") -> Stored:
-        """One object, at least as new as `version`."""
+        """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
         if (asked := version_number(version)) > self._storage.version:
             raise too_large_version(asked, self._storage.version)
         return self._find(route)
 
     def create(self, route: Route, content: Content) -> Written:
-        """POST to a collection."""
+        """Handle a POST to a collection."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
         if not route.kind.is_stored:
@@ -116,7 +112,7 @@ class Objects:
         return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
-        """PUT of an object or a part of it."""
+        """Handle a PUT of an object or of its subresource."""
         kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
         obj, warnings = decode(route.sent, content.body, content.media_type, options.field_validation)
         check_name(obj, namespace=route.namespace, name=route.name)
@@ -129,17 +125,17 @@ class Objects:
             else:
                 old = current.decode()
                 new = self._updated(route, old, obj, writer)
-                raw = self._write(kind, current, old, new, options.dry_run)
+                raw = self._write(route, current, old, new, options.dry_run)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
     def patch(self, route: Route, content: Content) -> Written:
-        """PATCH of an object or a part of it."""
+        """Handle a PATCH of an object or of its subresource."""
         if content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH:
             return self._apply(route, content)
         kind = route.kind
-        form_of(kind, content.media_type)  # or refused, before it is known whether there is an object
+        form_of(kind, content.media_type)  # an unknown media type is refused even if there is no such object
         options = WriteOptions.parse(content.query, PATCH_OPTIONS)
         writer = content.writer(options, route)
         while True:
@@ -147,13 +143,14 @@ class Objects:
             old = current.decode()
             shown = scale_of(kind, old) if route.sent is SCALE else rules_of(kind).shown_form(old)
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
+            check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
-            raw = self._write(kind, current, old, self._updated(route, old, obj, writer), options.dry_run)
+            raw = self._write(route, current, old, self._updated(route, old, obj, writer), options.dry_run)
             if raw is not None:
                 return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
     def _apply(self, route: Route, content: Content) -> Written:
-        """PATCH that says what shall be true of an object, and makes one if there is none."""
+        """Handle a server-side apply, which creates the object if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
         config, warnings = apply.read(route.sent, route.name, route.namespace, content.body, options.field_validation)
         if route.sent is SCALE:
@@ -167,10 +164,11 @@ class Objects:
             else:
                 old = current.decode()
                 shown = rules_of(kind).shown_form(old)
-                applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now)
+                size = len(current.raw) + len(content.body)
+                applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
                 obj, _ = admit(kind, applied, options.field_validation, old=shown)
                 new = settled(old, prepare_update(kind, old, obj, subresource=route.subresource), entries)
-                raw = self._write(kind, current, old, new, options.dry_run)
+                raw = self._write(route, current, old, new, options.dry_run)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(config, old)])
@@ -182,7 +180,7 @@ class Objects:
         return updated(route.kind, old, new, obj, writer, self._host.now(), rules_of(route.kind).shown_form)
 
     def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
-        """Store a new object and give its bytes; `obj` is as `decode` gives it."""
+        """Store a new object, decoded by `decode`, and return it in encoded form."""
         self._check_place(kind, namespace, obj)
         asked = obj.get("metadata", {}).get("name")
         for _ in range(_GENERATED_NAMES_TRIED):
@@ -202,14 +200,17 @@ class Objects:
         dry_run: bool,
         entries: Sequence[Entry] | None = None,
     ) -> tuple[str, bytes | None]:
-        """Its name, and its bytes if the name was free; `entries` if not all of it is the writer's."""
+        """Try to store a new object once; return its name and, if that was free, the encoded object.
+
+        `entries` are its managed fields. If they are None, the writer owns all of its fields.
+        """
         host, now = self._host, self._host.now()
         suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
         made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
         if entries is None:
             entries = created(kind, as_said(kind, made, obj), writer, now)
         name: str = made["metadata"]["name"]
-        key, draft = key_of(namespace, name), Draft.of(with_entries(made, entries))
+        key, draft = key_of(namespace, name), storable(with_entries(made, entries), is_definition=kind is DEFINITION)
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
             version = named_version(obj)
@@ -244,11 +245,12 @@ class Objects:
         _, raw = self._try_add(kind, route.namespace, _unversioned(obj), writer, dry_run)
         return raw
 
-    def _write(self, kind: Kind, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
-        """The object's bytes once it is `new`; None if somebody else was faster."""
-        if is_same(new, old):
+    def _write(self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
+        """Store `new` in place of `old` and return it in encoded form; None if another write came first."""
+        kind = route.kind
+        if same_json(new, old):
             return current.raw
-        draft = Draft.of(new)
+        draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
         if dry_run:
             return draft.at(current.version)
         if is_finished(kind, new):
@@ -264,7 +266,7 @@ class Objects:
         return found
 
     def _check_place(self, kind: Kind, namespace: str, obj: Object) -> None:
-        """Refuse something new of a kind, or in a namespace, that is going away."""
+        """Refuse a new object of a kind, or in a namespace, that is being deleted."""
         if kind.is_terminating:
             text = "create not allowed while custom resource definition is terminating"
             raise forbidden(kind, obj.get("metadata", {}).get("name", ""), text)
@@ -282,6 +284,6 @@ class Objects:
 
 
 def _unversioned(obj: Object) -> Object:
-    """`obj` without a version: there is nothing to compare it with, so it is ignored, as a real server does."""
+    """Return `obj` without its resourceVersion, which is ignored for a new object, as in a real server."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
     return {**obj, "metadata": metadata}

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patches of three forms, told apart by their media type. Pure functions over plain dicts.
+"""Patches in three formats, chosen by media type. Pure functions on plain dicts.
 
-What a patch leaves alone is shared with the object it was applied to, so that whoever
-checks the result can skip it.
+The result shares the parts that a patch does not change with the object, so that validation can skip them.
 """
 
 from __future__ import annotations
@@ -15,46 +14,51 @@ import msgspec
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.writes import jsonpatch, mergepatch, strategic
+from controller_runtime.apiserver.writes.documents import check_values
 from controller_runtime.core.errors import UNREADABLE
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-"""Which is no patch of this form: see `apply`."""
+"""The media type of server-side apply, which `apply` handles: its body is a configuration and not a patch."""
 
 
 def patches_of(kind: Kind) -> tuple[str, ...]:
-    """The media types of patches that a kind takes: custom kinds have no merge keys, so nothing strategic."""
+    """Return the media types of patches that a kind accepts.
+
+    Custom kinds do not accept strategic merge patches, because their schemas have no merge keys.
+    """
     if kind.definition is not None:
         return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
     return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 
 def form_of(kind: Kind, content_type: str) -> str:
-    """The media type of a patch that is applied to objects of `kind`, or to their scales.
+    """Return the media type of a patch to an object of `kind` or to its scale, without parameters.
 
     Raises:
-        StatusError: 415, they take no such patch.
+        StatusError: 415, the kind does not accept such patches.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == APPLY_PATCH or media_type not in patches_of(kind):
-        # A real server names what it takes for custom kinds alone.
+        # Like a real server, list the accepted media types for custom kinds only.
         raise status.unsupported_media_type(patches_of(kind) if kind.definition else ())
     return media_type
 
 
 def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch: bytes) -> dict[str, Any]:
-    """`current` with `patch` applied; what the patch leaves alone is shared with `current`, which is not modified.
+    """Return `current` with `patch` applied. It is not modified; unchanged parts are shared with the result.
 
-    The result carries kind and apiVersion, so that a patch may test or state them, and is not
-    checked yet: give it to `admit` with `old=current`.
+    The result has kind and apiVersion, so that a patch can test or set them. It is not validated yet: pass it
+    to `admit` with `old=current`.
 
     Raises:
-        StatusError: 400 for what is no such patch, 413 for a JSON patch of too many operations,
-            415 for another media type, 422 for what cannot be applied to this object.
+        StatusError: 400, the patch is malformed; 413, it has too many values or operations; 415, another media
+            type; 422, it cannot be applied to this object.
     """
     media_type = form_of(kind, content_type)
+    check_values(patch)
     try:
         document = msgspec.json.decode(patch)
         whole = {"kind": kind.kind, "apiVersion": kind.api_version, **current}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of pods through paths of their own: to run on a node, and to leave it if that does no harm."""
+"""The subresources of pods that are created: bindings to a node, and evictions within disruption budgets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ from controller_runtime.apiserver.writes.deletion import Deletion, check_precond
 from controller_runtime.apiserver.writes.objects import Content
 from controller_runtime.core.host import Host
 
-_BINDING = Options("Binding", "", "pods/binding")  # as its conflicts name it
+_BINDING = Options("Binding", "", "pods/binding")  # the resource that a real server names in conflicts of a binding
+# The phases in which a pod does not count toward the health that a budget protects: it is evicted without one.
 _HARMLESS = ("Succeeded", "Failed", "Pending")
 _EVICTED = {
     "type": "DisruptionTarget",
@@ -44,7 +45,7 @@ _EVICTED = {
 
 
 class PodParts:
-    """Binding and eviction. Methods raise `StatusError` for what is refused.
+    """Binding and eviction. Methods raise `StatusError` for a request that is refused.
 
     Threads: any.
     """
@@ -55,7 +56,7 @@ class PodParts:
         self._deletion = deletion
 
     def create(self, route: Route, content: Content) -> None:
-        """POST to a part of a pod."""
+        """Handle a POST to a subresource of a pod."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         do = {"binding": (BINDING, self._bind), "eviction": (EVICTION, self._evict)}
         kind, act = do[route.subresource]
@@ -106,13 +107,14 @@ class PodParts:
             return self._with_condition(pod, _EVICTED)
 
         version = self._change(route, marked, dry_run)
-        if wanted.resource_version is not None:  # it was that until we marked it
-            kept = msgspec.structs.replace(wanted, resource_version=str(version))
-            options = msgspec.structs.replace(options, preconditions=kept)
+        if wanted.resource_version is not None:
+            # The pod had the demanded version until the condition was added: the deletion demands the new one.
+            moved = msgspec.structs.replace(wanted, resource_version=str(version))
+            options = msgspec.structs.replace(options, preconditions=moved)
         self._deletion.delete(route._replace(subresource=""), options)
 
     def _spend_budget(self, route: Route, pod: Object, dry_run: bool) -> None:
-        """Take one disruption off the pod's budget, if it has one."""
+        """Record one more disruption in the pod's budget, if it has one. Raise `StatusError` if none is allowed."""
         labels = pod["metadata"].get("labels", {})
         while True:
             _, items = self._storage.read(DISRUPTION_BUDGET.resource, f"{route.namespace}/")
@@ -131,7 +133,7 @@ class PodParts:
                 return
 
     def _change(self, route: Route, change: Callable[[Object], Object], dry_run: bool) -> int:
-        """Change the pod, if that changes it; the version that it then has."""
+        """Apply `change` to the pod, again after each other write that comes first; return the resulting version."""
         while True:
             current = self._find(route)
             before = current.decode()
@@ -166,7 +168,10 @@ def _is_ready(pod: Object) -> bool:
 
 
 def _lets_unready_go(budget: Object) -> bool:
-    """Whether a pod that is not ready may go whatever the budget still allows."""
+    """Return whether a pod that is not ready may be evicted even if the budget allows no disruption.
+
+    By default it may only if enough pods are healthy: if not, the application may need this one to become ready.
+    """
     if part(budget, "spec").get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = part(budget, "status")
@@ -180,7 +185,11 @@ def _covers(budget: Object, labels: Mapping[str, str]) -> bool:
 
 
 def _spent(budget: Object, pod: str, now: str) -> Object:
-    """The budget after one more disruption."""
+    """Return the budget after one more disruption.
+
+    Raises:
+        StatusError: 429, the budget allows none, or its controller has not processed its newest version.
+    """
     metadata, status = budget["metadata"], part(budget, "status")
     if status.get("observedGeneration", 0) < metadata.get("generation", 0):
         text = f"The disruption budget {metadata['name']} is still being processed by the server."

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protobuf bodies, as clients written in Go send them by default, turned into JSON at the door.
+"""Conversion of protobuf bodies, which many clients written in Go send, to JSON before anything else reads them.
 
-Types come from the recorded schemas, field numbers from a table beside them. A field
-whose number is not in the table is skipped, as protobuf requires.
+Types come from the recorded schemas, field numbers from a table beside them. A field whose number is not in the
+table is skipped, as protobuf requires.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ import msgspec
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import microtime, timestamp
 from controller_runtime.api.schema import Schema, schema_for
+from controller_runtime.apiserver.bounds import MOST_VALUES
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.status import bad_request, unsupported_media_type
+from controller_runtime.apiserver.status import bad_request, too_many_values, unsupported_media_type
+from controller_runtime.apiserver.writes.documents import check_values
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 
@@ -31,217 +33,239 @@ _OTHER_FORMS = ("application/json", "application/yaml")
 _NUMBERS = "data/protobuf-numbers.json.gz"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-# Kinds that are registered in every group and version: clients name the group of the objects that they delete.
+# Kinds that exist in each group and version: clients send them in the group of the objects that they delete.
 _OF_EVERY_GROUP = ("DeleteOptions",)
-# Messages that stand in JSON as one of their two fields, by number: `items` is a schema or a list of schemas.
+# Messages that JSON represents by one of their two fields, such as `items`: a schema or a list of schemas. The
+# numbers are those of the schema and of its alternative.
 _EITHER: Mapping[str, tuple[int, int]] = {
     f"{_EXTENSIONS}JSONSchemaPropsOrArray": (1, 2),
     f"{_EXTENSIONS}JSONSchemaPropsOrBool": (2, 1),
     f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": (1, 2),
 }
 _SCALARS = ("integer", "boolean")
-_EXACT = 2**53  # whole numbers below it have no neighbour that a double cannot tell from them
+_EXACT = 2**53  # a double represents each whole number below it exactly
+_MOST_FIELDS = 2 * MOST_VALUES  # twice the limit for values, because Go also sends empty fields
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-Wire = int | bytes
-"""A value as it stands on the wire: a number, or whatever has a length."""
+Data = bytes | memoryview
+"""A part of a message; a view, so that parts within parts are not copied."""
+
+Wire = int | Data
+"""A value on the wire: a number, or a message or text, which have a length."""
 
 
 def readable(request: HTTPRequest, kind: Kind) -> HTTPRequest:
-    """Return the request with its body in JSON, if it came in protobuf.
+    """Return the request with its body in JSON; it is unchanged if its body is not protobuf.
 
     Args:
-        request: As the client sent it.
-        kind: Of the objects that its path names. Those of custom kinds have no form in protobuf.
+        request: The client's request.
+        kind: The kind that its path names. Objects of custom kinds cannot be sent as protobuf.
 
     Raises:
-        StatusError: 400, the body is no such message; 415, its kind is taken in other forms alone.
+        StatusError: 400, the body is malformed; 413, it holds too many values; 415, it is an object of a custom kind.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != MEDIA_TYPE or not request.body:
         return request
     if kind.definition is not None and request.method != "DELETE":
         raise unsupported_media_type(_OTHER_FORMS)
     try:
-        document = _document(request.body)
+        document = _Reader().document(request.body)
     except (ValueError, IndexError, OverflowError, RecursionError) as error:
         raise bad_request(f"the object provided is unrecognized: protobuf parse error: {error}") from error
     headers = {**request.headers, "content-type": "application/json"}
     return request._replace(headers=headers, body=msgspec.json.encode(document))
 
 
-def _document(body: bytes) -> dict[str, Any]:
-    if not body.startswith(_MAGIC):
-        raise ValueError("it does not begin as a message of this API")
-    envelope = _last(body[len(_MAGIC) :])
-    about = _last(_bytes(envelope.get(1, b"")))
-    api_version, kind = (_text(about.get(number, b"")) for number in (1, 2))
-    group, _, version = ("", "", "v1") if kind in _OF_EVERY_GROUP else api_version.rpartition("/")
-    schema = schema_for(group, version, kind)
-    if schema is None or schema.name not in numbers():
-        raise bad_request(f'no kind "{kind}" is registered for version "{api_version}"')
-    return {"apiVersion": api_version, "kind": kind, **_message(schema, schema.name, _bytes(envelope.get(2, b"")))}
-
-
 @functools.cache
 def numbers() -> Mapping[str, Mapping[str, str]]:
-    """Return, by message and number, a field's name in JSON, after `*` if its zero means something.
+    """Return each field's name in JSON, by message and field number.
 
-    After `=` it is the name of a message whose fields stand in JSON among their parent's.
+    A `*` before the name says that a zero value is to be kept. After a `=` comes the name of a message instead,
+    whose fields belong to the parent in JSON.
     """
     packed = resources.files("controller_runtime.api").joinpath(_NUMBERS).read_bytes()
     table: dict[str, dict[str, str]] = msgspec.json.decode(gzip.decompress(packed))
     return table
 
 
-def _message(schema: Schema, name: str, data: bytes) -> dict[str, Any]:
-    targets = numbers().get(name, {})
-    found: dict[str, Any] = {}
-    for number, wire in _fields(data):
-        target = targets.get(str(number), "")
-        if target.startswith("="):
-            found |= _message(schema, target[1:], _bytes(wire))
-            continue
-        field = target.removeprefix("*")
-        child = schema.properties.get(field)
-        if child is None:
-            continue
-        if child.items is not None:
-            found.setdefault(field, []).extend(_elements(child.items, wire))
-        elif child.additional is not None:
-            found.setdefault(field, {}).update([_entry(schema, child.additional, _bytes(wire))])
-        else:
-            value = _either(schema, child.name, wire) if child.name in _EITHER else _value(child, wire)
-            # Go sends every field that is no pointer: its zero says no more than its absence.
-            if value or (target != field and value is not None):
-                found[field] = value
-    return found
+class _Reader:
+    """Reads one message, up to the limit for the number of fields. Threads: one."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_FIELDS
+
+    def document(self, body: bytes) -> dict[str, Any]:
+        """Return the object in a request's body.
+
+        Raises:
+            ValueError: The body is malformed.
+            StatusError: 400, its kind is not known; 413, it holds too many values.
+        """
+        if not body.startswith(_MAGIC):
+            raise ValueError("the first bytes are not those of a Kubernetes message")
+        envelope = self._last(memoryview(body)[len(_MAGIC) :])
+        about = self._last(_bytes(envelope.get(1, b"")))
+        api_version, kind = (_text(about.get(number, b"")) for number in (1, 2))
+        group, _, version = ("", "", "v1") if kind in _OF_EVERY_GROUP else api_version.rpartition("/")
+        schema = schema_for(group, version, kind)
+        if schema is None or schema.name not in numbers():
+            raise bad_request(f'no kind "{kind}" is registered for version "{api_version}"')
+        content = self._message(schema, schema.name, _bytes(envelope.get(2, b"")))
+        return {"apiVersion": api_version, "kind": kind, **content}
+
+    def _message(self, schema: Schema, name: str, data: Data) -> dict[str, Any]:
+        targets = numbers().get(name, {})
+        found: dict[str, Any] = {}
+        for number, wire in self._fields(data):
+            target = targets.get(str(number), "")
+            if target.startswith("="):
+                found |= self._message(schema, target[1:], _bytes(wire))
+                continue
+            field = target.removeprefix("*")
+            child = schema.properties.get(field)
+            if child is None:
+                continue
+            if child.items is not None:
+                found.setdefault(field, []).extend(self._elements(child.items, wire))
+            elif child.additional is not None:
+                found.setdefault(field, {}).update([self._entry(schema, child.additional, _bytes(wire))])
+            else:
+                value = self._either(schema, child.name, wire) if child.name in _EITHER else self._value(child, wire)
+                # Go sends every field that is no pointer: its zero says no more than its absence.
+                if value or (target != field and value is not None):
+                    found[field] = value
+        return found
+
+    def _value(self, schema: Schema, wire: Wire) -> Any:
+        if (special := _SPECIAL.get(schema.name)) is not None:
+            return special(self, _bytes(wire))
+        match schema.type, schema.format:
+            case "string", "byte":
+                return base64.b64encode(_bytes(wire)).decode()
+            case "string", _:
+                return _text(wire)
+            case "boolean", _:
+                return bool(_number(wire))
+            case "integer", _:
+                return _number(wire)
+            case "number", _:
+                return _double(_number(wire))
+        return self._message(schema, schema.name, _bytes(wire))
+
+    def _either(self, schema: Schema, name: str, wire: Wire) -> Any:
+        """Return a nested schema or its alternative, depending on `name`: a list of schemas, of strings, a boolean."""
+        own, other = _EITHER[name]
+        inner, others = None, []
+        for number, value in self._fields(_bytes(wire)):
+            if number == own:
+                inner = self._message(schema, schema.name, _bytes(value))
+            elif number == other:
+                others.append(value)
+        if name.endswith("OrBool"):
+            return inner if inner is not None else bool(others and _number(others[-1]))
+        if not others:
+            return inner or {}
+        if name.endswith("OrStringArray"):
+            return [_text(value) for value in others]
+        return [self._message(schema, schema.name, _bytes(value)) for value in others]
+
+    def _elements(self, schema: Schema, wire: Wire) -> list[Any]:
+        if schema.type == "integer" and not isinstance(wire, int):  # packed
+            return [_signed(number) for number in self._varints(wire)]
+        return [self._value(schema, wire)]
+
+    def _entry(self, parent: Schema, schema: Schema, data: Data) -> tuple[str, Any]:
+        """Return key and value of a map's entry, which is a message with two fields."""
+        entry = self._last(data)
+        key, wire = _text(entry.get(1, b"")), entry.get(2, b"" if schema.type not in _SCALARS else 0)
+        if schema.name in _EITHER:
+            return key, self._either(parent, schema.name, wire)
+        if schema.items is None:
+            return key, self._value(schema, wire)
+        values = self._fields(_bytes(wire))  # a list, in a message of its own
+        return key, [self._value(schema.items, one) for _, one in values]
+
+    def _time(self, data: Data) -> str | None:
+        return timestamp(self._instant(data)) if data else None
+
+    def _micro_time(self, data: Data) -> str | None:
+        return microtime(self._instant(data)) if data else None
+
+    def _instant(self, data: Data) -> datetime:
+        fields = self._last(data)
+        seconds, nanos = (_number(fields.get(number, 0)) for number in (1, 2))
+        return _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
+
+    def _quantity(self, data: Data) -> str:
+        return _text(self._last(data).get(1, b""))
+
+    def _int_or_string(self, data: Data) -> int | str:
+        fields = self._last(data)
+        return _text(fields.get(3, b"")) if fields.get(1) else _number(fields.get(2, 0))
+
+    def _raw_json(self, data: Data) -> Any:
+        text = bytes(_bytes(self._last(data).get(1, b"")))
+        check_values(text)
+        return msgspec.json.decode(text or b"null")
+
+    def _last(self, data: Data) -> dict[int, Wire]:
+        """Return the fields of a message by number. Of a repeated field the last value counts, as in protobuf."""
+        return dict(self._fields(data))
+
+    def _fields(self, data: Data) -> Iterator[tuple[int, Wire]]:
+        """Yield number and value of each field."""
+        at = 0
+        while at < len(data):
+            self._spend()
+            tag, at = _varint(data, at)
+            wire: Wire
+            match tag & 7:
+                case 0:
+                    wire, at = _varint(data, at)
+                case 2:
+                    size, at = _varint(data, at)
+                    wire, at = data[at : at + size], at + size
+                case 1 | 5 as width:
+                    size = 8 if width == 1 else 4
+                    wire, at = int.from_bytes(data[at : at + size], "little"), at + size
+                case _:
+                    raise ValueError(f"unknown wire type {tag & 7}")
+            if at > len(data):
+                raise ValueError("the message is truncated")
+            yield tag >> 3, wire
+
+    def _varints(self, data: Data) -> Iterator[int]:
+        at = 0
+        while at < len(data):
+            self._spend()
+            number, at = _varint(data, at)
+            yield number
+
+    def _spend(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise too_many_values()
 
 
-def _value(schema: Schema, wire: Wire) -> Any:
-    if (special := _SPECIAL.get(schema.name)) is not None:
-        return special(_bytes(wire))
-    match schema.type, schema.format:
-        case "string", "byte":
-            return base64.b64encode(_bytes(wire)).decode()
-        case "string", _:
-            return _text(wire)
-        case "boolean", _:
-            return bool(_number(wire))
-        case "integer", _:
-            return _number(wire)
-        case "number", _:
-            return _double(_number(wire))
-    return _message(schema, schema.name, _bytes(wire))
-
-
-def _either(schema: Schema, name: str, wire: Wire) -> Any:
-    """A schema within a schema, or what may stand in its place: a list of schemas, a list of texts, a boolean."""
-    own, other = _EITHER[name]
-    inner, others = None, []
-    for number, value in _fields(_bytes(wire)):
-        if number == own:
-            inner = _message(schema, schema.name, _bytes(value))
-        elif number == other:
-            others.append(value)
-    if name.endswith("OrBool"):
-        return inner if inner is not None else bool(others and _number(others[-1]))
-    if not others:
-        return inner or {}
-    if name.endswith("OrStringArray"):
-        return [_text(value) for value in others]
-    return [_message(schema, schema.name, _bytes(value)) for value in others]
-
-
-def _elements(schema: Schema, wire: Wire) -> list[Any]:
-    if schema.type == "integer" and isinstance(wire, bytes):  # packed
-        return [_signed(number) for number in _varints(wire)]
-    return [_value(schema, wire)]
-
-
-def _entry(parent: Schema, schema: Schema, data: bytes) -> tuple[str, Any]:
-    """A map's entry: a message of key and value."""
-    entry = _last(data)
-    key, wire = _text(entry.get(1, b"")), entry.get(2, b"" if schema.type not in _SCALARS else 0)
-    if schema.name in _EITHER:
-        return key, _either(parent, schema.name, wire)
-    if schema.items is None:
-        return key, _value(schema, wire)
-    return key, [_value(schema.items, one) for _, one in _fields(_bytes(wire))]  # a list, in a message of its own
+_SPECIAL: Mapping[str, Callable[[_Reader, Data], Any]] = {
+    f"{_META}Time": _Reader._time,
+    f"{_META}MicroTime": _Reader._micro_time,
+    f"{_META}FieldsV1": _Reader._raw_json,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": _Reader._quantity,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": _Reader._raw_json,
+    f"{_EXTENSIONS}JSON": _Reader._raw_json,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _Reader._int_or_string,
+}
 
 
 def _double(bits: int) -> int | float:
-    """A number by its 64 bits; one without a fraction is a whole number, as Go prints it."""
+    """Return the number with these 64 bits; a whole one as an int, because Go writes it without a fraction."""
     (number,) = struct.unpack("<d", struct.pack("<q", bits))
     return int(number) if number.is_integer() and abs(number) < _EXACT else number
 
 
-def _time(data: bytes) -> str | None:
-    return timestamp(_instant(data)) if data else None
-
-
-def _micro_time(data: bytes) -> str | None:
-    return microtime(_instant(data)) if data else None
-
-
-def _instant(data: bytes) -> datetime:
-    fields = _last(data)
-    seconds, nanos = (_number(fields.get(number, 0)) for number in (1, 2))
-    return _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
-
-
-def _quantity(data: bytes) -> str:
-    return _text(_last(data).get(1, b""))
-
-
-def _int_or_string(data: bytes) -> int | str:
-    fields = _last(data)
-    return _text(fields.get(3, b"")) if fields.get(1) else _number(fields.get(2, 0))
-
-
-def _raw_json(data: bytes) -> Any:
-    return msgspec.json.decode(_bytes(_last(data).get(1, b"")) or b"null")
-
-
-_SPECIAL: Mapping[str, Callable[[bytes], Any]] = {
-    f"{_META}Time": _time,
-    f"{_META}MicroTime": _micro_time,
-    f"{_META}FieldsV1": _raw_json,
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": _quantity,
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": _raw_json,
-    f"{_EXTENSIONS}JSON": _raw_json,
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
-}
-
-
-def _last(data: bytes) -> dict[int, Wire]:
-    """The fields of a message, of repeated ones the last."""
-    return dict(_fields(data))
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, Wire]]:
-    """Number and value of each field."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        wire: Wire
-        match tag & 7:
-            case 0:
-                wire, at = _varint(data, at)
-            case 2:
-                size, at = _varint(data, at)
-                wire, at = data[at : at + size], at + size
-            case 1 | 5 as width:
-                size = 8 if width == 1 else 4
-                wire, at = int.from_bytes(data[at : at + size], "little"), at + size
-            case _:
-                raise ValueError(f"unknown wire type {tag & 7}")
-        if at > len(data):
-            raise ValueError("it ends too early")
-        yield tag >> 3, wire
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number in groups of seven bits, and where it ends."""
+def _varint(data: Data, at: int) -> tuple[int, int]:
+    """Return the number that is encoded at `at` in groups of seven bits, and the offset of its end."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -254,28 +278,21 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             raise ValueError("a number is too long")
 
 
-def _varints(data: bytes) -> Iterator[int]:
-    at = 0
-    while at < len(data):
-        number, at = _varint(data, at)
-        yield number
-
-
 def _signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _number(wire: Wire) -> int:
-    if isinstance(wire, bytes):
+    if not isinstance(wire, int):
         raise ValueError("a number was expected")
     return _signed(wire)
 
 
-def _bytes(wire: Wire) -> bytes:
+def _bytes(wire: Wire) -> Data:
     if isinstance(wire, int):
         raise ValueError("a message or a text was expected")
     return wire
 
 
 def _text(wire: Wire) -> str:
-    return _bytes(wire).decode()
+    return str(_bytes(wire), "utf-8")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about who may do what, answered and forgotten.
+"""Access and identity reviews, which are answered and not stored.
 
-There is one user, who may do everything: the bearer of the token. Roles are stored, not
-evaluated, so of others it is only known that members of `system:masters` may, too.
+There is one user, the bearer of the token, with all permissions. Roles are stored but not evaluated. Of other
+users it is therefore only known that members of `system:masters` have all permissions, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _USER = {"username": "admin", "groups": [_MASTERS, "system:authenticated"]}
 
 
 def review(kind: Kind, obj: Object) -> dict[str, Any]:
-    """A review, as `decode` gives it, with its answer."""
+    """Return a decoded review with its answer as the status."""
     return {"metadata": {}, **obj, "status": _ANSWERS[kind](obj)}
 
 
@@ -27,7 +27,7 @@ def _of_self(obj: Object) -> Object:
     return {"allowed": True}
 
 
-def _of_somebody(obj: Object) -> Object:
+def _of_user(obj: Object) -> Object:
     allowed = _MASTERS in part(obj, "spec").get("groups", ())
     return {"allowed": True} if allowed else {"allowed": False, "reason": "roles are not evaluated here"}
 
@@ -41,14 +41,14 @@ def _rules(obj: Object) -> Object:
     }
 
 
-def _who(obj: Object) -> Object:
+def _user_info(obj: Object) -> Object:
     return {"userInfo": _USER}
 
 
 _ANSWERS: Mapping[Kind, Callable[[Object], Object]] = {
-    kinds.SELF_REVIEW: _who,
+    kinds.SELF_REVIEW: _user_info,
     kinds.SELF_ACCESS_REVIEW: _of_self,
     kinds.SELF_RULES_REVIEW: _rules,
-    kinds.ACCESS_REVIEW: _of_somebody,
-    kinds.LOCAL_ACCESS_REVIEW: _of_somebody,
+    kinds.ACCESS_REVIEW: _of_user,
+    kinds.LOCAL_ACCESS_REVIEW: _of_user,
 }

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategic merge patch: a merge patch that knows from the schema which lists are sets and maps.
+"""Strategic merge patch: a merge patch that merges lists where the schema says so.
 
-Elements of such lists are found by their merge key (or, if they are single values, by
-themselves) and merged; directives in the patch delete, replace and order. Other lists
-are replaced whole.
+The elements of such a list are matched by their merge key, or by value if they are scalars, and merged.
+Directives in the patch delete, replace and order elements. Other lists are replaced as a whole.
 """
 
 from __future__ import annotations
@@ -21,17 +20,18 @@ _RETAIN_KEYS = "$retainKeys"
 _DELETE_FROM = "$deleteFromPrimitiveList/"
 _SET_ORDER = "$setElementOrder/"
 
-_TELLING = (str, int)  # the types of what can tell elements apart
+# The types that a merge key can have. Others are unhashable, or equal to a key of another type: 1.0 and True are 1.
+_KEY_TYPES = (str, int)
 Key = Callable[[Any], Any]
-"""What tells the elements of one list apart."""
+"""Returns the merge key of an element, or the element itself if it is a scalar."""
 
 
 def apply(schema: Schema, current: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`current` with `patch` merged into it; what the patch leaves alone is shared with `current`.
+    """Return `current` with `patch` merged in. Parts that do not change are shared with `current`.
 
     Raises:
-        StatusError: 400 for a malformed directive or an element without its merge key, 422 for
-            `$retainKeys` that leaves out what the same patch sets.
+        StatusError: 400, a directive is malformed or an element lacks its merge key; 422, `$retainKeys` leaves
+            out a field that the same patch sets.
     """
     return _merged(schema, current, patch)
 
@@ -62,7 +62,7 @@ def _merged(schema: Schema | None, current: Any, patch: Mapping[str, Any]) -> di
 
 
 def _fields(patch: Mapping[str, Any]) -> list[str]:
-    """The fields a patch speaks of, by their name or by a directive alone."""
+    """Return the fields that a patch names, by a value or only by a directive."""
     names: dict[str, None] = {}
     for name in patch:
         if not name.startswith("$"):
@@ -81,7 +81,7 @@ def _child(schema: Schema | None, name: str) -> Schema | None:
 def _retained(before: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     if _RETAIN_KEYS not in patch:
         return before
-    keys = _list_of(patch, _RETAIN_KEYS)
+    keys = {key for key in _list_of(patch, _RETAIN_KEYS) if type(key) is str}
     if any(value is not None and not name.startswith("$") and name not in keys for name, value in patch.items()):
         raise status.rejected()
     return {name: value for name, value in before.items() if name in keys}
@@ -104,8 +104,7 @@ def _merged_list(name: str, schema: Schema, current: Any, patch: Mapping[str, An
     replace, wanted, deleted = _sorted_out(elements, key)
     if replace:
         return wanted
-    kept = [element for element in before if key(element) not in deleted]
-    merged = list(kept)
+    merged = [element for element in before if key(element) not in deleted]
     places = _places(merged, key)
     for element in wanted:
         place = places.setdefault(key(element), len(merged))
@@ -117,14 +116,14 @@ def _merged_list(name: str, schema: Schema, current: Any, patch: Mapping[str, An
 
 
 def _merged_set(before: list[Any], added: list[Any], deleted: list[Any], order: list[Any] | None) -> list[Any]:
-    gone = {element for element in deleted if type(element) in _TELLING}
-    kept = [element for element in before if element not in gone]
-    merged = list(dict.fromkeys([*kept, *map(_value, added)]))
+    gone = {element for element in deleted if type(element) in _KEY_TYPES}
+    left = [element for element in before if element not in gone]
+    merged = list(dict.fromkeys([*left, *map(_value, added)]))
     return _ordered(merged, added, order, before, _value)
 
 
 def _value(element: Any) -> Any:
-    if type(element) not in _TELLING:
+    if type(element) not in _KEY_TYPES:
         raise status.bad_request(f"{element!r} cannot tell the elements of a list apart")
     return element
 
@@ -139,14 +138,14 @@ def _key_of(name: str, merge_key: str) -> Key:
 
 
 def _sorted_out(elements: Sequence[Any], key: Key) -> tuple[bool, list[Any], set[Any]]:
-    """Whether the list is replaced, the elements to merge, and the keys of those to delete."""
+    """Return whether the list is replaced, the elements to merge, and the keys of the elements to delete."""
     replace = False
     wanted: list[Any] = []
     deleted: set[Any] = set()
     for element in elements:
         directive = element.get(_PATCH) if type(element) is dict else None
         if directive is None:
-            key(element)  # refused now, whatever becomes of it
+            key(element)  # refuses an element without its merge key, even if the list is replaced
             wanted.append(element)
         elif directive == "delete":
             deleted.add(key(element))
@@ -158,27 +157,27 @@ def _sorted_out(elements: Sequence[Any], key: Key) -> tuple[bool, list[Any], set
 
 
 def _places(elements: Sequence[Any], key: Key) -> dict[Any, int]:
-    """Where in a list each key stands first."""
+    """Return the index of the first element with each key."""
     return {key(element): index for index, element in reversed(list(enumerate(elements)))}
 
 
 def _ordered(
     merged: list[Any], wanted: Sequence[Any], order: Sequence[Any] | None, before: list[Any], key: Key
 ) -> list[Any]:
-    """Elements of the patch in the patch's order, the others in theirs.
+    """Return the elements of the patch in the patch's order and, between them, the others in their present order.
 
-    Where the two meet, an element the patch does not speak of comes first only if it stood before
-    the patch's next one already; so a new element comes before what follows, as a real server does it.
+    Another element comes before the next element of the patch only if it did so in the old list. A new element of
+    the patch therefore comes before all others that are left, as in a real server.
     """
     place = _places(before, key)
     ranks = {key(item): rank for rank, item in enumerate(wanted if order is None else order)}
     if any(key(element) not in ranks for element in wanted):
         raise status.bad_request("the list of $setElementOrder leaves out an element of the patch")
-    spoken_of = [element for element in merged if key(element) in ranks]
-    spoken_of.sort(key=lambda element: ranks[key(element)])
+    named = [element for element in merged if key(element) in ranks]
+    named.sort(key=lambda element: ranks[key(element)])
     others = deque(element for element in merged if key(element) not in ranks)
     result: list[Any] = []
-    for element in spoken_of:
+    for element in named:
         limit = place.get(key(element), -1)
         while others and place[key(others[0])] < limit:
             result.append(others.popleft())

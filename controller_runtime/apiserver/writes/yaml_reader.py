@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML in: the events of a parser, put together to what JSON can say.
+"""Decoding of YAML, from the events of a parser to the types of JSON.
 
-Neither aliases nor tags: a few aliases can stand for gigabytes. Nothing recurses and nothing
-looks back, so a text takes time by its length alone.
+Aliases and tags are refused, because a few aliases can expand to gigabytes. The reader is a loop over the events
+that handles each once, so the time grows with the length of the text and not with its depth.
 """
 
 from __future__ import annotations
@@ -14,25 +14,36 @@ import yaml
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-# The parser in C is some thirty times as fast; a build of PyYAML may lack it.
+from controller_runtime.apiserver.bounds import MOST_VALUES
+
+# The parser in C is about thirty times as fast, but a build of PyYAML may lack it.
 _PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# The deepest nesting. Later stages walk documents recursively, and Python's stack is limited.
 _DEEPEST = 200
+_DIGITS = 19  # a number with fewer digits is in range
+_MOST_NODES = 2 * MOST_VALUES  # a field has two nodes, its name and its value
 _TAG = "tag:yaml.org,2002:"
 _NO_TAG = (None, "!", f"{_TAG}str", f"{_TAG}map", f"{_TAG}seq")
 
 
-def from_yaml(text: bytes) -> Any:
-    """The one document in a YAML text; None if there is none.
+class TooManyValues(Exception):
+    """The text holds more values than a server accepts."""
 
-    Times stay texts, and so do numbers of base 60; names are texts.
+
+def from_yaml(text: bytes) -> Any:
+    """Return the one document in a YAML text; None if there is none.
+
+    Times and numbers of base 60 stay strings. Field names become strings.
 
     Raises:
-        yaml.YAMLError: It is no YAML, or says what is not accepted: a name twice, an alias, a tag, what JSON has
-            no word for.
+        yaml.YAMLError: The text is not YAML, or it has a repeated name, an alias, a tag, or a value that JSON does
+            not have.
         ValueError: A number is too long.
+        TooManyValues: It holds more than `MOST_VALUES` values.
     """
     outermost, scalars = _Sequence(), _Scalars()
     opened: list[_Sequence | _Mapping] = [outermost]
+    nodes = 0
     for event in yaml.parse(text, Loader=_PARSER):
         match event:
             case yaml.AliasEvent():
@@ -46,6 +57,9 @@ def from_yaml(text: bytes) -> Any:
             case yaml.CollectionEndEvent():
                 whole = opened.pop().content
                 opened[-1].put(whole)
+        nodes += isinstance(event, yaml.NodeEvent)
+        if nodes > _MOST_NODES:
+            raise TooManyValues
         if len(opened) > _DEEPEST:
             raise yaml.YAMLError("nested too deeply")
         if len(outermost.content) > 1:
@@ -64,7 +78,7 @@ class _Sequence:
 class _Mapping:
     def __init__(self) -> None:
         self.content: dict[str, Any] = {}
-        self._name: str | None = None  # whose value comes next
+        self._name: str | None = None  # the name whose value comes next; None if a name comes next
 
     def put(self, value: Any) -> None:
         if self._name is not None:
@@ -97,10 +111,13 @@ class _Scalars:
         self._constructor = SafeConstructor()
 
     def value(self, event: yaml.ScalarEvent) -> Any:
-        """What a scalar says in JSON's types."""
+        """Return the value of a scalar in JSON's types."""
         text: str = event.value
         if event.tag is not None or not event.implicit[0]:
             return text
+        # The common case, without the regular expressions of the resolver. A leading zero can mean octal.
+        if text.isascii() and text.isdigit() and len(text) < _DIGITS and not text.startswith("0"):
+            return int(text)
         tag = self._resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
         node = yaml.ScalarNode(tag, text)
         match tag.removeprefix(_TAG):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deterministic simulation: real threads under virtual time, a schedule and faults drawn from a seed."""
+"""Deterministic simulation: real threads under virtual time, with a schedule and faults that follow from a seed."""
 
 from controller_runtime.testing.simulation.host import EPOCH, SimulatedHost, SimulatedThread
 from controller_runtime.testing.simulation.simulation import Simulation

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated twin of `SystemHost`: a machine that can crash, freeze and be wrong about the time.
+"""The simulated counterpart of `SystemHost`: a machine that can crash, freeze, and have wrong clocks.
 
-Its locks, conditions and threads talk to the scheduler; what they promise is what
-`core.host` says, and what they refuse is what would go unnoticed in production.
+Its locks, conditions and threads keep the contracts of `core.host` with the help of the scheduler.
+They also refuse mistakes that would stay unnoticed in production, such as a wait with a lock held.
 """
 
 from __future__ import annotations
@@ -22,15 +22,21 @@ from controller_runtime.testing.simulation.tasks import Machine, State, Task
 from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-"""What every wall clock says when a simulation begins."""
+"""The time of every wall clock when a simulation begins."""
 
 _MILLION = 1_000_000
 
 
 class SimulatedHost:
-    """A host of one simulation; made by `Simulation.host`.
+    """A host of one simulation; `Simulation.host` returns it.
 
-    Threads: those of the simulation, one at a time.
+    Args:
+        scheduler: The simulation's scheduler.
+        name: The host's name.
+        chance: Its random generator.
+        drift: Microseconds per second by which its monotonic clock is fast; negative if it is slow.
+
+    Threads: those of the simulation, which run one at a time.
     """
 
     def __init__(self, scheduler: Scheduler, name: str, chance: random.Random, drift: int) -> None:
@@ -40,13 +46,14 @@ class SimulatedHost:
         self.scheduler = scheduler
         self.offset = 0  # nanoseconds by which the wall clock is ahead
         self.drift = drift  # microseconds a second by which the monotonic clock is fast
-        # Nobody may rely on zero or compare two hosts. No larger, or sums of floats would lose the nanosecond.
+        # Not zero, and different on each host, because a monotonic clock begins anywhere. Not larger,
+        # because floats of more seconds have no nanoseconds.
         self._origin = chance.randrange(1_000, 2_000) * SECOND + chance.randrange(SECOND)
         self._reached = 0.0
 
     @property
     def crashed(self) -> bool:
-        """True once the host is gone."""
+        """True once the host has crashed."""
         return self.machine.dead
 
     @property
@@ -55,31 +62,31 @@ class SimulatedHost:
         return self.machine.frozen_until > self.scheduler.timeline.now
 
     def now(self) -> datetime:
-        """What the wall clock says; see `Simulation.jump`."""
+        """Return the time of the wall clock, which `Simulation.jump` moves."""
         self._be_alive()
         return EPOCH + timedelta(microseconds=(self.scheduler.timeline.now + self.offset) // 1000)
 
     def monotonic(self) -> float:
-        """Virtual seconds from this host's own origin."""
+        """Return the virtual seconds since this host's own origin."""
         self._be_alive()
         elapsed = self.scheduler.timeline.now * (_MILLION + self.drift) // _MILLION
         return max((self._origin + elapsed) / SECOND, self._reached)
 
     def uuid(self) -> str:
-        """A version 4 UUID that follows from the seed."""
+        """Return a version 4 UUID that follows from the seed."""
         self._be_alive()
         return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
 
     def lock(self, label: str) -> SimulatedLock:
-        """A lock; taking it may let another thread run."""
+        """Return a lock; taking it may let another thread run."""
         return SimulatedLock(self, label)
 
     def condition(self, label: str) -> SimulatedCondition:
-        """A condition; waiting lets another thread run."""
+        """Return a condition; waiting lets another thread run."""
         return SimulatedCondition(self, label)
 
     def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> SimulatedThread:
-        """Start a thread; an exception that leaves it fails the run."""
+        """Start a thread and return it; an exception that leaves it fails the run."""
         task = self.scheduler.enter(self.machine)
         self.scheduler.refuse_locks(task, f"the start of {name}")
         context = contextvars.copy_context()
@@ -88,27 +95,27 @@ class SimulatedHost:
         return SimulatedThread(self, name, started)
 
     def leaving(self, label: str) -> None:
-        """Let another thread run; `LockHeld` if the caller holds a lock."""
+        """Let another thread run. Raise `LockHeld` if the caller holds a lock."""
         task = self.scheduler.enter(self.machine)
         self.scheduler.refuse_locks(task, label)
         self.scheduler.step(task, label)
 
     def has_reached(self, deadline: float | None) -> bool:
-        """True if `deadline` (monotonic seconds of this host) is past; from then on `monotonic` says so too."""
+        """Return whether `deadline` (monotonic seconds of this host) has passed; `monotonic` agrees from then on."""
         due = self.instant_of(deadline)
         if deadline is None or due is None or due > self.scheduler.timeline.now:
             return False
-        # Sums of floats are off by a fraction of a nanosecond. Without this a caller that loops until
-        # `deadline` could find itself just short of it, at an instant that does not move while it loops.
+        # Sums of floats are off by a fraction of a nanosecond. Without this a caller that loops until `deadline`
+        # could find `monotonic` just below it, and loop forever, because time stands still while it loops.
         self._reached = max(self._reached, deadline)
         return True
 
     def instant_of(self, deadline: float | None) -> int | None:
-        """When `deadline` is, in nanoseconds of the simulation; None: never."""
+        """Return the nanosecond of the simulation at which `deadline` passes; None for never."""
         if deadline is None or deadline == math.inf:
             return None
         elapsed = nanoseconds(deadline) - self._origin
-        return -(-elapsed * _MILLION // (_MILLION + self.drift))  # rounded up: the first instant that is not before it
+        return -(-elapsed * _MILLION // (_MILLION + self.drift))  # rounded up, so that it is not before the deadline
 
     def _be_alive(self) -> None:
         if not self.scheduler.observing:
@@ -116,7 +123,7 @@ class SimulatedHost:
 
 
 class SimulatedLock:
-    """A lock that may let others run before it is taken, and knows who holds it."""
+    """A lock that may let other threads run before it is taken, and refuses to be taken twice by one thread."""
 
     def __init__(self, host: SimulatedHost, label: str) -> None:
         self._host = host
@@ -143,9 +150,9 @@ class SimulatedLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        # No question whether the host lives: a thread that dies gives its locks back.
+        # Without `enter`, which raises on a crashed host: a thread that unwinds still has to release its locks.
         if self._owner is self._scheduler.current and not self._scheduler.observing:
-            self._give_back(self._owner)
+            self._release(self._owner)
 
     def _take(self, task: Task) -> None:
         while self._owner is not None:
@@ -157,7 +164,7 @@ class SimulatedLock:
         self._owner = task
         task.held.append(self)
 
-    def _give_back(self, task: Task) -> None:
+    def _release(self, task: Task) -> None:
         self._owner = None
         task.held.remove(self)
         for contender in list(self._contenders):
@@ -165,18 +172,22 @@ class SimulatedLock:
 
 
 class SimulatedCondition(SimulatedLock):
-    """A condition whose waiters wake in the order that the seed says, and now and then for no reason."""
+    """A condition whose waiters wake in an order drawn from the seed, and now and then without a notification."""
 
     def __init__(self, host: SimulatedHost, label: str) -> None:
         super().__init__(host, label)
         self._waiters: list[Task] = []
 
     def wait_until(self, deadline: float | None) -> None:
-        """Give the lock back, sleep until notified or `deadline`, take it again; another lock held is `LockHeld`."""
+        """Release the lock, sleep until notified or `deadline`, and take it again.
+
+        Raises:
+            LockHeld: The thread holds another lock.
+        """
         scheduler = self._scheduler
         task = self._holder("wait on")
         scheduler.refuse_locks(task, f"a wait on {self._label}", but=self)
-        self._give_back(task)
+        self._release(task)
         if self._host.has_reached(deadline) or self._returns_early():
             scheduler.step(task, self._label)
         else:
@@ -185,7 +196,7 @@ class SimulatedCondition(SimulatedLock):
         self._take(task)
 
     def notify(self) -> None:
-        """Wake one waiter, chosen by the seed."""
+        """Wake one waiter, chosen at random from the seed."""
         self._holder("notify")
         if self._waiters:
             self._scheduler.wake(self._waiters[int(self._scheduler.chance.random() * len(self._waiters))])
@@ -216,7 +227,11 @@ class SimulatedThread:
         self._host = host
 
     def join_until(self, deadline: float | None) -> bool:
-        """Wait for the thread to end; True if it has by `deadline`. A lock held is `LockHeld`."""
+        """Wait until the thread has ended or until `deadline`, and return whether it has ended.
+
+        Raises:
+            LockHeld: The caller holds a lock.
+        """
         scheduler = self._host.scheduler
         task = scheduler.enter(self._host.machine)
         scheduler.refuse_locks(task, f"a join of {self.name}")
@@ -230,5 +245,5 @@ class SimulatedThread:
         return self.task.state is State.ENDED
 
     def stack(self) -> str:
-        """Where the thread stands now; empty once it has ended."""
+        """Return the thread's present stack; empty once it has ended."""
         return "" if self.task.state is State.ENDED else stack_of(self.task)

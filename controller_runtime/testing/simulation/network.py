@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network between simulated hosts: a request is a timer, a thread of the server acts on it, its answer is a timer.
+"""The network between simulated hosts: a request and its answer are timers, and a thread of the server acts in between.
 
-So what was sent arrives whether or not its caller still waits, lives or leads. Everything
-here is touched by the holder of the simulation's baton alone, so there is no lock.
+So a request arrives whether or not its caller still waits, runs or leads. Only the thread that
+holds the simulation's baton runs code of this module, so there is no lock.
 """
 
 from __future__ import annotations
@@ -11,24 +11,34 @@ from collections.abc import Callable
 from functools import partial
 
 from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.testing.simulation.faults import Fault, Faults, Kind
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network_server import End, Mailbox, Server
 from controller_runtime.testing.simulation.simulation import Simulation
+from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault, SystemFaults
 from controller_runtime.testing.simulation.timeline import Timer, nanoseconds
 
 _SOONEST = 0.001
-"""Seconds before a watch is looked at again, though its own clock may round otherwise."""
+"""Seconds until a watch is read again, at least: the server's clock may have rounded the wait down to zero."""
 
 
 Arrival = HTTPResponse | list[bytes] | End
-"""What comes back: headers or a whole answer first, then lines, then the end."""
+"""An item that comes back on a connection: first the headers or the whole answer, then lines, then the end."""
 
 
 class Connection:
-    """One request on its way to the server, and what comes back to the mailbox of its caller."""
+    """One request on its way to the server, and its answer on the way back.
 
-    def __init__(self, network: Network, host: SimulatedHost, request: HTTPRequest, fault: Fault | None) -> None:
+    Args:
+        network: Delivers the messages.
+        host: The client's host.
+        request: The request.
+        fault: The fault of this call, if it has one.
+
+    Attributes:
+        mailbox: Receives what comes back.
+    """
+
+    def __init__(self, network: Network, host: SimulatedHost, request: HTTPRequest, fault: SystemFault | None) -> None:
         self.mailbox: Mailbox[Arrival] = Mailbox(host, f"{request.method} {request.path}")
         self._network = network
         self._host = host
@@ -36,37 +46,37 @@ class Connection:
         self._fault = fault
         self._server: Server | None = None
         self._watch: Watch | None = None
-        self._is_deaf = False  # what is lost once makes a gap, so nothing may follow
-        self._arrived_until = 0  # lines arrive in order
+        self._is_silent = False  # an item was lost; a later one would hide the gap, so none is delivered
+        self._arrived_until = 0  # nanosecond of the last arrival; later items arrive after it, in order
         self._is_asked = self._is_pumping = False
         self._is_closed = False
         self._alarm: Timer | None = None
 
     def send(self) -> None:
-        """Begin; everything else follows from timers."""
+        """Send the request; all further steps are timers."""
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
-        if kind is Kind.REFUSE:
+        if kind is FaultKind.REFUSE:
             self.mailbox.put(End(cut=True))
-        elif kind is not Kind.LOSE_REQUEST:
-            self._pass(self._arrive, seconds if kind is Kind.SLOW_REQUEST else 0.0)
+        elif kind is not FaultKind.LOSE_REQUEST:
+            self._pass(self._arrive, seconds if kind is FaultKind.SLOW_REQUEST else 0.0)
 
     def is_closed(self) -> bool:
-        """True once the caller is through with it."""
+        """Return whether the caller has closed it."""
         return self._is_closed
 
     def close(self) -> None:
-        """The caller is through with it; the server hears of it a little later. Idempotent."""
+        """Close it from the caller's side; the server notices one latency later. Idempotent."""
         if not self._is_closed:
             self._is_closed = True
             self.mailbox.put(End(cut=False))
             self._pass(self._forget)
 
     def break_off(self) -> None:
-        """The server is gone; the caller hears of it a little later."""
+        """Break it from the server's side; the caller notices one latency later."""
         self._reply(End(cut=True))
 
     def _pass(self, action: Callable[[], None], late: float = 0.0) -> None:
-        """Let `action` happen at the other end, unless the link is cut when it leaves or arrives."""
+        """Run `action` at the server's end when it arrives, unless the link is cut when it leaves or arrives."""
         if not self._network.is_cut(self._host):
             arrival = max(self._network.arrival(late), self._arrived_until)
             self._arrived_until = arrival
@@ -81,8 +91,8 @@ class Connection:
             self._server.inbox.put(self._act)
 
     def _act(self) -> None:
-        """On a thread of the server."""
-        assert self._server is not None, "it has arrived"
+        """Handle the request, on a thread of the server."""
+        assert self._server is not None, "the request has arrived at it"
         answer = self._server.handler.handle(self._request, self._ask)
         if isinstance(answer, HTTPResponse):
             self._reply(answer)
@@ -93,20 +103,20 @@ class Connection:
             self._ask()
 
     def _reply(self, item: Arrival) -> None:
-        """Send something back; what is lost makes the rest of the connection silent."""
+        """Send an item back; once an item is lost, the rest of the connection is silent."""
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
         if isinstance(item, End):
             self._network.open.pop(self, None)
-        if kind is Kind.LOSE_REPLY or self._is_deaf or self._network.is_cut(self._host):
-            self._is_deaf = True
+        if kind is FaultKind.LOSE_REPLY or self._is_silent or self._network.is_cut(self._host):
+            self._is_silent = True
             return
-        arrival = max(self._network.arrival(seconds if kind is Kind.SLOW_REPLY else 0.0), self._arrived_until)
+        arrival = max(self._network.arrival(seconds if kind is FaultKind.SLOW_REPLY else 0.0), self._arrived_until)
         self._arrived_until = arrival
         self._network.at(arrival, partial(self._deliver, item))
 
     def _deliver(self, item: Arrival) -> None:
-        if self._is_deaf or self._network.is_cut(self._host):
-            self._is_deaf = True
+        if self._is_silent or self._network.is_cut(self._host):
+            self._is_silent = True
             return
         if isinstance(item, HTTPResponse):
             self._network.answered(self._host, self._request, item)
@@ -115,14 +125,14 @@ class Connection:
     # The server's end of a watch.
 
     def _ask(self) -> None:
-        """There may be lines to take; called by whoever writes, or by an alarm."""
+        """Note that the watch may have lines, and have a thread take them; called by writers and by the alarm."""
         self._is_asked = True
         if self._server is not None and self._watch is not None and not self._is_pumping:
             self._is_pumping = True
             self._server.inbox.put(self._pump)
 
     def _pump(self) -> None:
-        """On a thread of the server, one at a time: take what there is."""
+        """Take the watch's lines, on a thread of the server; `_is_pumping` keeps others from doing so meanwhile."""
         watch = self._watch
         while watch is not None and self._is_asked:
             self._is_asked = False
@@ -159,20 +169,26 @@ class Network:
 
     Args:
         sim: The simulation.
-        faults: What befalls calls.
-        fired: Every fault that happens is added here: the script of the run.
-        latency: Seconds that a message takes, about.
-        until: Virtual seconds after which calls are spared.
+        faults: The faults of calls.
+        fired: Every fault that happens is appended to it; in the end it is the script of the run.
+        latency: Seconds that a message takes, on average.
+        until: Virtual seconds after which calls have no faults.
 
     Attributes:
-        server: Who answers; None, or a dead one, refuses connections.
+        server: Answers requests; while it is None or its host has crashed, connections are refused.
         open: Connections that the server has not ended.
-        on_begin: Asked for each request at the instant at which it begins.
-        on_answer: Told each answer at the instant at which it arrives.
+        on_begin: Called with each request at the instant at which it is sent.
+        on_answer: Called with each answer at the instant at which it arrives.
     """
 
     def __init__(
-        self, sim: Simulation, faults: Faults, fired: list[Fault], *, latency: float = 0.001, until: float = 0.0
+        self,
+        sim: Simulation,
+        faults: SystemFaults,
+        fired: list[SystemFault],
+        *,
+        latency: float = 0.001,
+        until: float = 0.0,
     ) -> None:
         self.server: Server | None = None
         self.open: dict[Connection, None] = {}
@@ -190,25 +206,25 @@ class Network:
 
     @property
     def now(self) -> int:
-        """Nanoseconds of the simulation."""
+        """The present time, in nanoseconds of the simulation."""
         return self._timeline.now
 
     def serve(self, host: SimulatedHost, handler: Handler) -> None:
-        """Have `handler` answer from now on, on threads of `host`; what another had begun is cut."""
+        """Let `handler` answer from now on, on threads of `host`; connections to its predecessor are cut."""
         for connection in list(self.open):
             connection.break_off()
         self.server = Server(host, handler)
 
     def cut(self, name: str, seconds: float) -> None:
-        """Let nothing pass between the host of this name and the server; restarts do not mend it."""
+        """Let nothing pass between the host of this name and the server for `seconds`, also after it is restarted."""
         self._cut_until[name] = max(self._cut_until.get(name, 0), self.now + nanoseconds(seconds))
 
     def is_cut(self, host: SimulatedHost) -> bool:
-        """True while nothing passes."""
+        """Return whether the link of `host` is cut at present."""
         return self._cut_until.get(host.name.partition("#")[0], 0) > self.now
 
     def begin(self, host: SimulatedHost, request: HTTPRequest) -> Connection:
-        """Send a request."""
+        """Send a request, with the fault of this call if it has one, and return its connection."""
         number = self._calls.get(host.name, 0)
         self._calls[host.name] = number + 1
         for hook in self.on_begin:
@@ -221,19 +237,19 @@ class Network:
         return connection
 
     def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
-        """An answer arrives."""
+        """Call the hooks for an answer that arrives."""
         for hook in self.on_answer:
             hook(host, request, response)
 
-    def note(self, fault: Fault) -> None:
-        """Write down that `fault` happens."""
+    def note(self, fault: SystemFault) -> None:
+        """Record that `fault` happens."""
         self._fired.append(fault)
         self._sim.note(f"{fault.kind} {fault.host}")
 
     def arrival(self, late: float) -> int:
-        """When something that leaves now arrives."""
+        """Return the nanosecond at which a message that is sent now arrives, `late` seconds later than usual."""
         return self.now + nanoseconds(late + self._latency * (0.5 + self._chance.random()))
 
     def at(self, when: int, action: Callable[[], None]) -> Timer:
-        """Do `action` at an instant; it may put things into mailboxes, and no more."""
+        """Run `action` at an instant (nanoseconds). It may put items into mailboxes and do nothing else."""
         return self._timeline.at(when, action)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where messages of the simulated network arrive: mailboxes, and the threads of a server that empty one."""
+"""The receiving ends of the simulated network: mailboxes, and the threads of a server that take from one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from controller_runtime.testing.simulation.tasks import Task
 T = TypeVar("T")
 
 SERVER_THREADS = 3
-"""So that the schedule can interleave requests inside the server."""
+"""The threads of a server; more than one, so that the schedule can interleave requests inside the server."""
 
 
 class Mailbox(Generic[T]):
-    """What has arrived, and the threads of one host that wait for it."""
+    """The items that have arrived at one host, in order, for its threads to take.
+
+    Args:
+        host: The host whose threads take the items.
+        label: Names the wait in the trace.
+    """
 
     def __init__(self, host: SimulatedHost, label: str) -> None:
         self._host = host
@@ -27,13 +32,13 @@ class Mailbox(Generic[T]):
         self._waiters: list[Task] = []
 
     def put(self, item: T) -> None:
-        """Something arrives; also from a timer."""
+        """Add an item, and wake a thread that waits for one. May be called by a timer."""
         self._items.append(item)
         if self._waiters:
             self._host.scheduler.wake(self._waiters[0])
 
     def take(self, deadline: float | None) -> T | None:
-        """What arrived first; None if nothing has by `deadline` (monotonic seconds of the host)."""
+        """Wait for an item and take the first; None if there is none by `deadline` (monotonic seconds of the host)."""
         scheduler = self._host.scheduler
         task = scheduler.enter(self._host.machine)
         scheduler.refuse_locks(task, self._label)
@@ -45,10 +50,10 @@ class Mailbox(Generic[T]):
 
 
 class End:
-    """How a stream says that it is over.
+    """The end of a stream.
 
     Attributes:
-        cut: The connection broke, and the server did not end it.
+        cut: True if the connection broke, False if the server ended the stream.
     """
 
     def __init__(self, *, cut: bool) -> None:
@@ -56,7 +61,12 @@ class End:
 
 
 class Server:
-    """A handler on a host of its own, with threads that act on what arrives."""
+    """A handler on a host, with threads that process what arrives.
+
+    Args:
+        host: Runs the threads.
+        handler: Answers requests.
+    """
 
     def __init__(self, host: SimulatedHost, handler: Handler) -> None:
         self.host = host

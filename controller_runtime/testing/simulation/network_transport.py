@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client's end of the simulated network: a transport like any other."""
+"""The client's end of the simulated network, as a transport."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NetworkTransport:
 
     Args:
         network: The network.
-        host: The client's; when it dies, what it has sent still arrives.
+        host: The client's host; when it crashes, requests that it has sent still arrive.
 
     Threads: any of the host's.
     """
@@ -24,7 +24,7 @@ class NetworkTransport:
     def __init__(self, network: Network, host: SimulatedHost) -> None:
         self._network = network
         self._host = host
-        # Guards the connections whose answer is waited for.
+        # Guards the connections that wait for an answer; `close` ends their waits from another thread.
         self._lock = host.lock("network transport")
         self._in_hand: dict[Connection, None] = {}
 
@@ -74,7 +74,7 @@ class NetworkStream(Stream):
         """See `transport.Stream.read`."""
         connection = self._connection
         arrived = None if connection.is_closed() else connection.mailbox.take(deadline)
-        if connection.is_closed():  # by us, perhaps while it waited
+        if connection.is_closed():  # by `close`, perhaps while this thread waited
             return None
         if isinstance(arrived, list):
             return [line[:-1] for line in arrived]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation changes of the real process while it lasts; neither changes what happens in it."""
+"""Changes to the real process during a simulation, for speed and determinism; they do not change the schedule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def pinned() -> Iterator[None]:
-    """Keep this thread, and those it starts, on one CPU: handing over the baton is then three times cheaper."""
+    """Keep this thread, and those that it starts, on one CPU: switching between them is then three times cheaper."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -25,7 +25,7 @@ def pinned() -> Iterator[None]:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep the cycle collector out: when it runs differs between versions of Python, and so would finalisers."""
+    """Disable the garbage collector of cycles: versions of Python run it, and so finalizers, at different times."""
     if not gc.isenabled():
         yield
         return

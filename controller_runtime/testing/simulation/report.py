@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hang says: who stands where and until when, the last steps, the stack of who is stuck."""
+"""Formats the report of a hang: the state of each thread, the last steps, and the stack of a stuck thread."""
 
 from __future__ import annotations
 
@@ -12,24 +12,31 @@ from controller_runtime.testing.simulation.timeline import SECOND
 
 
 def hang_report(what: str, now: int, tasks: Iterable[Task], steps: Iterable[str]) -> str:
-    """A page for a person: `what`, one line a task, then the last steps."""
+    """Return the text of a hang: `what`, a line for each task, then the last steps.
+
+    Args:
+        what: The kind of hang.
+        now: Nanoseconds of the simulation.
+        tasks: All tasks that have not ended.
+        steps: The last lines of the trace.
+    """
     lines = [f"{what} at {now / SECOND:.9f} s of virtual time"]
-    lines += [f"  {_standing(task, now)}" for task in tasks]
-    lines += ["last steps (nanosecond, thread, where it goes on):", *(f"  {step.rstrip()}" for step in steps)]
+    lines += [f"  {_state_of(task, now)}" for task in tasks]
+    lines += ["last steps (nanosecond, thread, where it continues):", *(f"  {step.rstrip()}" for step in steps)]
     return "\n".join(lines)
 
 
 def stack_of(task: Task) -> str:
-    """Where the thread of `task` is at this moment, innermost last."""
+    """Return the stack of the thread of `task` at this moment, innermost frame last."""
     frame = sys._current_frames().get(task.thread.ident or 0)
     return "".join(traceback.format_stack(frame)) if frame is not None else "(its thread has ended)\n"
 
 
-def _standing(task: Task, now: int) -> str:
+def _state_of(task: Task, now: int) -> str:
     if task.wants is not None:
         text = f"{task.name} waits for the lock {task.wants}"
     elif task.state is State.PARKED:
-        until = f"for {(task.timer.when - now) / SECOND:.9f} s more" if task.timer is not None else "for ever"
+        until = f"for {(task.timer.when - now) / SECOND:.9f} s more" if task.timer is not None else "without a deadline"
         text = f"{task.name} waits on {task.label!r} {until}"
     else:
         text = f"{task.name} is {task.state.value} at {task.label!r}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real threads that pass a baton: one runs at a time, and the seed says which is next.
+"""Real threads that pass a baton: one runs at a time, and the seed determines which is next.
 
-Whoever gives up the baton picks the next task itself and hands over directly. Time moves
-only when nobody can run. Everything here is touched by the holder of the baton alone, so
+The thread that gives up the baton chooses the next task itself and hands the baton over to it. Time moves
+only when no task can run. Only the thread that holds the baton runs code of this module, so
 there is no lock.
 """
 
@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+from controller_runtime.testing.simulation.ready_tasks import ReadyTasks
 from controller_runtime.testing.simulation.report import hang_report, stack_of
-from controller_runtime.testing.simulation.runnable import Runnable
 from controller_runtime.testing.simulation.strategies import Strategy, chooser, strategy_of
 from controller_runtime.testing.simulation.tasks import Crashed, Hang, LockHeld, Machine, State, Task
 from controller_runtime.testing.simulation.timeline import Timeline
@@ -25,7 +25,7 @@ Hook = Callable[[], None]
 
 
 class Scheduler:
-    """Decides who runs and when time moves; `Simulation` explains the arguments."""
+    """Decides which task runs and when time moves; `Simulation` explains the arguments."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Scheduler:
         keep_trace: bool,
     ) -> None:
         self.chance = random.Random(f"{seed}/schedule")
-        # Drawn even where they are given, so that the stream that follows is the same.
+        # Drawn even if they are given, so that all later draws are the same in both cases.
         drawn_chance, drawn_strategy = self.chance.choice((0.05, 0.2, 0.5, 1.0)), strategy_of(self.chance)
         self.switch_chance = drawn_chance if switch_chance is None else switch_chance
         self.early_return_chance = self.chance.choice((0.0, 0.0, 0.0, 0.05))
@@ -47,25 +47,29 @@ class Scheduler:
 
         self.timeline = Timeline()
         self.trace = Trace(keep_trace)
-        self.tasks: dict[Task, None] = {}  # those that have not ended, in the order of their start
-        self._runnable = Runnable(self.timeline, chooser(strategy or drawn_strategy, self.chance))
-        self._ending: list[threading.Thread] = []  # have given the baton away for good
+        self.tasks: dict[Task, None] = {}  # the tasks that have not ended, in the order of their start
+        self._ready = ReadyTasks(self.timeline, chooser(strategy or drawn_strategy, self.chance))
+        self._ending: list[threading.Thread] = []  # threads that have handed over the baton for the last time
         self.root = Task(Machine("test"), "test", 0.0)
         self.current = self.root
 
         self.checks: list[Hook] = []
-        self.idle_checks: list[Hook] = []
-        self.observing = False  # a check runs, or all is over: things may be looked at, nobody may wait
+        self.observing = False  # a check runs, or the simulation is over: state may be read, and nothing may wait
         self.closed = False
         self.steps = 0
-        self._failure: BaseException | None = None  # on its way to the test's thread
+        self._failure: BaseException | None = None  # the test's thread raises it at its next turn
         self._settling = False
         self._busy = 0  # steps since time moved or the test's thread ran
 
-    # What tasks ask for.
+    # Calls of tasks.
 
     def enter(self, machine: Machine) -> Task:
-        """The task that calls, once it is sure that it lives and so does `machine`."""
+        """Return the calling task; raise `Crashed` if it or `machine` has crashed.
+
+        Raises:
+            Crashed: The caller's machine or `machine` has crashed, or the simulation is over.
+            RuntimeError: A check or a thread from outside of the simulation calls.
+        """
         task = self.current
         if self.closed or machine.dead or task.machine.dead:
             raise Crashed(f"host {machine.name} is gone")
@@ -76,16 +80,16 @@ class Scheduler:
         return task
 
     def refuse_locks(self, task: Task, what: str, *, but: object = None) -> None:
-        """Raise `LockHeld`, which fails the run, if `task` holds a lock other than `but`."""
+        """Raise `LockHeld` if `task` holds a lock other than `but`; the run fails, even if the task catches it."""
         held = [str(lock) for lock in task.held if lock is not but]
         if held:
             error = LockHeld(f"{task.name} holds {', '.join(held)} across {what}")
-            if task is not self.root:  # somebody may catch it there, and the breach would be missed
+            if task is not self.root:  # a catch-all in the thread could hide it from the test
                 self.fail(error)
             raise error
 
     def step(self, task: Task, label: str) -> None:
-        """Let another task run, if the seed says so."""
+        """Let another task run, if the strategy chooses another."""
         task.label = label
         self._make_ready(task)
         self._switch(task)
@@ -110,7 +114,7 @@ class Scheduler:
         self._make_ready(task)
 
     def settle(self) -> None:
-        """Let everybody but the test's thread run until nobody can, without moving time."""
+        """Let all other threads run until none of them can, without moving time. For the test's thread."""
         self._settling = True
         try:
             self.park(self.root, "settle")
@@ -118,7 +122,7 @@ class Scheduler:
             self._settling = False
 
     def spawn(self, machine: Machine, name: str, target: Callable[[], None]) -> Task:
-        """A new task that runs `target` once it gets the baton."""
+        """Return a new task that runs `target` when it is first chosen."""
         task = Task(machine, name, self.chance.random())
         task.thread = threading.Thread(target=self._run, args=(task, target), name=name, daemon=True)
         task.thread.start()
@@ -127,31 +131,31 @@ class Scheduler:
         return task
 
     def fail(self, error: BaseException) -> None:
-        """Fail the run: the test's thread runs next and raises the first such `error`."""
+        """Fail the run: the test's thread runs next, and raises the first `error` that was given."""
         if self._failure is None:
             self._failure = error
 
     def note(self, event: str) -> None:
-        """Write `event` into the trace."""
+        """Add `event` to the trace."""
         self.trace.write(self.timeline.now, self.current.name, f"! {event}")
 
-    # What befalls machines and tasks.
+    # Faults of machines and tasks.
 
     def crash(self, machine: Machine) -> None:
-        """Kill `machine`: each of its tasks gets `Crashed` where it stands."""
+        """Kill `machine`: `Crashed` is raised in each of its tasks, in the caller at once."""
         machine.dead = True
         for task in self.tasks:
             if task.machine is machine and task.state is State.PARKED:
                 self.wake(task)
-        self._runnable.sort()
+        self._ready.sort()
         if self.current.machine is machine:
             raise Crashed(f"host {machine.name} is gone")
 
-    def freeze(self, whom: Machine | Task, until: int) -> None:
-        """Let `whom` not run before `until` (nanoseconds); time goes on for it."""
-        whom.frozen_until = max(whom.frozen_until, until)
-        self._runnable.sort()
-        self.timeline.at(until, self._runnable.sort)
+    def freeze(self, target: Machine | Task, until: int) -> None:
+        """Keep `target` from running before `until` (nanoseconds); its clocks and deadlines go on."""
+        target.frozen_until = max(target.frozen_until, until)
+        self._ready.sort()
+        self.timeline.at(until, self._ready.sort)
 
     # The beginning and the end.
 
@@ -162,10 +166,10 @@ class Scheduler:
         self.tasks[self.root] = None
 
     def close(self) -> None:
-        """Unwind every thread, one after the other, and join it.
+        """Unwind every thread with `Crashed`, one after the other, and join it.
 
         Raises:
-            Hang: A thread did not end.
+            Hang: A thread did not end in time.
         """
         given_up, self.closed = self.closed, True
         for task in [task for task in self.tasks if task is not self.root]:
@@ -175,13 +179,13 @@ class Scheduler:
         self.current = self.root
         self.observing = True
 
-    def _unwind(self, task: Task, patience: float) -> None:
+    def _unwind(self, task: Task, timeout: float) -> None:
         if task.state is not State.RUNNING:
             self.current = task
-            with contextlib.suppress(RuntimeError):  # it was about to run when the test gave up
+            with contextlib.suppress(RuntimeError):  # it has the baton already: it was chosen when the test gave up
                 task.baton.release()
-        task.thread.join(patience)
-        if task.thread.is_alive() and patience > 0:
+        task.thread.join(timeout)
+        if task.thread.is_alive() and timeout > 0:
             raise Hang(f"{task.name} did not end with its simulation; it is at\n{stack_of(task)}")
 
     # The baton.
@@ -217,7 +221,7 @@ class Scheduler:
     def _hand_over(self, task: Task) -> Task:
         try:
             chosen = self._pick() if self._failure is None else self._root_at_once()
-        except BaseException as error:  # noqa: BLE001 - a check failed or nobody can go on: the test's thread raises it
+        except BaseException as error:  # noqa: BLE001 - a check failed or no task can go on: the test's thread raises it
             self.fail(error)
             chosen = self._root_at_once()
         chosen.state = State.RUNNING
@@ -235,37 +239,37 @@ class Scheduler:
         seen = self.steps
         while not task.baton.acquire(timeout=self._stuck_after):
             if seen == self.steps:
-                self.closed = True  # whoever is stuck must not go on when it comes back
+                self.closed = True  # so that the stuck thread unwinds when it comes back
                 what = f"{self.current.name} is stuck outside the simulation"
                 raise Hang(f"{self._report(what)}\nits stack:\n{stack_of(self.current)}")
             seen = self.steps
 
     def _pick(self) -> Task:
         self._observe(self.checks)
-        while not self._runnable:
-            self._observe(self.idle_checks)
+        while not self._ready:
             self._refuse_deadlock()
             if self._settling:
                 self.wake(self.root)
             elif self.timeline.move():
                 self._busy = 0
             else:
-                raise Hang(self._report("deadlock: nobody can run and no timer is set"))
+                raise Hang(self._report("deadlock: no thread can run and no timer is set"))
         if self._busy > self._livelock_after:
             self._busy = 0
             raise Hang(self._report(f"livelock: {self._livelock_after} steps in one instant"))
-        chosen = self._runnable.choose()
+        chosen = self._ready.choose()
         self._busy = 0 if chosen is self.root else self._busy + 1
         return chosen
 
     def _root_at_once(self) -> Task:
         if self.root.state is State.PARKED:
             self.wake(self.root)
-        return self._runnable.take(self.root)
+        return self._ready.take(self.root)
 
     def _refuse_deadlock(self) -> None:
-        # A lock's holder waits for nothing but locks, so somebody can always go on unless they wait in a ring.
-        if not self._runnable.anybody_frozen and any(task.wants is not None for task in self.tasks):
+        # A thread that holds a lock waits for nothing but locks (`refuse_locks`). So if no thread can run
+        # and one waits for a lock, some of them wait for each other in a circle.
+        if not self._ready.has_frozen and any(task.wants is not None for task in self.tasks):
             raise Hang(self._report("deadlock: threads wait for each other's locks"))
 
     def _observe(self, hooks: list[Hook]) -> None:
@@ -278,7 +282,7 @@ class Scheduler:
 
     def _make_ready(self, task: Task) -> None:
         task.state = State.READY
-        self._runnable.add(task)
+        self._ready.add(task)
 
     def _report(self, what: str) -> str:
         return hang_report(what, self.timeline.now, self.tasks, self.trace.recent)

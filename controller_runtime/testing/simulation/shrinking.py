@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a script of faults small while the run still fails: first fewer faults, then shorter ones."""
+"""Reduces a script of faults while the run still fails: first to fewer faults, then to shorter ones."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 import attrs
 
-from controller_runtime.testing.simulation.faults import Script
+from controller_runtime.testing.simulation.system_faults import Script
 
 SHORTEST = 0.1
 """Seconds below which a duration is not halved further."""
 
 
 def shrunk(script: Script, still_fails: Callable[[Script], bool]) -> Script:
-    """A script of which no part and no half of a duration can be spared.
+    """Return a smaller script that still fails; no fault can be left out of it, and no duration halved.
 
     Args:
-        script: One that fails.
-        still_fails: Whether a smaller one fails in the same way.
+        script: A script that fails.
+        still_fails: Returns whether a smaller script fails in the same way.
     """
     while True:  # a fault may be spared only once another is shorter
         smaller = _shorter(_fewer(script, still_fails), still_fails)
@@ -28,7 +28,7 @@ def shrunk(script: Script, still_fails: Callable[[Script], bool]) -> Script:
 
 
 def _fewer(script: Script, still_fails: Callable[[Script], bool]) -> Script:
-    """Delta debugging: leave out ever smaller pieces."""
+    """Leave out pieces, and halve their size when no piece can be left out (delta debugging)."""
     piece = max(1, len(script) // 2)
     while script:
         at = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `with` form: a world of hosts whose threads, time and chance follow from one seed."""
+"""The context manager of a simulation: hosts whose threads, time and random choices follow from one seed."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ H = TypeVar("H", bound=Callable[[], None])
 class Simulation:
     """Runs production code, unchanged, under virtual time and a schedule drawn from `seed`.
 
-    The thread that enters the block is one of the simulation's: it may call whatever the
-    others may, and time passes in it by `advance`. A failure of any thread, of a check, or a
-    hang is raised in it at once; leaving the block lets everybody run dry, asks the
-    end checks (which may do whatever a test may), then unwinds and joins every thread.
+    The thread that enters the block, the test's thread, belongs to the simulation too: it may make the
+    same calls as the others, and it lets time pass with `advance`. The failure of a thread or of a check,
+    or a hang, is raised in it at once. At the end of the block all threads run until each of them waits;
+    then the end checks are called, and every thread is unwound and joined.
 
     The same seed gives the same `digest`, in any process, as long as the code is the same.
 
     Args:
-        seed: Every choice follows from it.
-        switch_chance: How often taking a lock lets another thread run; None: by the seed.
-        strategy: How the next thread is chosen; None: by the seed.
-        livelock_after: Steps in one instant, none of them the test's, that make a livelock.
+        seed: Determines every choice.
+        switch_chance: Probability with which taking a lock lets another thread run; None: drawn from the seed.
+        strategy: How the next thread is chosen; None: drawn from the seed.
+        livelock_after: Number of steps in one instant, without one of the test's thread, that counts as a livelock.
         stuck_after: Real seconds without a step after which a thread counts as stuck.
-        keep_trace: Keep every step in `trace`, to see where two runs part.
+        keep_trace: Keep every step in `trace`, to find the step at which two runs begin to differ.
 
     Threads: `advance` and `settle` are for the thread that entered the block; all else for any of the simulation.
     """
@@ -70,24 +70,24 @@ class Simulation:
 
     @property
     def scheduler(self) -> Scheduler:
-        """For what belongs to the simulation itself, such as a network."""
+        """The scheduler, for parts of the simulation itself, such as a network."""
         return self._scheduler
 
     def chance(self, name: str) -> random.Random:
-        """A stream of chance of its own; the seed and `name` decide."""
+        """Return a random generator of its own, which depends on nothing but the seed and `name`."""
         return random.Random(f"{self.seed}/{name}")
 
-    # Hosts, and what befalls them.
+    # Hosts and their faults.
 
     def host(self, name: str, *, drift: int = 0) -> SimulatedHost:
-        """A new host.
+        """Return a new host.
 
         Args:
             name: Unique in the simulation, without a `#`.
-            drift: Microseconds a second by which its monotonic clock runs fast (or slow, if negative).
+            drift: Microseconds per second by which its monotonic clock is fast; negative if it is slow.
 
         Raises:
-            ValueError: The name is taken.
+            ValueError: There is a host of this name.
         """
         if name in self._incarnations:
             raise ValueError(f"host {name} exists already; restart gives it a successor")
@@ -95,29 +95,29 @@ class Simulation:
         return self._make_host(name, drift)
 
     def crash(self, host: SimulatedHost) -> None:
-        """Kill `host`: its threads unwind with `Crashed`, and every later call on it raises that. Idempotent."""
+        """Kill `host`: `Crashed` is raised in each of its threads, and by every later call on it. Idempotent."""
         self._scheduler.note(f"crash {host.name}")
         self._scheduler.crash(host.machine)
 
     def restart(self, host: SimulatedHost) -> SimulatedHost:
-        """Kill `host` if it lives; its successor is a new host (`r1`, then `r1#2`) that knows nothing of it."""
+        """Kill `host` if it is alive, and return its successor: a new host (`r1`, then `r1#2`) without its state."""
         self.crash(host)
         name = host.name.partition("#")[0]
         self._incarnations[name] += 1
         return self._make_host(f"{name}#{self._incarnations[name]}", host.drift)
 
     def pause(self, host: SimulatedHost, seconds: float) -> None:
-        """Stop `host` as SIGSTOP does: none of its threads runs, but time and its deadlines go on."""
+        """Stop `host` as SIGSTOP does: none of its threads runs for `seconds`, but its clocks go on."""
         self._scheduler.note(f"pause {host.name}")
         self._scheduler.freeze(host.machine, self._scheduler.timeline.now + nanoseconds(seconds))
 
     def stall(self, thread: SimulatedThread, seconds: float) -> None:
-        """Hold one thread back while its siblings run."""
+        """Keep one thread from running for `seconds`, while the other threads of its host run."""
         self._scheduler.note(f"stall {thread.task.name}")
         self._scheduler.freeze(thread.task, self._scheduler.timeline.now + nanoseconds(seconds))
 
     def jump(self, host: SimulatedHost, seconds: float) -> None:
-        """Move the wall clock of `host`, either way; its monotonic clock does not notice."""
+        """Move the wall clock of `host` forwards or backwards; its monotonic clock stays as it is."""
         self._scheduler.note(f"jump {host.name}")
         host.offset += nanoseconds(seconds)
 
@@ -129,7 +129,7 @@ class Simulation:
         return self._scheduler.timeline.now / SECOND
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` of virtual time pass, then let everybody run dry."""
+        """Let `seconds` of virtual time pass, then let all threads run until each of them waits."""
         if seconds < 0:
             raise ValueError(f"time cannot go back by {-seconds} s")
         root = self._root("advance")
@@ -137,31 +137,29 @@ class Simulation:
         self._scheduler.settle()
 
     def settle(self) -> None:
-        """Let everybody run until nobody can, without moving time."""
+        """Let all threads run until each of them waits, without moving time."""
         self._root("settle")
         self._scheduler.settle()
 
-    # What must hold. Checks may read anything, locks included, and must not wait or notify.
+    # Invariants. Checks may read anything, also under locks, and must not wait or notify.
 
     def check(self, hook: H) -> H:
-        """Ask `hook` at every switch; also a decorator. It raises to fail the run."""
+        """Call `hook` before every step; also a decorator. It raises to fail the run."""
         self._scheduler.checks.append(hook)
         return hook
 
-    def check_idle(self, hook: H) -> H:
-        """Ask `hook` whenever nobody can run any more, before time moves; also a decorator."""
-        self._scheduler.idle_checks.append(hook)
-        return hook
-
     def check_end(self, hook: H) -> H:
-        """Ask `hook` when the block ends without an error; also a decorator."""
+        """Call `hook` when the block ends without an error; also a decorator. It may do all that a test may."""
         self._end_checks.append(hook)
         return hook
 
-    # What can be seen.
+    # The state of the simulation.
 
     def threads(self, host: SimulatedHost | None = None) -> list[str]:
-        """The names (`r0/worker-1`) of threads that have not ended, of one host or of all; the test's is left out."""
+        """Return the names (`r0/worker-1`) of the threads that have not ended, of one host or of all.
+
+        The test's thread is left out.
+        """
         return [
             task.name
             for task in self._scheduler.tasks
@@ -170,21 +168,21 @@ class Simulation:
 
     @property
     def digest(self) -> str:
-        """A hash over every step so far: time, thread and place."""
+        """A hash over every step so far: its time, thread and label."""
         return self._scheduler.trace.digest
 
     @property
     def trace(self) -> list[str]:
-        """Every step so far, if they are kept."""
+        """Every step so far; empty unless `keep_trace` is set."""
         return self._scheduler.trace.lines
 
     @property
     def steps(self) -> int:
-        """How many times the next thread to run was chosen."""
+        """The number of times that the next thread to run was chosen."""
         return self._scheduler.steps
 
     def note(self, event: str) -> None:
-        """Write `event` into the trace, and so into the digest."""
+        """Add `event` to the trace, and so to the digest."""
         self._scheduler.note(event)
 
     # The block.
@@ -230,7 +228,7 @@ class Simulation:
 
     @contextlib.contextmanager
     def _stamped_logs(self) -> Iterator[None]:
-        """Log records carry virtual time; those of dead hosts are refused like any other effect."""
+        """Stamp log records with virtual time inside the block; a record of a dead host raises `Crashed`."""
         plain = logging.getLogRecordFactory()
 
         def stamped(*args: Any, **kwargs: Any) -> logging.LogRecord:

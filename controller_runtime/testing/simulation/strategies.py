@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs next: two ways to choose, both driven by the seed.
+"""Two strategies that choose the next thread, both driven by the seed.
 
 A uniform choice finds most races; priorities that seldom change find the orders in
-which one thread is held back for long. Neither starves anybody for ever.
+which one thread is held back for long. Neither starves a thread forever.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from collections.abc import Callable, Sequence
 from controller_runtime.testing.simulation.tasks import Task
 
 Choose = Callable[[Sequence[Task]], int]
-"""The index of the task to run, of those that can."""
+"""Returns the index of the task to run, of those that can run."""
 
 
 class Strategy(enum.Enum):
-    """A way to choose who runs next."""
+    """A way to choose the next thread."""
 
     UNIFORM = "uniform"
     PRIORITIES = "priorities"
 
 
 def strategy_of(chance: random.Random) -> Strategy:
-    """One seed in four goes by priorities."""
+    """Draw a strategy: priorities for one seed in four."""
     return Strategy.PRIORITIES if chance.random() < 0.25 else Strategy.UNIFORM
 
 
 def chooser(strategy: Strategy, chance: random.Random) -> Choose:
-    """The function that chooses by `strategy`."""
+    """Return the function that chooses by `strategy`."""
     match strategy:
         case Strategy.UNIFORM:
             return lambda ready: int(chance.random() * len(ready))
@@ -39,7 +39,7 @@ def chooser(strategy: Strategy, chance: random.Random) -> Choose:
 
 
 class _Priorities:
-    """The highest priority runs; now and then it becomes the lowest (probabilistic concurrency testing)."""
+    """Runs the task of the highest priority; now and then gives it the lowest (probabilistic concurrency testing)."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance

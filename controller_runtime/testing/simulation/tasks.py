@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler moves: machines, their tasks, and the errors that end them.
+"""The records of the scheduler: machines, their tasks, and the errors that end them.
 
-A task is an operating system thread and the baton it must hold to run; a machine is
-what its tasks share and lose together. Both are plain records: the scheduler alone
-changes them, on whatever thread holds the baton.
+A task is a thread of the operating system that runs only while it holds its baton; a machine is
+the tasks that crash together. Only the scheduler changes these records, on the thread that
+holds the baton, so they need no lock.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from controller_runtime.testing.simulation.timeline import Timer
 
 
 class Crashed(BaseException):
-    """The host is gone: raised in each of its threads where it stands, and by every later call on it.
+    """The host has crashed. It is raised in each of the host's threads where they wait, and by every later call on it.
 
-    Not an `Exception`, so that nothing which retries or logs errors swallows it.
+    It is not an `Exception`, so that code which logs or retries errors does not catch it.
     """
 
 
 class Hang(Exception):
-    """Nobody can go on, or nobody ever stops; the message tells who stands where."""
+    """No thread can go on, or the threads never stop; the message says what each of them waits for."""
 
 
 class LockHeld(RuntimeError):
@@ -30,7 +30,7 @@ class LockHeld(RuntimeError):
 
 
 class State(enum.Enum):
-    """What a task is doing."""
+    """The state of a task."""
 
     READY = "ready"
     RUNNING = "running"
@@ -39,7 +39,7 @@ class State(enum.Enum):
 
 
 class Machine:
-    """What the tasks of one host share: a name and a fate."""
+    """The tasks of one host as a unit that is paused and crashes as a whole."""
 
     __slots__ = ("dead", "frozen_until", "name")
 
@@ -56,7 +56,7 @@ class Task:
         self.machine = machine
         self.name = name
         self.priority = priority
-        # Locked unless the task may run: to give up the baton is to acquire this again.
+        # Locked unless the task may run. To wait for its next turn, the task acquires it again.
         self.baton = threading.Lock()
         self.baton.acquire()
         self.thread = threading.current_thread()
@@ -64,9 +64,9 @@ class Task:
         self.frozen_until = 0  # nanoseconds of the simulation
         self.held: list[object] = []  # locks, in the order in which they were taken
         self.joiners: list[Task] = []
-        # Where it stands while it does not run: at what, among whom, until when.
-        self.label = "start"
-        self.queue: list[Task] | None = None
-        self.timer: Timer | None = None
-        # The lock whose holder keeps it from going on. Locks are never held across a wait for anything else.
+        # The wait of a task that is parked.
+        self.label = "start"  # names the place, for the trace
+        self.queue: list[Task] | None = None  # the waiters among which it is
+        self.timer: Timer | None = None  # ends the wait
+        # The lock that it waits for. No lock is held across a wait for anything else.
         self.wants: object = None

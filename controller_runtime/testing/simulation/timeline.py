@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual time: an integer of nanoseconds that moves from timer to timer.
 
-Actions run on whatever thread happens to move time: they may touch the scheduler's
-records and wake tasks, and call nothing that owns a lock.
+Actions run on the thread that happens to move time, which can be any. So they may change the
+scheduler's records and wake tasks, but call nothing that takes a lock.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ SECOND = 1_000_000_000
 
 
 def nanoseconds(seconds: float) -> int:
-    """The whole nanoseconds nearest to `seconds`."""
+    """Return the whole nanoseconds nearest to `seconds`."""
     return round(seconds * SECOND)
 
 
 class Timer:
-    """Something to do at an instant, until it is cancelled."""
+    """An action to run at an instant, unless it is cancelled before."""
 
     __slots__ = ("action", "when")
 
@@ -28,12 +28,12 @@ class Timer:
         self.action: Callable[[], None] | None = action
 
     def cancel(self) -> None:
-        """Do nothing at that instant. Idempotent."""
+        """Keep the action from running. Idempotent."""
         self.action = None
 
 
 class Timeline:
-    """The instant, and what is to happen later."""
+    """The present instant in nanoseconds, and the timers of later ones."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -41,14 +41,14 @@ class Timeline:
         self._made = 0  # breaks ties in the heap: timers are not ordered themselves
 
     def at(self, when: int, action: Callable[[], None]) -> Timer:
-        """Do `action` when time reaches `when` (nanoseconds)."""
+        """Run `action` when time reaches `when` (nanoseconds); return its timer."""
         timer = Timer(when, action)
         self._made += 1
         heapq.heappush(self._heap, (when, self._made, timer))
         return timer
 
     def move(self) -> bool:
-        """Go to the earliest timer and fire all of that instant; False if there is none."""
+        """Move time to the earliest timer, and run all actions of that instant; return False if there is no timer."""
         while self._heap and self._heap[0][2].action is None:
             heapq.heappop(self._heap)
         if not self._heap:

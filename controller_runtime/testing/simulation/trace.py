@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened, as a hash over all of it and the last lines of it."""
+"""The trace of a simulation: a hash over all its lines, and the last of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import hashlib
 from collections import deque
 
 _RECENT = 30
+"""The number of lines that the report of a hang shows."""
 
 
 class Trace:
     """Lines of (time, thread, event); the same lines give the same digest, in any process.
 
     Args:
-        keep: Keep every line, to see where two runs part.
+        keep: Keep every line in `lines`, to find the line at which two runs begin to differ.
     """
 
     def __init__(self, keep: bool) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenAPI documents, and how they and discovery are asked for."""
+"""The OpenAPI documents, and the headers of requests for them and for discovery."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_paths_are_those_of_the_kind() -> None:
 
 @pytest.mark.scenario("H-65")
 def test_a_document_that_is_known_is_not_sent_again(ask: Asking) -> None:
-    """Aggregated discovery carries an ETag, and answers 304 to whoever has it."""
+    """Aggregated discovery carries an ETag; a request with that ETag is answered 304."""
     first = ask.response("GET", "/apis", headers={"accept": KUBECTL})
 
     again = ask.response("GET", "/apis", headers={"accept": KUBECTL, "if-none-match": first.headers["etag"]})
@@ -104,7 +104,7 @@ def test_discovery_comes_in_the_form_asked_for(path: str, accept: str, kind: str
 
 
 def link(ask: Asking, name: str) -> tuple[str, str]:
-    """Path and hash by which the index leads to a document."""
+    """Return the path and the hash of a document, from its URL in the index."""
     parts = urlsplit(ask.ok("GET", "/openapi/v3")["paths"][name]["serverRelativeURL"])
     return parts.path, parse_qs(parts.query)["hash"][0]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenAPI v2, in JSON and in protobuf, and what is published of custom kinds; beside what a real server publishes."""
+"""OpenAPI v2 in JSON and in protobuf, and the definitions of custom kinds, compared with those of a real server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANSWERED = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 def fields(message: bytes) -> list[tuple[int, int | bytes]]:
-    """Number and value of each field of a message in protobuf."""
+    """Yield the number and value of each field of a protobuf message."""
     found: list[tuple[int, int | bytes]] = []
     at = 0
 
@@ -50,7 +50,7 @@ def fields(message: bytes) -> list[tuple[int, int | bytes]]:
 
 
 def within(message: bytes, *path: int) -> list[bytes]:
-    """The messages found by going down the numbers of fields."""
+    """Return the messages at a path of field numbers."""
     reached = [message]
     for step in path:
         reached = [bytes(value) for one in reached for number, value in fields(one) if number == step]  # type: ignore[arg-type]
@@ -58,7 +58,7 @@ def within(message: bytes, *path: int) -> list[bytes]:
 
 
 def named(message: bytes, *path: int) -> dict[str, bytes]:
-    """The values of a map's entries by their names."""
+    """Return the values of a map's entries by their names."""
     return {within(entry, 1)[0].decode(): within(entry, 2)[0] for entry in within(message, *path)}
 
 

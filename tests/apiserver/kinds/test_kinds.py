@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is served."""
+"""The built-in kinds: their paths, schemas, selectable fields and names."""
 
 from __future__ import annotations
 

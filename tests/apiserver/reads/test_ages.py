@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ages read."""
+"""The short form of durations and ages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simple JSONPath, as printer columns use it."""
+"""The part of JSONPath that printer columns use."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ def leases(ask: Asking, *wanted: str, path: str = LEASES) -> None:
 
 @pytest.fixture
 def forgetful(sim: Simulation) -> Asking:
-    """A server that keeps two changes of each kind."""
+    """A server with a history of only two changes of each kind."""
     return Asking(APIServer(sim.host("forgetful"), history=History(changes=2)))
 
 
 @pytest.mark.scenario("H-48")
 def test_list_is_sorted_bare_and_as_new_as_its_newest_item(ask: Asking) -> None:
-    """Items are in the order of namespace and name and carry neither kind nor apiVersion."""
+    """The items of a list are in the order of namespace and name, and have neither kind nor apiVersion."""
     leases(ask, "b", "a")
     leases(ask, "c", path=LEASES.replace("default", "kube-system"))
 
@@ -52,7 +52,7 @@ def test_empty_list_has_empty_items(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-49")
 def test_pages_show_one_state(ask: Asking) -> None:
-    """Five objects in pages of two: 2, 2, 1, all of one version, whatever is written meanwhile."""
+    """Five objects in pages of two: 2, 2, 1, all of one version, even if objects are written between the requests."""
     leases(ask, *"abcde")
     pages = [ask.ok("GET", LEASES, limit=2)]
     while token := pages[-1]["metadata"].get("continue"):
@@ -79,7 +79,7 @@ def test_pages_of_a_selection_do_not_say_what_remains(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-50")
 def test_page_cannot_be_asked_for_at_another_version(ask: Asking) -> None:
-    """A token has its version in it."""
+    """A version beside a continue token is answered 400: the token has its own version."""
     leases(ask, *"abc")
     token = ask.ok("GET", LEASES, limit=1)["metadata"]["continue"]
 
@@ -105,7 +105,7 @@ def test_broken_token_is_refused(token: str, ask: Asking) -> None:
     ],
 )
 def test_contradiction_is_refused(query: dict[str, Any], ask: Asking) -> None:
-    """What makes no sense together is 422 on ListOptions."""
+    """Parameters that contradict each other are answered 422 on ListOptions."""
     status, body = ask("GET", LEASES, **query)
 
     assert (status, body["details"]["kind"]) == (422, "ListOptions")
@@ -184,7 +184,7 @@ def test_version_that_is_no_number_is_refused(text: str, path: str, ask: Asking)
 
 @pytest.mark.scenario("H-53")
 def test_fields_that_a_kind_offers_can_be_selected_by(ask: Asking) -> None:
-    """Pods by their node; leases by name and namespace alone."""
+    """Pods can be selected by their node, leases only by name and namespace."""
     ask.ok("POST", NODES, node("n"))
     ask.ok("POST", PODS, pod("here", nodeName="n"))
     ask.ok("POST", PODS, pod("nowhere"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects as tables."""
+"""Tables: columns, rows and the objects in them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ CREATED = {"name": "x", "namespace": "default", "creationTimestamp": "2026-01-01
 
 
 def row(kind: Kind, **parts: Any) -> dict[str, Any]:
-    """The cells of an object, by column."""
+    """Return the cells of an object, by the name of the column."""
     obj = {**parts, "metadata": {**CREATED, **parts.get("metadata", {})}}
     return {column.name: column.cell(obj, NOW) for column in columns_of(kind)}
 
 
 @pytest.mark.scenario("H-63")
 def test_a_table_of_leases_has_holder_and_age_and_carries_metadata(ask: Asking, sim: Simulation) -> None:
-    """Three columns and one row for each lease, with its metadata as PartialObjectMetadata."""
+    """A table of leases has three columns, and for each lease a row with its metadata as PartialObjectMetadata."""
     ask.ok("POST", LEASES, lease("a"))
     ask.ok("POST", LEASES, lease("b", holderIdentity="me"))
     sim.advance(130)

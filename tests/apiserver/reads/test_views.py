@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects by their metadata alone, by other names of their fields, and as YAML."""
+"""Objects with their metadata alone, with the field names of another group, and as YAML."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches and their readers: who is told, bookmarks, and how a watch ends."""
+"""Watches and their readers: wake-ups, bookmarks, and the ends of a watch."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_watch_without_a_limit_lasts_half_an_hour_to_an_hour(sim: Simulation, as
 
 @pytest.mark.scenario("H-61")
 def test_quiet_watch_gets_a_bookmark_each_minute(sim: Simulation, ask: Asking) -> None:
-    """A bookmark has the store's present version, which other kinds have moved on."""
+    """A bookmark has the present version of the storage, which writes to other kinds have raised."""
     watch = ask.watch(LEASES, allowWatchBookmarks="true")
     events(watch)
     ask.ok("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
@@ -64,7 +64,7 @@ def test_quiet_watch_gets_a_bookmark_each_minute(sim: Simulation, ask: Asking) -
 
 
 def test_watch_of_a_version_that_is_yet_to_come_hears_nothing_before(sim: Simulation, ask: Asking) -> None:
-    """A bookmark would say that the server has reached what it has not; a real one is silent, too."""
+    """A watch from a version that does not exist yet gets no bookmark: it would claim that version."""
     coming = ask.server.storage.version + 2
     watch = ask.watch(LEASES, allowWatchBookmarks="true", resourceVersion=coming)
     sim.advance(61)
@@ -201,7 +201,7 @@ def test_watch_without_a_reader_is_refused(ask: Asking) -> None:
 
 
 class Reader:
-    """Reads a watch on a thread of its own, whenever it is told to."""
+    """A reader of a watch on a thread of its own, which reads each time `on_ready` is called."""
 
     def __init__(self, host: Host, server: APIServer) -> None:
         self._condition = host.condition("reader")

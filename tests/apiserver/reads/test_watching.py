@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches: what is told, and in which order."""
+"""Watches: the events that are sent, and their order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def versions(told: list[dict[str, Any]]) -> list[int]:
 
 @pytest.mark.scenario("H-54")
 def test_watch_from_a_list_tells_what_happens_next(ask: Asking) -> None:
-    """ADDED, MODIFIED, DELETED, with rising versions; the last state has the deletion's."""
+    """A watch sends ADDED, MODIFIED and DELETED with rising versions; a deletion has a version, too."""
     listed = ask.ok("GET", LEASES)
     watch = ask.watch(LEASES, resourceVersion=version(listed))
 
@@ -38,7 +38,7 @@ def test_watch_from_a_list_tells_what_happens_next(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-55")
 def test_objects_enter_and_leave_a_selection(ask: Asking) -> None:
-    """A label change adds an object to a watch, or takes it out with its last matching state."""
+    """A change of labels adds an object to a watch, or deletes it from the watch with its last matching state."""
     ask.ok("POST", LEASES, lease("a"))
     watch = ask.watch(LEASES, labelSelector="x=1")
     assert events(watch) == []
@@ -54,7 +54,7 @@ def test_objects_enter_and_leave_a_selection(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-56")
 def test_streamed_list_ends_with_its_bookmark_and_goes_on(ask: Asking) -> None:
-    """What is there in key order, the annotated bookmark, then what happens."""
+    """A streamed list sends the existing objects in the order of their keys, the annotated bookmark, then changes."""
     for name in "bca":
         ask.ok("POST", LEASES, lease(name))
     watch = ask.watch(LEASES, **STREAMED, allowWatchBookmarks="true")
@@ -70,7 +70,7 @@ def test_streamed_list_ends_with_its_bookmark_and_goes_on(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-57")
 def test_streamed_list_without_bookmarks_has_none(sim: Simulation, ask: Asking) -> None:
-    """Who does not ask for bookmarks gets none, not even the one that ends the list."""
+    """A client that does not ask for bookmarks gets none, not even the one that ends the list."""
     ask.ok("POST", LEASES, lease("a"))
     watch = ask.watch(LEASES, **STREAMED)
 
@@ -90,7 +90,7 @@ def test_streamed_list_without_bookmarks_has_none(sim: Simulation, ask: Asking) 
     ],
 )
 def test_contradiction_is_refused(query: dict[str, str], ask: Asking) -> None:
-    """A streamed list says NotOlderThan, and nothing else may."""
+    """A streamed list has to ask for NotOlderThan, and any other request must not."""
     status, body = ask("GET", LEASES, watch="1", **query)
 
     assert (status, body["details"]["kind"]) == (422, "ListOptions")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims for volumes: what may change once they are bound."""
+"""Persistent volume claims: the fields that may change before and after a claim is bound."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a new object is made of, and what is refused, as recorded from a real server."""
+"""Creation of built-in kinds: defaults, server-set fields and refusals, as recorded from a real server."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_parts_stand_in_the_order_of_a_real_server() -> None:
     ],
 )
 def test_names_are_generated_from_a_stem(stem: str, name: str) -> None:
-    """A generated name is at most 58 characters of the stem and five of the server's."""
+    """A generated name has at most 58 characters of the stem and five of the server's."""
     made = created(LEASE, {"metadata": {"generateName": stem}, "spec": {}})
 
     assert (made["metadata"]["name"], made["metadata"]["generateName"]) == (name, stem)
@@ -88,7 +88,7 @@ def test_names_are_generated_from_a_stem(stem: str, name: str) -> None:
 
 @pytest.mark.scenario("H-09")
 def test_an_object_needs_a_name() -> None:
-    """Neither name nor generateName: 422 with one cause, FieldValueRequired at metadata.name."""
+    """An object without name and generateName is answered 422 with FieldValueRequired at metadata.name alone."""
     body = refused(LEASE, {"metadata": {}, "spec": {}}).body()
 
     assert body["message"] == (
@@ -265,7 +265,7 @@ def test_a_new_node_is_tainted_once_until_it_is_ready() -> None:
     ],
 )
 def test_bad_nodes_are_refused_at_the_field_a_real_server_names(spec: dict[str, Any], field: str, message: str) -> None:
-    """Taints have to be well-formed and unique by key and effect; ranges one for each family."""
+    """Taints must be well-formed and unique by key and effect, pod ranges one for each address family."""
     (cause,) = refused(NODE, {"metadata": {"name": "n"}, "spec": spec}).body()["details"]["causes"]
 
     assert cause["field"] == field
@@ -384,7 +384,7 @@ def test_what_the_server_adds_to_an_object_is_that_objects_own(kind: Kind, obj: 
 
 
 def scribble(value: Any) -> None:
-    """Write into every container there is."""
+    """Modify each list and each dict inside a value."""
     if isinstance(value, dict):
         for item in list(value.values()):
             scribble(item)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lease may say of an election."""
+"""The fields of a lease that a coordinated election reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from controller_runtime.testing.simulation import Simulation
 
 
 def create(sim: Simulation, spec: dict[str, Any]) -> dict[str, Any]:
-    """What the server holds of it."""
+    """Create a lease, and return its spec as stored."""
     host = sim.host("server")
     client = Client(host, InProcessTransport(host, APIServer(host)))
     stored = client.create(LEASES, {"metadata": {"name": "lease", "namespace": "default"}, "spec": spec})
@@ -35,14 +35,14 @@ def create(sim: Simulation, spec: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_a_lease_that_makes_no_sense_is_refused(sim: Simulation, spec: dict[str, Any]) -> None:
-    """No duration, negative transitions, an unknown strategy or a preference without a strategy is answered 422."""
+    """Durations of 0, negative transitions, unknown strategies, and preferences without one are answered 422."""
     with pytest.raises(Invalid):
         create(sim, spec)
 
 
 @pytest.mark.scenario("D-36")
 def test_a_strategy_of_somebodys_own_is_taken(sim: Simulation) -> None:
-    """With a DNS prefix it is a name, and a holder may be preferred by it."""
+    """A strategy with a DNS prefix is accepted, also with a preferred holder."""
     spec = {"strategy": "a.com/b", "preferredHolder": "a"}
 
     assert create(sim, spec) == spec

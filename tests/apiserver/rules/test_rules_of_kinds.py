@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kit.asking import Asking, Object
 
 from controller_runtime.api.names import config_key_problems, service_name_problems
-from controller_runtime.apiserver.rules.candidate import LeaseCandidateRules
 from controller_runtime.apiserver.rules.label_match import selects
+from controller_runtime.apiserver.rules.lease_candidate import LeaseCandidateRules
 
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
 CORE = "/api/v1/namespaces/default"
@@ -24,7 +24,7 @@ OLDEST = "OldestEmulationVersion"
 
 
 def candidate(**spec: Any) -> Object:
-    """One that is right but for `spec`."""
+    """Return a valid lease candidate with some fields of its spec replaced."""
     whole = {"leaseName": "l", "binaryVersion": "1.36.0", "emulationVersion": "1.35.0", "strategy": OLDEST}
     return {"metadata": {"name": "c"}, "spec": {**whole, **spec}}
 
@@ -61,7 +61,7 @@ def deployment(**spec: Any) -> Object:
     ],
 )
 def test_a_candidate_that_cannot_be_compared_is_refused(spec: Object, field: str, ask: Asking) -> None:
-    """Binary version, strategy and, for the known strategy, emulation version are needed and must make sense."""
+    """A binary version, a strategy and, for the built-in one, an emulation version are required and must be valid."""
     status, refused = ask("POST", CANDIDATES, candidate(**spec))
 
     assert status == 422
@@ -70,7 +70,7 @@ def test_a_candidate_that_cannot_be_compared_is_refused(spec: Object, field: str
 
 @pytest.mark.scenario("D-37")
 def test_a_candidate_of_ones_own_strategy_needs_no_emulation_version(ask: Asking) -> None:
-    """A custom strategy compares as it likes."""
+    """A candidate with a custom strategy may lack the emulation version."""
     made = ask.ok("POST", CANDIDATES, candidate(strategy="example.com/custom", emulationVersion=""))
 
     assert made["spec"]["strategy"] == "example.com/custom"

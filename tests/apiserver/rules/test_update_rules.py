@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an update may change, what it leaves alone, and what is refused."""
+"""Updates of built-in kinds: the fields that a path may change, and refusals."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ POD_SPEC = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}
 
 
 def stored(kind: Kind, **parts: Any) -> dict[str, Any]:
-    """An object as it is kept, at version 5."""
+    """Return an object as it is stored, at version 5."""
     shaped, _ = admit(kind, {**parts, "metadata": {"name": "x", **parts.get("metadata", {})}})
     made = prepare_create(kind, shaped, namespace="ns" if kind.namespaced else "", now=NOW, uid="u", suffix="")
     return {**made, "metadata": {**made["metadata"], "resourceVersion": "5"}}
 
 
 def changed(obj: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    """The object with fields of its parts replaced; None removes one."""
+    """Return an object with fields of its parts replaced; None removes a field."""
     new = copy.deepcopy(obj)
     for part, fields in parts.items():
         merged = {**new.get(part, {}), **fields}
@@ -96,7 +96,7 @@ def test_a_stale_version_is_a_conflict() -> None:
 
 @pytest.mark.scenario("H-13")
 def test_a_lease_has_to_say_which_version_it_replaces_and_a_node_has_not() -> None:
-    """A PUT without resourceVersion: 422 at metadata.resourceVersion for a Lease, accepted for a Node."""
+    """A PUT without resourceVersion is answered 422 at that field for a Lease, and accepted for a Node."""
     lease, node = stored(LEASE), stored(NODE)
 
     body = refused(LEASE, lease, changed(lease, metadata={"resourceVersion": None})).body()
@@ -133,7 +133,7 @@ def test_another_uid_is_a_conflict() -> None:
     ],
 )
 def test_objects_cannot_be_renamed_or_moved(metadata: dict[str, Any], message: str) -> None:
-    """An object that names itself differently from its path is answered 400."""
+    """An object whose name or namespace differs from its path is answered 400."""
     lease = stored(LEASE)
 
     error = refused(LEASE, lease, changed(lease, metadata=metadata))
@@ -189,7 +189,7 @@ def test_the_status_path_writes_the_status_and_labels_alone() -> None:
     ],
 )
 def test_what_a_node_is_given_once_stays(before: dict[str, Any], after: dict[str, Any], fields: list[str]) -> None:
-    """A podCIDR may be set from empty and never changed."""
+    """A podCIDR may be set once and never changed."""
     node = stored(NODE, spec=before)
     new = changed(node, spec=after)
 
@@ -358,7 +358,7 @@ def test_in_the_spec_of_another_kind_finalizers_are_its_own() -> None:
     ],
 )
 def test_how_long_a_pod_may_take_to_end(pod: dict[str, Any], asked: int | None, grace: int) -> None:
-    """A scheduled pod gets its grace, by default 30 s; an unscheduled one goes at once."""
+    """A scheduled pod has its grace period, by default 30 s; an unscheduled pod is deleted at once."""
     assert deletion_grace(POD, pod, asked) == grace
     assert deletion_grace(LEASE, pod, asked) == 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m controller_runtime.apiserver` as a process: ready, stopped, refused."""
+"""`python -m controller_runtime.apiserver` as a process: its start, its end, and refused options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMAND = [sys.executable, "-m", "controller_runtime.apiserver"]
 
 
 class Server:
-    """A server process that has said it is ready."""
+    """A server process that has printed its ready line."""
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -48,7 +48,7 @@ def server() -> Iterator[Server]:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    """Exit code and standard error of a server that should not start."""
+    """Return exit status and standard error of a server that is expected not to start."""
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, timeout=20, stdin=subprocess.DEVNULL)
     assert done.stdout == b""
     return done.returncode, done.stderr.decode()
@@ -115,7 +115,11 @@ def test_a_taken_port_is_named_with_the_remedy() -> None:
     ("arguments", "told"),
     [
         pytest.param(["--kubeconfig-out", "{}/missing/file"], "{}/missing/file cannot be written", id="kubeconfig"),
-        pytest.param(["--kubeconfig-out", "{}/theirs"], "{}/theirs exists and is not one of ours", id="not ours"),
+        pytest.param(
+            ["--kubeconfig-out", "{}/theirs"],
+            "{}/theirs exists and was not written by an embedded server",
+            id="not ours",
+        ),
         pytest.param(["--data-dir", "{}/theirs/data"], "{}/theirs/data", id="data directory"),
         pytest.param(["--data-dir", "{}/theirs"], "theirs", id="data directory that is a file"),
         pytest.param(["--port", "70000"], "70000", id="port out of range"),

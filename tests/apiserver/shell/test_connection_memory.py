@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an idle connection costs the server's process."""
+"""The memory that idle connections take in the server's process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def resident_kib(pid: int) -> int:
 
 
 def connect(kubeconfig: Path) -> ssl.SSLSocket:
-    """A connection over TLS on which one request was answered."""
+    """Return a TLS connection on which one request was answered."""
     port = int(kubeconfig.read_text().partition("https://127.0.0.1:")[2].split()[0].strip('"'))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a server is to its clients, from one start to the next."""
+"""The identity of a server, which stays the same from one start to the next."""
 
 from __future__ import annotations
 

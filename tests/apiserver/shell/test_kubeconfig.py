@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kubeconfig that leads to the embedded server."""
+"""The kubeconfig of the embedded server."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_somebodys_own_kubeconfig_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text("apiVersion: v1\nkind: Config\n")
 
-    with pytest.raises(FileExistsError, match="not one of ours"):
+    with pytest.raises(FileExistsError, match="not written by an embedded server"):
         write_kubeconfig(path, TEXT)
 
     assert path.read_text() == "apiVersion: v1\nkind: Config\n"

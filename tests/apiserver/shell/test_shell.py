@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP shell around a server core, seen from a socket."""
+"""The HTTP shell around a handler, tested through sockets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = bytes(range(256)) * 16384 + b"the end"
 
 
 class EndlessWatch:
-    """Always has another line. Threads: the server's takes; a test reads the counts."""
+    """A watch that always has another line. Threads: the server's takes lines; a test reads the counts."""
 
     headers: Mapping[str, str] = {"content-type": "application/json"}
 
@@ -54,7 +54,7 @@ class EndlessWatch:
 
 
 class Core:
-    """Remembers what it was asked; refuses long bodies; `/watch` says one line, `/flood` never stops, `/long` is it."""
+    """A handler that records requests and refuses long bodies. `/watch` has one line, and `/flood` never ends."""
 
     def __init__(self) -> None:
         self.asked: list[HTTPRequest] = []
@@ -88,7 +88,7 @@ def server(core: Core) -> Iterator[LoopbackServer]:
 
 
 def exchange(server: LoopbackServer, data: bytes) -> bytes:
-    """Send `data`, and read until the server ends the connection."""
+    """Send `data` and return everything until the server ends the connection."""
     with socket.create_connection(("127.0.0.1", server.port), 60.0) as sock:
         sock.sendall(data)
         return b"".join(iter(lambda: sock.recv(65536), b""))

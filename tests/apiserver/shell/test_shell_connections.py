@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the HTTP shell does about clients that hold connections, heads, bodies and answers."""
+"""The limits of the HTTP shell for clients that do not finish heads or bodies, or do not read answers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from controller_runtime.testing.server_process import APIServerProcess
 HOST = SystemHost()
 KNOWN = b"host: x\r\nauthorization: yes\r\n"
 GET = b"GET /known HTTP/1.1\r\n" + KNOWN + b"\r\n"
-# More than the buffers of two sockets take.
+# More bytes than fit into the buffers of two sockets.
 LONG = 32 * 1024 * 1024
 
 
 class Core:
-    """Knows clients with an `authorization`; 401 for the others. `/long` is 32 MB, `/pages` 100 KB."""
+    """A handler that authenticates clients with an `authorization` header. `/long` is 32 MB, `/pages` 100 KB."""
 
     def __init__(self) -> None:
         self.asked: list[HTTPRequest] = []
@@ -66,7 +66,7 @@ def certificates() -> Certificates:
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Looks after connections all the time."""
+    """Let the listener look for timed-out connections all the time."""
     monkeypatch.setattr(listener, "_SWEEP", 0.01)
     return monkeypatch
 
@@ -84,7 +84,7 @@ def connect(server: LoopbackServer, data: bytes = b"") -> socket.socket:
 
 
 def rest_of(sock: socket.socket) -> bytes:
-    """What comes until the server ends the connection."""
+    """Return everything until the server ends the connection."""
     parts = []
     with sock, contextlib.suppress(ConnectionError):
         while part := sock.recv(1024 * 1024):
@@ -103,10 +103,10 @@ def is_served(sock: socket.socket) -> bool:
     return True
 
 
-# Before the token is known.
+# Connections before a request with the token
 
 
-def test_the_body_of_a_stranger_is_not_waited_for(server: LoopbackServer, core: Core) -> None:
+def test_a_body_without_a_token_is_not_waited_for(server: LoopbackServer, core: Core) -> None:
     head = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % BODY_LIMIT
 
     answer = rest_of(connect(server, head))
@@ -116,7 +116,7 @@ def test_the_body_of_a_stranger_is_not_waited_for(server: LoopbackServer, core: 
     assert core.asked[0].body == b""
 
 
-def test_a_stranger_is_not_told_to_go_on(server: LoopbackServer) -> None:
+def test_a_client_without_a_token_is_not_told_to_continue(server: LoopbackServer) -> None:
     head = b"POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n"
 
     answer = rest_of(connect(server, head))
@@ -125,7 +125,7 @@ def test_a_stranger_is_not_told_to_go_on(server: LoopbackServer) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{}", b"{}GET / HTTP/1.1\r\n" + KNOWN + b"\r\n", b"x" * 100_000])
-def test_nothing_that_follows_the_head_of_a_stranger_is_a_request(
+def test_nothing_that_follows_a_head_without_a_token_is_a_request(
     body: bytes, server: LoopbackServer, core: Core
 ) -> None:
     head = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % 1_000_000
@@ -135,7 +135,7 @@ def test_nothing_that_follows_the_head_of_a_stranger_is_a_request(
     assert len(core.asked) == 1
 
 
-def test_broken_chunks_of_a_stranger_are_no_error_of_the_server(server: LoopbackServer, core: Core) -> None:
+def test_malformed_chunks_without_a_token_are_no_error_of_the_server(server: LoopbackServer, core: Core) -> None:
     sock = connect(server, b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
     assert sock.recv(1024).startswith(b"HTTP/1.1 401 ")
     sock.sendall(b"xyz\r\n\r\n")
@@ -144,7 +144,7 @@ def test_broken_chunks_of_a_stranger_are_no_error_of_the_server(server: Loopback
     assert len(core.asked) == 1
 
 
-def test_a_stranger_without_a_body_keeps_its_connection(server: LoopbackServer) -> None:
+def test_a_request_without_token_and_body_leaves_its_connection_open(server: LoopbackServer) -> None:
     with connect(server, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n") as sock:
         assert sock.recv(1024).startswith(b"HTTP/1.1 401 ")
         assert is_served(sock)
@@ -158,16 +158,18 @@ def test_a_stranger_without_a_body_keeps_its_connection(server: LoopbackServer) 
         pytest.param(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n", id="no token"),
     ],
 )
-def test_a_stranger_that_sends_no_further_head_is_cut_off(
+def test_an_anonymous_connection_without_a_further_head_is_closed(
     head: bytes, server: LoopbackServer, core: Core, hurried: pytest.MonkeyPatch
 ) -> None:
-    hurried.setattr(places, "STRANGER_TIME", 0.2)
+    hurried.setattr(places, "ANONYMOUS_TIMEOUT", 0.2)
 
     assert b" 200 " not in rest_of(connect(server, head))
 
 
-def test_each_drop_of_a_head_gives_a_stranger_no_more_time(server: LoopbackServer, hurried: pytest.MonkeyPatch) -> None:
-    hurried.setattr(places, "STRANGER_TIME", 0.2)
+def test_each_byte_of_a_head_gives_an_anonymous_connection_no_more_time(
+    server: LoopbackServer, hurried: pytest.MonkeyPatch
+) -> None:
+    hurried.setattr(places, "ANONYMOUS_TIMEOUT", 0.2)
 
     with connect(server, b"GET / HTTP/1.1\r\n") as sock:
         sock.settimeout(0.01)
@@ -189,7 +191,7 @@ def is_ended(sock: socket.socket) -> bool:
         return True
 
 
-def test_a_silent_handshake_is_cut_off(core: Core, certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_handshake_is_aborted(core: Core, certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_HANDSHAKE", 0.05)
 
     with LoopbackServer(HOST, core, certificates=certificates) as server:
@@ -197,11 +199,11 @@ def test_a_silent_handshake_is_cut_off(core: Core, certificates: Certificates, m
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_silent_connections_of_strangers_keep_nobody_out(
+def test_silent_anonymous_connections_keep_no_client_out(
     encrypted: bool, core: Core, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "STRANGERS", 8)
-    monkeypatch.setattr(places, "STRANGER_GRACE", 0.0)
+    monkeypatch.setattr(places, "MOST_ANONYMOUS", 8)
+    monkeypatch.setattr(places, "ANONYMOUS_GRACE", 0.0)
     context = ssl.create_default_context(cadata=certificates.authority.decode())
 
     with LoopbackServer(HOST, core, certificates=certificates if encrypted else None) as server:
@@ -221,11 +223,11 @@ def test_silent_connections_of_strangers_keep_nobody_out(
     assert gone == [b""] * 32
 
 
-# Once it is.
+# Connections after a request with the token
 
 
 def test_an_idle_connection_ends_after_its_time(server: LoopbackServer, hurried: pytest.MonkeyPatch) -> None:
-    hurried.setattr(places, "IDLE_TIME", 0.2)
+    hurried.setattr(places, "IDLE_TIMEOUT", 0.2)
 
     assert rest_of(connect(server, GET)).endswith(b"hello")
 
@@ -275,7 +277,7 @@ def wait_until_logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
         assert HOST.monotonic() < deadline, "nothing was logged"
 
 
-# In a process of its own.
+# A server in a process of its own, with its limit of descriptors
 
 
 def test_a_server_process_takes_what_descriptors_it_may_have() -> None:
@@ -285,7 +287,7 @@ def test_a_server_process_takes_what_descriptors_it_may_have() -> None:
     assert soft == min(hard, 16 * 1024 + 64) or soft == resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 16 * 1024
 
 
-def test_a_server_without_a_descriptor_left_closes_the_strangers_and_serves() -> None:
+def test_a_server_without_a_descriptor_left_closes_anonymous_connections_and_serves() -> None:
     with APIServerProcess(HOST) as server, contextlib.ExitStack() as stack:
         text = server.kubeconfig.read_text()
         port = int(text.partition("https://127.0.0.1:")[2].split()[0].strip('"'))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heavy requests at the HTTP shell: others are answered meanwhile, and no more than a few are taken on."""
+"""Heavy requests in the HTTP shell: others are answered meanwhile, and only a few are accepted at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NODES = "/api/v1/nodes"
 
 
 class Core:
-    """Says that `/heavy` and what is below it is heavy, and answers that when `/release` was asked; or fails."""
+    """A handler for which `/heavy` and paths below are heavy: answered, or failed, after a request of `/release`."""
 
     def __init__(self) -> None:
         self._condition = HOST.condition("core")
@@ -56,7 +56,7 @@ class Core:
         return condition()
 
     def wait_begun(self, count: int) -> bool:
-        """Whether so many requests have reached the core."""
+        """Return whether so many requests have reached the handler."""
         with self._condition:
             return self._wait(lambda: len(self.begun) >= count)
 
@@ -118,7 +118,7 @@ def test_more_heavy_requests_than_may_wait_are_told_to_come_back(core: Core, mon
 
 
 def wait_answered(socks: list[socket.socket], count: int) -> None:
-    """Wait until so many of them have something to read."""
+    """Wait until so many connections have something to read."""
     deadline = HOST.monotonic() + 30.0
     while len(select.select(socks, [], [], 0.05)[0]) < count and HOST.monotonic() < deadline:
         pass
@@ -130,7 +130,7 @@ def test_a_request_whose_client_has_gone_is_not_begun(core: Core) -> None:
         assert core.wait_begun(2)
         send(server, "/heavy/gone").close()
         last = send(server, "/heavy/last")
-        # Answers come in the order in which the shell got to know of what happened.
+        # The event loop handles events in the order of their arrival, so the answers come in that order.
         assert answer_of(send(server, "/seen")).endswith(b"/seen")
         answer_of(send(server, "/release"))
         for sock in (*taken, last):
@@ -185,7 +185,7 @@ def test_writes_from_several_threads_are_neither_lost_nor_told_out_of_order() ->
 
 
 def label(server: LoopbackServer, number: int) -> int:
-    """Add a label of its own: by a JSON patch, an apply or a merge patch, that is on one or another thread."""
+    """Add a label by a JSON patch, an apply or a merge patch, which are answered on different threads."""
     name = f"l{number}"
     match number % 3:
         case 0:
@@ -196,7 +196,7 @@ def label(server: LoopbackServer, number: int) -> int:
             return ask(server, "PATCH", f"{NODES}/n?fieldManager={name}", applied, "application/apply-patch+yaml")
     patches = [{"op": "add", "path": f"/metadata/labels/{name}", "value": "x"}]
     while (status := ask(server, "PATCH", f"{NODES}/n", patches, "application/json-patch+json")) == 422:
-        pass  # as long as there are no labels to add one to
+        pass  # refused until the object has labels
     return status
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every file of a data directory, damaged in every way: one line says what is wrong and how to mend it."""
+"""Each file of a data directory, damaged in many ways: the command prints one line with the fault and the remedy."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ DAMAGES = [
 
 @pytest.fixture(scope="module")
 def taken_port() -> Iterator[str]:
-    """A port at which no server starts to serve, so that one that accepts the directory ends as well."""
+    """A port that is in use, so that a server which accepts the directory ends, too."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         yield str(taken.getsockname()[1])
 
@@ -73,7 +73,7 @@ def directory(sim: Simulation, tmp_path: Path) -> Path:
 
 
 def refusal(directory: Path, port: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the command says, which ends with the status of unusable input and prints one line."""
+    """Run the command, which must exit with status 2 and print one line; return that line."""
     code = main(["--data-dir", str(directory), "--port", port])
     errors = capsys.readouterr().err
     assert (code, errors.count("\n")) == (2, 1), errors
@@ -93,7 +93,7 @@ def test_each_file_in_each_damage_is_told_with_the_remedy(
     directory: Path, taken_port: str, name: str, damage: Damage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if name == DATABASE:
-        SQLiteJournal(directory).close()  # so that all of it stands there, and not in the log
+        SQLiteJournal(directory).close()  # merges the log into the database
     damage(directory / name)
 
     told = refusal(directory, taken_port, capsys)
@@ -103,7 +103,7 @@ def test_each_file_in_each_damage_is_told_with_the_remedy(
 
 
 def change(path: Path, **fields: object) -> None:
-    """Change fields of the identity, those of its certificates by their names."""
+    """Change fields of the identity file."""
     content = json.loads(path.read_bytes())
     certificates = {name: value for name, value in fields.items() if name in content["certificates"]}
     content["certificates"].update(certificates)
@@ -163,7 +163,7 @@ def test_files_of_another_user_are_told_with_the_remedy(
 ) -> None:
     host = sim.host("again")
     (directory / name).chmod(0)
-    if os.geteuid() == 0:  # whom no mode keeps out
+    if os.geteuid() == 0:  # root may read and write whatever the mode says
         for path in (directory, *directory.iterdir()):
             os.chown(path, 65534, 65534)
         monkeypatch.chdir(directory.parent)
@@ -231,4 +231,4 @@ def test_a_damaged_row_is_told_and_the_others_of_its_collection_are_listed_once_
     accepting = APIServer(sim.host("accepting"), data_dir=directory, accept_loss=True)
     keys = [item.key for item in accepting.storage.read("namespaces").items]
     accepting.close()
-    assert keys == ["default", "kube-node-lease", "kube-public", "kube-system"]  # the first one made again
+    assert keys == ["default", "kube-node-lease", "kube-public", "kube-system"]  # the damaged namespace was made again

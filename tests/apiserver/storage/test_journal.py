@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal: what was acknowledged is there again, and versions never go back."""
+"""The journal: acknowledged writes are there after a restart, and versions never go back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from controller_runtime.apiserver.storage.stored import Draft
 from controller_runtime.core.errors import UsageError
 from controller_runtime.testing.simulation import Simulation
 
-# Writes and deletes without end; says so after each write.
+# Writes and deletes until it is killed; prints a line after each write.
 WRITER = """
 import sys
 from pathlib import Path
@@ -57,7 +57,7 @@ def fill(storage: Storage) -> None:
 
 @pytest.mark.scenario("H-62")
 def test_restarted_storage_has_the_same_objects_and_larger_versions(sim: Simulation, tmp_path: Path) -> None:
-    """A restart keeps what was written and never hands out a version again."""
+    """A restart keeps all writes and never hands out a version twice."""
     host = sim.host("server")
     first = Storage(host, journal=SQLiteJournal(tmp_path))
     kept = first.commit("things", "a", None, thing("a", n=1))
@@ -136,7 +136,9 @@ def test_full_disk_refuses_the_write_and_loses_nothing(sim: Simulation, tmp_path
     journal = SQLiteJournal(tmp_path)
     storage = Storage(sim.host("server"), journal=journal)
     storage.commit("things", "kept", None, thing("kept"))
-    journal._database.execute("PRAGMA max_page_count = 1")  # no less than there are: from now on it is full
+    journal._database.execute(
+        "PRAGMA max_page_count = 1"
+    )  # SQLite raises it to the present number of pages: from now on, the database is full
 
     with pytest.raises(StatusError, match=r"data directory .*: database or disk is full") as refused:
         fill(storage)
@@ -165,7 +167,7 @@ def test_killed_process_leaves_everything_it_acknowledged(sim: Simulation, tmp_p
     found = set(contents(storage))
     storage.close()
 
-    # What it did last it may not have said any more: that may have been the deletion of what it put last.
+    # The last write may not have been printed any more; it may have been the deletion of the object put last.
     last = {f"t{said[-1][1]}"} if said[-1][0] == "put" else set()
     assert put - deleted - found <= last
     assert not deleted & found
@@ -177,7 +179,7 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "objects.sqlite")) as database:
         database.execute("PRAGMA user_version = 7")
 
-    for _ in range(2):  # the first refusal let go of the file
+    for _ in range(2):  # the second time shows that the first refusal closed the file
         with pytest.raises(UsageError, match="cannot be used: its format is 7, not 2"):
             SQLiteJournal(tmp_path)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The storage: versions, optimistic commits, the past, cursors."""
+"""The storage: versions, optimistic commits, the history, cursors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def storage(sim: Simulation) -> Storage:
 
 @pytest.mark.scenario("H-04")
 def test_every_write_of_any_collection_takes_the_next_version(storage: Storage) -> None:
-    """One counter serves all kinds, so versions are comparable across collections."""
+    """All kinds share one counter, so versions can be compared across collections."""
     first = write(storage, "a")
 
     other = storage.commit("others", "a", None, thing("a"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The storage against a model: a dict for what is, a list for what happened."""
+"""The storage compared with a model: a dict for the present state, a list for the changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def values_of(items: Any) -> list[tuple[str, int]]:
 
 
 class Reader:
-    """A cursor, and the state that its changes lead to."""
+    """A cursor, and the state that results from the changes it returned."""
 
     def __init__(self, cursor: Cursor, state: State, version: int) -> None:
         self.cursor = cursor

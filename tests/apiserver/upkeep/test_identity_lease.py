@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease by which a server says that it runs."""
+"""The identity lease of a server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import Simulation
 
-NAME = "apiserver-kcaaxytsc3gyd2kyybqqvf4bl4"  # of node-a
+NAME = "apiserver-kcaaxytsc3gyd2kyybqqvf4bl4"  # computed by a real server for the host name node-a
 LEASE = ObjectKey(NAME, "kube-system")
 
 
@@ -36,7 +36,7 @@ class Server:
         self.lease = IdentityLease(self.host, self.server, hostname)
 
     def restart(self) -> None:
-        """Another process on the same objects."""
+        """Start another process with the same objects, which has a lease of its own."""
         self.lease = IdentityLease(self.host, self.server, "node-a")
         self.lease.begin("127.0.0.1:6443")
 
@@ -59,7 +59,7 @@ def test_the_name_follows_from_the_hosts(hostname: str, name: str) -> None:
 
 @pytest.mark.scenario("G-02")
 def test_a_server_that_starts_has_one_lease(sim: Simulation) -> None:
-    """One lease in kube-system: a holder of its own, an hour, and two labels."""
+    """There is one lease in kube-system, with a holder of its own, a duration of an hour, and two labels."""
     server = Server(sim)
 
     server.lease.begin("127.0.0.1:6443")
@@ -105,7 +105,7 @@ def test_a_restart_on_the_same_host_replaces_the_lease(sim: Simulation) -> None:
 
 @pytest.mark.scenario("G-05")
 def test_an_orderly_end_deletes_the_lease(sim: Simulation) -> None:
-    """The end leaves no lease, and ending twice is no error."""
+    """After the end there is no lease, and a second end is not an error."""
     server = Server(sim)
     server.lease.begin("127.0.0.1:6443")
 
@@ -117,7 +117,7 @@ def test_an_orderly_end_deletes_the_lease(sim: Simulation) -> None:
 
 @pytest.mark.scenario("G-06")
 def test_what_others_took_off_is_back_with_the_next_beat_and_what_they_put_on_stays(sim: Simulation) -> None:
-    """The identity label and the duration are restored; a foreign label and a foreign holder stay."""
+    """A beat restores the identity label and the duration; a label and a holder of another client stay."""
     server = Server(sim)
     server.lease.begin("127.0.0.1:6443")
     labels = {"apiserver.kubernetes.io/identity": None, "user": "x"}
@@ -134,7 +134,7 @@ def test_what_others_took_off_is_back_with_the_next_beat_and_what_they_put_on_st
 
 @pytest.mark.scenario("G-07")
 def test_a_lease_deleted_by_hand_is_back_with_the_next_beat(sim: Simulation) -> None:
-    """The beat after the deletion makes the lease again, with the same holder."""
+    """The beat after a deletion creates the lease again, with the same holder."""
     server = Server(sim)
     server.lease.begin("127.0.0.1:6443")
     (before,) = server.leases()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage collection and the end of namespaces, on the state of the world."""
+"""Garbage collection and the cleanup of namespaces, judged by the objects that are left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from controller_runtime.apiserver.kinds.registry import KINDS
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.upkeep.garbage import GarbageCollector
-from controller_runtime.apiserver.upkeep.inside import Inside
+from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item
 from controller_runtime.apiserver.upkeep.upkeep import PACE, RETRY_AFTER, Upkeep
 from controller_runtime.core.stop import Stop, spawn
@@ -46,7 +46,7 @@ def names(ask: Asking, path: str = MAPS) -> list[str]:
 
 @pytest.mark.scenario("H-46", "F-46")
 def test_a_node_lease_goes_after_its_node(ask: Asking, upkeep: Upkeep) -> None:
-    """The lease that a node owns is there as long as the node is, and collected after it."""
+    """A lease that a node owns exists as long as the node does, and is collected after it."""
     reference = owner(ask.ok("POST", NODES, node("n")), kind="Node")
     ask.ok("POST", LEASES, lease("n", {"ownerReferences": [reference]}))
     assert upkeep.settle()
@@ -60,7 +60,7 @@ def test_a_node_lease_goes_after_its_node(ask: Asking, upkeep: Upkeep) -> None:
 
 @pytest.mark.scenario("H-46")
 def test_an_owner_made_anew_under_the_same_name_is_another(ask: Asking, upkeep: Upkeep) -> None:
-    """What an object owned goes with it, though another of the same name and another uid is there."""
+    """The dependents of a deleted object go, although another object has its name, with another uid."""
     first = ask.ok("POST", MAPS, owned("top"))
     ask.ok("POST", MAPS, owned("child", owner(first)))
     ask.ok("DELETE", f"{MAPS}/top")
@@ -73,7 +73,7 @@ def test_an_owner_made_anew_under_the_same_name_is_another(ask: Asking, upkeep: 
 
 @pytest.mark.scenario("H-47")
 def test_what_one_of_two_owners_still_holds_loses_the_other_reference_only(ask: Asking, upkeep: Upkeep) -> None:
-    """Of two owners one is deleted: its reference goes, the object and the other reference stay."""
+    """If one of two owners is deleted, its reference goes; the object and the other reference stay."""
     one, two = (ask.ok("POST", MAPS, owned(name)) for name in ("one", "two"))
     ask.ok("POST", MAPS, owned("child", owner(one), owner(two)))
 
@@ -187,7 +187,7 @@ def test_more_changes_than_the_history_keeps_are_made_up_for(sim: Simulation) ->
 
 
 class Interfering:
-    """A server on which somebody else is always a little faster, `times` times."""
+    """A server on which another client changes the object before each of the first `times` writes."""
 
     def __init__(self, ask: Asking, times: int) -> None:
         self.ask, self.left = ask, times
@@ -203,7 +203,7 @@ def test_what_somebody_else_wrote_in_between_is_decided_again(sim: Simulation, a
     top = ask.ok("POST", MAPS, owned("top"))
     ask.ok("POST", MAPS, owned("child", owner(top)))
     ask.ok("DELETE", f"{MAPS}/top")
-    collector = GarbageCollector(ask.server.storage, ask.server.kinds, Inside(Interfering(ask, 2), "test"))
+    collector = GarbageCollector(ask.server.storage, ask.server.kinds, InternalClient(Interfering(ask, 2), "test"))
     assert CONFIG_MAP is not None
     child = Item(CONFIG_MAP, "default/child")
 
@@ -231,7 +231,7 @@ def test_it_runs_until_it_is_stopped_and_sees_what_happens_meanwhile(sim: Simula
 
 
 class Failing:
-    """A server that fails `times` times, and the instants at which it was asked."""
+    """A server that fails `times` times and records the times of the requests."""
 
     def __init__(self, ask: Asking, host: SimulatedHost, times: int) -> None:
         self.storage, self.kinds, self.host = ask.server.storage, ask.server.kinds, host
@@ -266,7 +266,7 @@ def test_an_object_whose_owners_are_all_there_is_not_written(sim: Simulation, as
     top = ask.ok("POST", MAPS, owned("top"))
     ask.ok("POST", MAPS, owned("child", owner(top)))
     server = Failing(ask, sim.host("upkeep"), 0)
-    collector = GarbageCollector(ask.server.storage, ask.server.kinds, Inside(server, "test"))
+    collector = GarbageCollector(ask.server.storage, ask.server.kinds, InternalClient(server, "test"))
     assert CONFIG_MAP is not None
 
     assert collector.look(Item(CONFIG_MAP, "default/child"))

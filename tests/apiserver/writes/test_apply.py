@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server-side apply as a pure function: ownership, conflicts, and what is taken back."""
+"""Server-side apply as a pure function: ownership, conflicts, and the removal of fields."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from kit.configurations import CONFIGURATIONS, said
 from controller_runtime.apiserver.kinds.registry import LEASE, POD
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.writes import apply
+from controller_runtime.apiserver.writes.entries import APPLY, entries_of, with_entries
 from controller_runtime.apiserver.writes.fieldset import Fields, decode, text_of
-from controller_runtime.apiserver.writes.managed import APPLY, Writer, created, entries_of, with_entries
+from controller_runtime.apiserver.writes.managed import Writer, created
 
 Config = dict[str, Any]
 
@@ -24,13 +25,13 @@ ONE, TWO = Writer("one", APPLY), Writer("two", APPLY)
 
 
 def first(config: Config, writer: Writer = ONE) -> Config:
-    """The object that `config` makes."""
+    """Return the object that is created by applying `config`."""
     result = apply.apply_first(POD, config, writer, T0)
     return with_entries(result.obj, result.entries)
 
 
 def then(live: Config, config: Config, writer: Writer, *, force: bool = False) -> Config:
-    """`live` once `config` is applied to it."""
+    """Return `live` after `config` is applied to it."""
     result = apply.apply(POD, live, config, writer, force=force, now=T0)
     return with_entries(result.obj, result.entries)
 
@@ -41,12 +42,12 @@ def owned(obj: Config, writer: Writer) -> Fields:
 
 
 def values(obj: Config) -> Config:
-    """The object without what tells who owns it."""
+    """Return the object without its managedFields."""
     return with_entries(obj, ())
 
 
 def conflicts(live: Config, config: Config) -> set[str]:
-    """The fields for which `config` is refused."""
+    """Return the fields that are in conflict when `config` is applied."""
     try:
         then(live, config, TWO)
     except StatusError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies: what is taken, in which form it is stored, and what is refused."""
+"""Request bodies: which are accepted, in which form they are stored, and which are refused."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_an_object_of_another_kind_is_refused(obj: dict[str, Any], message: str)
     ],
 )
 def test_micro_times_keep_their_six_digits(sent: str, stored: str) -> None:
-    """A MicroTime with six digits comes back with exactly these, in UTC."""
+    """A MicroTime with six decimal digits is returned with exactly these digits, in UTC."""
     obj, warnings = decode(LEASE, lease(renewTime=sent), "application/json")
 
     assert (obj["spec"]["renewTime"], warnings) == (stored, [])
@@ -110,7 +110,7 @@ def test_values_of_the_wrong_type_are_refused_with_their_place(body: bytes, prob
         pytest.param(b'{"a":', "application/json", '({"a":)', id="broken"),
         pytest.param(b"[]", "application/json", "not an object ([])", id="a list"),
         pytest.param(b'{"a":"\xff"}', "application/json", "json parse error", id="no UTF-8"),
-        pytest.param(b"[" * 100_000, "application/json", "[[[ ...)", id="too deep"),
+        pytest.param(b"[" * 50_000, "application/json", "[[[ ...)", id="too deep"),
         pytest.param(b"a: &x {}\nb: *x", "application/yaml", "aliases are not accepted", id="an alias"),
         pytest.param(b"a: 1\na: 2", "application/yaml", "'a' stands there twice", id="twice in YAML"),
         pytest.param(b"a: [", "application/yaml", "yaml parse error", id="broken YAML"),
@@ -161,7 +161,7 @@ def test_yaml_is_read_with_the_types_of_json() -> None:
     ],
 )
 def test_fields_nobody_knows_are_told_refused_or_ignored(body: bytes, findings: list[str]) -> None:
-    """Unknown and repeated fields: warned of by default, refused under Strict, silent under Ignore, never stored."""
+    """Unknown and repeated fields are never stored. They give a warning by default, a refusal under Strict."""
     warned, warnings = decode(LEASE, body, "application/json")
     ignored, silence = decode(LEASE, body, "application/json", "Ignore")
     error = refused(LEASE, body, mode="Strict")
@@ -222,7 +222,7 @@ def test_quantities_of_nothing_are_refused() -> None:
 
 def test_parts_of_the_old_object_are_taken_as_they_are() -> None:
     old = decoded(NODE, {"metadata": {"name": "n"}})
-    old["status"]["unheard-of"] = 1  # would be told and left out if it were looked at again
+    old["status"]["unheard-of"] = 1  # would give a warning and be dropped if it were checked again
 
     obj, warnings = admit(NODE, {**old, "metadata": {"name": "n", "labels": {"a": "b"}}}, old=old)
 

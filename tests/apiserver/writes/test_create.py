@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POST: what the server adds, what it refuses."""
+"""POST: the fields that the server adds and the objects that it refuses."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_name_is_generated_from_a_prefix(prefix: str, kept: str, ask: Asking) ->
 
 
 class Stubborn(random.Random):
-    """Always chooses the first."""
+    """A random source that always chooses the first element."""
 
     def choice(self, options: Any) -> Any:
         return options[0]
@@ -100,7 +100,7 @@ def test_generated_name_that_is_taken_eight_times_is_refused(sim: Simulation) ->
 
 @pytest.mark.scenario("H-09")
 def test_object_without_any_name_is_refused(ask: Asking) -> None:
-    """Neither a name nor a prefix is a missing field."""
+    """An object with neither a name nor a prefix lacks a required field."""
     status, body = ask("POST", LEASES, {"spec": {}})
 
     assert status == 422
@@ -109,7 +109,7 @@ def test_object_without_any_name_is_refused(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-11")
 def test_namespace_of_the_body_must_be_that_of_the_path(ask: Asking) -> None:
-    """Another namespace in the body is the client's mistake."""
+    """A body with another namespace than the path is refused."""
     status, _ = ask("POST", LEASES, lease("a", {"namespace": "other"}))
 
     assert status == 400
@@ -117,7 +117,7 @@ def test_namespace_of_the_body_must_be_that_of_the_path(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-21")
 def test_status_is_kept_for_a_new_node_and_reset_for_a_new_pod(ask: Asking) -> None:
-    """Kubelets register nodes with a status; pods begin as Pending."""
+    """A new node keeps its status, because kubelets register with one. A new pod begins as Pending."""
     status = {"capacity": {"cpu": "4"}}
 
     made_node = ask.ok("POST", NODES, node("n", status=status))
@@ -149,7 +149,7 @@ def test_taints_of_equal_key_and_effect_are_refused(ask: Asking) -> None:
     ],
 )
 def test_unknown_field_is(query: dict[str, str], status: int, warning: str | None, ask: Asking) -> None:
-    """What becomes of a field that the kind does not have is the client's choice."""
+    """The client chooses whether an unknown field gives a warning, a refusal or nothing."""
     response = ask.response("POST", LEASES, lease("a", x=1), **query)
 
     assert response.status == status
@@ -164,7 +164,7 @@ def test_several_warnings_stand_in_one_header(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-68")
 def test_dry_run_answers_as_if_and_stores_nothing(ask: Asking) -> None:
-    """A dry run gets its uid, no version, and leaves no trace."""
+    """The answer to a dry run has a uid and no version, and nothing is stored."""
     watch = ask.watch(LEASES)
     watch.take()
     before = ask.server.storage.version
@@ -199,7 +199,7 @@ def test_other_dry_runs_are_refused(ask: Asking) -> None:
     ],
 )
 def test_micro_time(sent: str, status: int, ask: Asking) -> None:
-    """A MicroTime has exactly six digits, both ways."""
+    """A MicroTime has exactly six decimal digits, in requests and in answers."""
     answered, body = ask("POST", LEASES, lease("a", renewTime=sent))
 
     assert answered == status
@@ -208,7 +208,7 @@ def test_micro_time(sent: str, status: int, ask: Asking) -> None:
 
 @pytest.mark.scenario("H-72")
 def test_all_faults_are_told_at_once(ask: Asking) -> None:
-    """Two faults make two causes and one message in brackets."""
+    """Two errors give two causes, and one message with both in brackets."""
     status, body = ask("POST", LEASES, lease("a", leaseDurationSeconds=0, leaseTransitions=-1))
 
     assert status == 422

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DELETE: at once, or marked and left to others."""
+"""DELETE: objects that are removed at once, and objects that are marked and removed later."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_lease_goes_at_once_and_a_status_says_so(ask: Asking) -> None:
     ],
 )
 def test_deletion_answers_the_object_of(path: str, obj: Any, ask: Asking) -> None:
-    """Namespaces and pods are answered themselves, not a Status."""
+    """The deletion of a namespace or a pod is answered with the object and not with a Status."""
     made = ask.ok("POST", path, obj)
 
     deleted = ask.ok("DELETE", f"{path}/x")
@@ -45,7 +45,7 @@ def test_deletion_answers_the_object_of(path: str, obj: Any, ask: Asking) -> Non
 @pytest.mark.scenario("H-40")
 @pytest.mark.parametrize("field", ["uid", "resourceVersion"])
 def test_wrong_precondition_leaves_the_object(field: str, ask: Asking) -> None:
-    """A deletion that means another object is a conflict."""
+    """A deletion with the uid or version of another object is a conflict."""
     made = ask.ok("POST", LEASES, lease("a"))
 
     assert ask("DELETE", f"{LEASES}/a", {"preconditions": {field: "1"}})[0] == 409
@@ -54,7 +54,7 @@ def test_wrong_precondition_leaves_the_object(field: str, ask: Asking) -> None:
 
 @pytest.mark.scenario("H-41")
 def test_object_waits_for_its_finalizers(ask: Asking) -> None:
-    """It is marked, stays, and goes with the update that removes the last one; watchers see that."""
+    """It is marked and stays until an update removes the last finalizer. A watch sees both."""
     made = ask.ok("POST", LEASES, lease("a", {"finalizers": ["example.com/f"]}))
     watch = ask.watch(LEASES, resourceVersion=version(made))
 
@@ -70,7 +70,7 @@ def test_object_waits_for_its_finalizers(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-42")
 def test_terminating_object_takes_no_new_finalizer(ask: Asking) -> None:
-    """Who comes late cannot hold it up."""
+    """A finalizer that is added after the deletion began is refused."""
     ask.ok("POST", LEASES, lease("a", {"finalizers": ["example.com/f"]}))
     ask.ok("DELETE", f"{LEASES}/a")
 
@@ -90,7 +90,7 @@ def test_deleting_again_changes_nothing(sim: Simulation, ask: Asking) -> None:
 
 @pytest.mark.scenario("H-43")
 def test_running_pod_is_given_its_grace(ask: Asking) -> None:
-    """It stays, marked thirty seconds ahead; grace 0 removes it."""
+    """It stays, with a deletionTimestamp in thirty seconds. A deletion with grace period 0 removes it."""
     ask.ok("POST", NODES, node("n"))
     ask.ok("POST", PODS, pod("p", nodeName="n"))
 
@@ -119,7 +119,7 @@ def test_grace_can_only_become_shorter(sim: Simulation, ask: Asking) -> None:
 
 @pytest.mark.scenario("H-44")
 def test_pod_without_a_node_goes_at_once(ask: Asking) -> None:
-    """Nobody runs it, so nobody needs time to end it."""
+    """No kubelet runs it, so no time is needed to end it."""
     ask.ok("POST", PODS, pod("p"))
 
     ask.ok("DELETE", f"{PODS}/p")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of fields and their form on the wire, by table and by law."""
+"""Sets of fields and their encoding, by tables of examples and by properties."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from controller_runtime.apiserver.writes.fieldset import (
     decode,
     encode,
     key_step,
+    message_order,
     text_of,
-    told_order,
     value_step,
 )
 
@@ -108,4 +108,4 @@ def test_a_path_is_told_as_messages_name_it() -> None:
 def test_messages_tell_what_ends_at_a_level_before_what_goes_on() -> None:
     paths = [("f:a", "f:x"), ("f:b",), ("f:a", "f:b", "f:c")]
 
-    assert sorted(paths, key=told_order) == [("f:b",), ("f:a", "f:x"), ("f:a", "f:b", "f:c")]
+    assert sorted(paths, key=message_order) == [("f:b",), ("f:a", "f:x"), ("f:a", "f:b", "f:c")]

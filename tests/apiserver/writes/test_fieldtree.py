@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects as trees of fields: what has parts, how two states differ, how one is merged into another."""
+"""Objects as trees of fields: which values have parts, comparison, and merging."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON patch: the operations of RFC 6902 as a real server reads them, and what is left alone."""
+"""JSON patch: the operations of RFC 6902 as a real server reads them, and the parts that are shared."""
 
 from __future__ import annotations
 

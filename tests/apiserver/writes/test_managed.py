@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who owns what after a create, an update and a patch."""
+"""The owners of fields after a create, an update and a patch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from controller_runtime.apiserver.kinds.registry import LEASE, NODE
+from controller_runtime.apiserver.writes.entries import entries_of, with_entries
 from controller_runtime.apiserver.writes.fieldset import decode
-from controller_runtime.apiserver.writes.managed import Writer, created, entries_of, updated, with_entries
+from controller_runtime.apiserver.writes.managed import Writer, created, updated
 
 Object = dict[str, Any]
 
@@ -23,19 +24,19 @@ def lease(labels: dict[str, str] | None = None, **spec: Any) -> Object:
 
 
 def made(obj: Object, writer: Writer = A) -> Object:
-    """`obj` as it is stored once `writer` has created it."""
+    """Return `obj` in the form in which it is stored after `writer` created it."""
     return with_entries(obj, created(LEASE, obj, writer, T0))
 
 
 def written(old: Object, new: Object, writer: Writer, *, after: float = 1.0, sent: Any = None) -> Any:
-    """`new` as it is stored once `writer` has written it over `old`, some seconds later."""
+    """Return `new` in the form in which it is stored after `writer` replaced `old` with it, some seconds later."""
     new = with_entries(new, entries_of(old))
     request = {"metadata": {} if sent is None else {"managedFields": sent}}
     return updated(LEASE, old, new, request, writer, T0 + timedelta(seconds=after))
 
 
 def owners(obj: Object) -> dict[str, list[str]]:
-    """By manager, its fields without their first step."""
+    """Return the fields of each manager, without their first step."""
     return {
         entry["manager"]: sorted("/".join(path[1:]) for path in decode(entry["fieldsV1"])) for entry in entries_of(obj)
     }
@@ -108,7 +109,7 @@ def test_an_updater_has_an_entry_for_each_version_and_an_applier_one_in_all(oper
 
 
 def test_more_than_ten_updaters_become_ancient_changes() -> None:
-    """Beyond ten entries of updates the oldest are merged, and take the younger one's time."""
+    """Beyond ten update entries the two oldest are merged, and the result has the later of their times."""
     obj = made(lease(holderIdentity="h"), Writer("m00"))
     for number in range(1, 14):
         labels = {f"l{index}": "1" for index in range(1, number + 1)}

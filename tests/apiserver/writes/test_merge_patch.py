@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge patch: RFC 7386 by table and by law."""
+"""JSON merge patch, RFC 7386, by a table of examples and by properties."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_a_patch_does_not_name_is_shared(current: dict[str, Any], patch: di
 
 @pytest.mark.scenario("H-26")
 def test_a_null_removes_an_annotation() -> None:
-    """A merge patch with null for an annotation makes it disappear; its neighbours stay."""
+    """A merge patch with null for an annotation removes it; the other annotations stay."""
     lease = {"metadata": {"name": "a", "annotations": {"a": "1", "b": "2"}}, "spec": {}}
 
     patched = apply_patch(LEASE, MERGE_PATCH, lease, b'{"metadata":{"annotations":{"a":null}}}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binding, eviction, and reviews: what is posted but not stored."""
+"""Bindings, evictions and reviews: objects that clients POST and that are not stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def binding(node: str = "n1", **more: Any) -> Object:
 
 
 def running(ask: Asking, name: str, **labels: str) -> None:
-    """A pod that runs on a node, and is ready."""
+    """Return a ready pod that runs on a node."""
     ask.ok("POST", PODS, {**pod(name, nodeName="n1"), "metadata": {"name": name, "labels": labels}})
     is_ready(ask, name, "True")
 
@@ -28,7 +28,7 @@ def is_ready(ask: Asking, name: str, status: str) -> None:
 
 
 def budget(ask: Asking, name: str, allowed: int, *, observed: int = 1) -> None:
-    """A budget for the pods of the app `a`, as its controller would leave it."""
+    """Return a disruption budget for the pods of the app `a`, with the status that its controller would write."""
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
     ask.ok("POST", BUDGETS, {"metadata": {"name": name}, "spec": spec})
     counts = {"desiredHealthy": 1, "currentHealthy": 1, "disruptionsAllowed": allowed, "expectedPods": 2}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies in protobuf, as clients written in Go send them."""
+"""Protobuf bodies, as clients written in Go send them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from controller_runtime.apiserver.writes.protobuf import MEDIA_TYPE, readable
 STORED = [kind for kind in KINDS if kind.is_stored and kind is not NAMESPACE]
 SENT = (BINDING, EVICTION, SCALE)
 PROTOBUF = {"content-type": MEDIA_TYPE}
-# What kubectl 1.32 sends for `kubectl create namespace foo`.
+# The body that kubectl 1.32 sends for `kubectl create namespace foo`.
 RECORDED = bytes.fromhex(
     "6b3873000a0f0a02763112094e616d657370616365121b0a130a03666f6f12001a0022002a0032003800420012001a020a001a002200"
 )
 
 
 def varint(number: int) -> bytes:
-    """A number in groups of seven bits."""
+    """Return the encoding of a number in groups of seven bits."""
     number &= (1 << 64) - 1
     groups = []
     while number > 127:
@@ -45,7 +45,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, value: int | str | bytes) -> bytes:
-    """One field as it stands on the wire."""
+    """Return the encoding of one field."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     raw = value.encode() if isinstance(value, str) else value
@@ -53,7 +53,7 @@ def field(number: int, value: int | str | bytes) -> bytes:
 
 
 def message(api_version: str, kind: str, *fields: bytes) -> bytes:
-    """An object in its envelope."""
+    """Return the encoding of an object in its envelope."""
     about = field(1, api_version) + field(2, kind)
     return b"k8s\0" + field(1, about) + field(2, b"".join(fields))
 
@@ -190,7 +190,7 @@ def test_every_field_of_every_kind_has_a_number() -> None:
 
 
 def schemas_below(schema: Schema) -> list[Schema]:
-    """Every message that an object of a schema may hold, each once."""
+    """Yield each message that an object of a schema can contain, once."""
     found: dict[str, Schema] = {}
     waiting = [schema]
     while waiting:
@@ -203,7 +203,7 @@ def schemas_below(schema: Schema) -> list[Schema]:
 
 
 def names_in(numbers: Mapping[str, Mapping[str, str]], name: str) -> set[str]:
-    """The names in JSON of a message's fields, those of its parts among them."""
+    """Return the JSON names of a message's fields, including those of embedded messages."""
     found: set[str] = set()
     for target in numbers.get(name, {}).values():
         found |= names_in(numbers, target[1:]) if target.startswith("=") else {target.removeprefix("*")}

@@ -15,7 +15,7 @@ Object = dict[str, Any]
 
 
 def config(metadata: Object | None = None, **spec: Any) -> Object:
-    """A configuration of the lease `x`."""
+    """Return a configuration of the lease `x`."""
     whole = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "x", **(metadata or {})}}
     return {**whole, "spec": spec} if spec else whole
 
@@ -30,7 +30,7 @@ def message(answer: tuple[int, Any]) -> str:
 
 @pytest.mark.scenario("H-35")
 def test_a_patch_of_nothing_is_not_found_but_an_apply_creates(ask: Asking) -> None:
-    """A patch of a missing object is 404; an applied one is created, and refused without a field manager."""
+    """A patch of a missing object is answered 404. An apply creates it, and is refused without a field manager."""
     assert ask.patch(X, {"spec": {}})[0] == 404
     assert ask.patch(X, config(), APPLY)[0] == 422
 
@@ -41,7 +41,7 @@ def test_a_patch_of_nothing_is_not_found_but_an_apply_creates(ask: Asking) -> No
 
 @pytest.mark.scenario("H-36")
 def test_another_value_is_a_conflict_unless_it_is_forced(ask: Asking) -> None:
-    """A field that another manager applied with another value is refused with its cause, or taken by force."""
+    """Applying another value to a field of another manager is a conflict with a cause; force takes the field over."""
     ask.patch(X, config(leaseDurationSeconds=1), APPLY, fieldManager="a")
 
     status, refused = ask.patch(X, config(leaseDurationSeconds=2), APPLY, fieldManager="b")
@@ -56,7 +56,7 @@ def test_another_value_is_a_conflict_unless_it_is_forced(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-37")
 def test_a_label_that_is_no_longer_applied_goes(ask: Asking) -> None:
-    """A label that only its manager owns is removed when the manager stops applying it; a shared one stays."""
+    """A label with one owner is removed when that manager stops applying it. A label with two owners stays."""
     ask.patch(X, config({"labels": {"mine": "1", "ours": "1"}}), APPLY, fieldManager="a")
     ask.patch(X, config({"labels": {"ours": "1"}}), APPLY, fieldManager="b")
 

@@ -57,7 +57,7 @@ def test_taints_are_replaced_as_a_whole() -> None:
 
 @pytest.mark.scenario("H-29")
 def test_an_element_is_deleted_by_its_merge_key() -> None:
-    """A strategic patch that deletes one type of address removes this entry only."""
+    """A strategic patch that deletes one type of address removes only this entry."""
     host = {"type": "Hostname", "address": "n"}
     node = {"status": {"addresses": [{"type": "InternalIP", "address": "1"}, host]}}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PUT and PATCH: who wins, what is kept, what is refused."""
+"""PUT and PATCH: concurrent writers, fields that a write cannot change, and refusals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def without(obj: dict[str, Any], *names: str) -> dict[str, Any]:
 
 @pytest.mark.scenario("H-12")
 def test_stale_put_is_refused_and_changes_nothing(ask: Asking) -> None:
-    """A PUT of an old version conflicts, with the sentence that clients look for."""
+    """A PUT with an old version is a conflict, with the message that clients look for."""
     old = ask.ok("POST", LEASES, lease("a"))
     new = ask.ok("PUT", f"{LEASES}/a", held_by(old, "b"))
 
@@ -40,7 +40,7 @@ def test_stale_put_is_refused_and_changes_nothing(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-13")
 def test_put_without_version_is_refused_for_leases_and_done_for_nodes(ask: Asking) -> None:
-    """Leases are never overwritten blindly; nodes may be."""
+    """A PUT without a version is refused for a lease and accepted for a node."""
     made_lease, made_node = ask.ok("POST", LEASES, lease("a")), ask.ok("POST", NODES, node("n"))
 
     status, body = ask("PUT", f"{LEASES}/a", without(made_lease, "resourceVersion"))
@@ -53,14 +53,14 @@ def test_put_without_version_is_refused_for_leases_and_done_for_nodes(ask: Askin
 
 @pytest.mark.scenario("H-14")
 def test_put_of_what_is_missing_creates_a_lease_but_no_node(ask: Asking) -> None:
-    """Leases come into being by PUT, nodes do not."""
+    """A PUT of a missing lease creates it; a PUT of a missing node is answered 404."""
     assert ask("PUT", f"{LEASES}/a", lease("a"))[0] == 201
     assert ask("PUT", f"{NODES}/n", node("n"))[0] == 404
 
 
 @pytest.mark.scenario("H-15")
 def test_put_with_another_uid_conflicts(ask: Asking) -> None:
-    """The uid in a body means this very object, or one that is gone."""
+    """A PUT with another uid than the object's is a conflict."""
     made = ask.ok("POST", LEASES, lease("a"))
     made["metadata"]["uid"] = "11111111-1111-4111-8111-111111111111"
 
@@ -75,7 +75,7 @@ def test_put_with_another_uid_conflicts(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-16")
 def test_put_of_the_same_content_writes_nothing(ask: Asking) -> None:
-    """A PUT that changes nothing makes no new version and no event."""
+    """A PUT that changes nothing makes neither a new version nor an event."""
     made = ask.ok("POST", LEASES, lease("a"))
     watch = ask.watch(LEASES, resourceVersion=version(made))
 
@@ -86,7 +86,7 @@ def test_put_of_the_same_content_writes_nothing(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-18")
 def test_put_cannot_rename(ask: Asking) -> None:
-    """The name of the body is that of the path."""
+    """A PUT whose body has another name than the path is refused."""
     made = ask.ok("POST", LEASES, lease("a"))
 
     assert ask("PUT", f"{LEASES}/b", made)[0] == 400
@@ -94,7 +94,7 @@ def test_put_cannot_rename(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-19")
 def test_put_of_a_node_keeps_its_status(ask: Asking) -> None:
-    """The status is written through its own path only."""
+    """A PUT of a node does not change its status, which has a path of its own."""
     made = ask.ok("POST", NODES, node("n", status={"conditions": [READY]}))
 
     updated = ask.ok("PUT", f"{NODES}/n", {**made, "status": {"conditions": [{**READY, "status": "False"}]}})
@@ -104,7 +104,7 @@ def test_put_of_a_node_keeps_its_status(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-20")
 def test_put_of_a_status_keeps_the_spec_and_takes_labels(ask: Asking) -> None:
-    """The status path writes status and metadata."""
+    """A PUT to the status path changes the status and the labels, but not the spec."""
     made = ask.ok("POST", NODES, node("n"))
     made["metadata"]["labels"] = {"x": "y"}
 
@@ -116,7 +116,7 @@ def test_put_of_a_status_keeps_the_spec_and_takes_labels(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-22")
 def test_pod_range_of_a_node_is_set_once(ask: Asking) -> None:
-    """From empty it may be set, afterwards not changed."""
+    """An empty pod range can be set. After that it cannot be changed."""
     ask.ok("POST", NODES, node("n"))
 
     first = ask.patch(f"{NODES}/n", {"spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24"]}})
@@ -127,7 +127,7 @@ def test_pod_range_of_a_node_is_set_once(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-25")
 def test_leases_have_no_status_and_a_put_that_creates_ignores_the_version(ask: Asking) -> None:
-    """There is no status path; a version without an object has nothing to be compared with."""
+    """A lease has no status path. The version in a PUT that creates a lease is ignored."""
     ask.ok("POST", LEASES, lease("a"))
 
     assert ask("GET", f"{LEASES}/a/status")[0] == 404
@@ -136,7 +136,7 @@ def test_leases_have_no_status_and_a_put_that_creates_ignores_the_version(ask: A
 
 @pytest.mark.scenario("H-26")
 def test_null_in_a_merge_patch_removes(ask: Asking) -> None:
-    """An annotation set to null is gone."""
+    """A merge patch with null for an annotation removes it."""
     ask.ok("POST", LEASES, lease("a", {"annotations": {"a": "1", "b": "2"}}))
 
     status, patched = ask.patch(f"{LEASES}/a", {"metadata": {"annotations": {"a": None}}})
@@ -146,7 +146,7 @@ def test_null_in_a_merge_patch_removes(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-27")
 def test_conditions_merge_by_type(ask: Asking) -> None:
-    """One condition in a strategic patch leaves the others."""
+    """A strategic patch with one condition leaves the others as they are."""
     other = {"type": "DiskPressure", "status": "False"}
     ask.ok("POST", NODES, node("n", status={"conditions": [READY, other]}))
 
@@ -171,7 +171,7 @@ def test_taints_are_replaced_as_a_whole(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-29")
 def test_directive_deletes_one_address(ask: Asking) -> None:
-    """`$patch: delete` takes the entry of this type alone."""
+    """`$patch: delete` removes only the address of this type."""
     addresses = [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "n"}]
     ask.ok("POST", NODES, node("n", status={"addresses": addresses}))
 
@@ -183,7 +183,7 @@ def test_directive_deletes_one_address(ask: Asking) -> None:
 
 @pytest.mark.scenario("H-30")
 def test_owner_references_merge_by_uid(ask: Asking) -> None:
-    """A new uid is appended, a known one merged."""
+    """An owner with a new uid is appended; one with a known uid is merged."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u1"}
     ask.ok("POST", LEASES, lease("a", {"ownerReferences": [owner]}))
 
@@ -249,7 +249,7 @@ def test_of_a_hundred_puts_of_one_version_one_wins(seed: int) -> None:
 @pytest.mark.scenario("H-75")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_hundred_patches_without_version_all_succeed(seed: int) -> None:
-    """A patch that names no version is done again until nobody was faster."""
+    """A patch without a version is tried again until no other write comes first."""
     with Simulation(seed=seed, switch_chance=0.5) as sim:
         ask = Asking(APIServer(sim.host("apiserver")))
         ask.ok("POST", NODES, node("n"))
@@ -265,7 +265,7 @@ def test_a_hundred_patches_without_version_all_succeed(seed: int) -> None:
 
 @pytest.mark.scenario("H-33")
 def test_patch_with_a_version_is_refused_once_that_is_old(ask: Asking) -> None:
-    """A version in the patch makes it conditional; without one it is done."""
+    """A patch with an old version is a conflict. A patch without a version succeeds."""
     old = ask.ok("POST", LEASES, lease("a"))
     ask.ok("PUT", f"{LEASES}/a", held_by(old, "b"))
     patch = {"metadata": {"resourceVersion": old["metadata"]["resourceVersion"]}, "spec": {"holderIdentity": "c"}}

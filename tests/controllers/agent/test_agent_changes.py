@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counts as a change of a status, when an unchanged one is posted, and what a patch says."""
+"""Changes of a status, posts of an unchanged one, and patches."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def with_status(**changes: Any) -> dict[str, Any]:
 )
 @pytest.mark.scenario("B-12")
 def test_what_is_a_change(changes: dict[str, Any], is_change: bool) -> None:
-    """Times of heartbeats and the order of conditions alone are no change; all else is, amounts by their value."""
+    """Heartbeat times and the order of conditions are no change; everything else is, with amounts compared by value."""
     before, after = copy.deepcopy(NODE["status"]), with_status(**changes)["status"]
 
     assert status_differs(before, after) is is_change

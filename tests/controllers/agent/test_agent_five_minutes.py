@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Five minutes of a node agent's life, request by request, held against what a kubelet asks by B.4 and B.5."""
+"""The requests of a node agent in its first five minutes, compared with those of a kubelet by B.4 and B.5."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controller_runtime.testing.simulation import Simulation
 
 @attrs.frozen
 class Happening:
-    """What happens to the node, when, and what the next round asks because of it."""
+    """Something that happens to the node, its time, and the requests of the next round because of it."""
 
     at: float
     what: str
@@ -37,7 +37,7 @@ SCRIPT = (
 
 
 def happen(bench: AgentBench, what: str) -> None:
-    """Let one of them happen."""
+    """Let it happen now."""
     node = bench.node()
     match what:
         case "memory":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent's guide says what is so: its options are the command's, its numbers those of the code."""
+"""The options in the agent's guide are those of the command, and its numbers those of the code."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from controllers.agent.pressure import HOLD
-from controllers.agent.reporter import AT_FIRST, REGISTRATION, SOON
+from controllers.agent.reporter import REGISTRATION, STARTUP_INTERVAL, STARTUP_PERIOD
 from controllers.agent.run import AgentOptions, settings_of
 from controllers.command.cli_agent import agent
-from controllers.shared.session import WAITING
+from controllers.shared.session import RETRY
 
 GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "node-agent.md").read_text(encoding="utf-8")
 DEFAULTS = settings_of(AgentOptions(), "host")
@@ -29,10 +29,11 @@ def test_the_options_of_the_guide_are_those_of_the_command() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        f"asked again after {WAITING.initial:g}, {2 * WAITING.initial:g} … {WAITING.cap:g} s for as long as it takes",
+        f"asked again after {RETRY.initial:g}, {2 * RETRY.initial:g} … {RETRY.cap:g} s for as long as it takes",
         f"{REGISTRATION.initial:g} s after the start, then after {2 * REGISTRATION.initial:g}",
         f"… {REGISTRATION.cap:g} s, until it succeeds",
-        f"every {SOON:g} s at the start until the node is ready, for {AT_FIRST / 60:g} minutes at most",
+        f"every {STARTUP_INTERVAL:g} s at the start until the node is ready",
+        f"for {STARTUP_PERIOD / 60:g} minutes at most",
         f"every {DEFAULTS.update_interval:g} s (up to 4 % later)",
         f"else every {DEFAULTS.report_interval / 60:g} minutes, shifted by up to {DEFAULTS.report_interval / 2:g} s",
         f"| `--eviction-pressure-transition-period` | {HOLD:g} |",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is seen of a machine: of this one, held against its own tools; and of files that are as they are told."""
+"""The observer measures this machine as the tools of the system do, and reads files with known contents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINUX = pytest.mark.skipif(platform.system() != "Linux", reason="the numbers are
 
 
 def files(root: Path, contents: Mapping[str, str]) -> MachineObserver:
-    """An observer of files with these contents, by their path."""
+    """Return an observer of files with these contents, by their path."""
     for path, text in contents.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)

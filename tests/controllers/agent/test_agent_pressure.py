@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds of pressure: how they are given, when they are met, and for how long that holds."""
+"""Thresholds of pressure: their notation, when they are crossed, and how long the pressure then counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_thresholds_are_read_as_a_kubelet_reads_them() -> None:
      "memory.available<-1", "memory.available>1", "imagefs.available<15%", "swap<1"],
 )  # fmt: skip
 def test_what_is_no_threshold_is_named(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--eviction-hard: .* is no threshold such as"):
+    with pytest.raises(UsageError, match=r"--eviction-hard: .* is not a threshold such as"):
         parse_thresholds(text)
 
 

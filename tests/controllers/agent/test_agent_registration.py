@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a node agent registers its Node: when it tries, what it makes, and what it brings to date."""
+"""The registration of a Node: the times of its tries, the Node that is created, and the patch of one that exists."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.testing.faults import Fault
 from controller_runtime.testing.simulation import Simulation
-from controllers.agent.agent import LEASE_PATIENCE
-from controllers.agent.node import ATTACH_DETACH, kept_by_another
+from controllers.agent.agent import REGISTRATION_WAIT
+from controllers.agent.node import ATTACH_DETACH, version_of_kubelet
 from controllers.agent.settings import parse_labels, parse_taints
 from controllers.heartbeat.node_lease import NAMESPACE
 
@@ -22,7 +22,7 @@ FORBIDDEN = answered(403, "Forbidden")
 
 
 def an_existing_node(bench: AgentBench, **changes: Any) -> dict[str, Any]:
-    """The Node, and its lease, as an earlier life of the agent left them, with changes of the Node's metadata."""
+    """Create the Node and its lease as an earlier run of the agent left them, with this metadata of the Node."""
     bench.start(15.0)
     bench.end()
     node = bench.node()
@@ -33,7 +33,7 @@ def an_existing_node(bench: AgentBench, **changes: Any) -> dict[str, Any]:
 
 
 def registration(bench: AgentBench) -> list[str]:
-    """What is asked until the node is registered and reported for the first time."""
+    """Return the requests until the node is registered and its status was posted for the first time."""
     bench.start(0.2)
     asked = [each.what for each in bench.asked() if "leases" not in each.what]
     bench.end()
@@ -70,7 +70,7 @@ def test_a_registration_that_fails_does_not_keep_the_lease_of_a_node_from_being_
     bench.start(12.0)
 
     renewals = [each.at for each in bench.asked() if each.what == "PUT leases"]
-    assert renewals == [pytest.approx(LEASE_PATIENCE), pytest.approx(LEASE_PATIENCE + 10.2, abs=0.2)]
+    assert renewals == [pytest.approx(REGISTRATION_WAIT), pytest.approx(REGISTRATION_WAIT + 10.2, abs=0.2)]
     bench.end()
 
 
@@ -267,5 +267,7 @@ def test_a_node_that_is_deleted_is_not_made_again(sim: Simulation) -> None:
     ],
 )
 def test_a_node_says_whether_a_kubelet_keeps_it(version: str, is_anothers: bool) -> None:
-    assert bool(kept_by_another({"metadata": {}, "status": {"nodeInfo": {"kubeletVersion": version}}})) is is_anothers
-    assert not kept_by_another({"metadata": {}})
+    assert (
+        bool(version_of_kubelet({"metadata": {}, "status": {"nodeInfo": {"kubeletVersion": version}}})) is is_anothers
+    )
+    assert not version_of_kubelet({"metadata": {}})

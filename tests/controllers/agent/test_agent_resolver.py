@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The look-up of the node's name: nobody waits for a resolver that hangs, neither the status nor the program's end."""
+"""The look-up of the node's name: a resolver that hangs delays neither the status nor the end of the program."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from controller_runtime.testing.simulation import Simulation
-from controllers.agent.resolver import PATIENCE, Resolver
+from controllers.agent.resolver import TIMEOUT, Resolver
 
 
 class SlowResolver:
-    """Takes its time, then answers what it is told to."""
+    """A resolver that takes some seconds to answer."""
 
     def __init__(self, sim: Simulation, *, seconds: float) -> None:
         self.host = sim.host("node")
@@ -34,7 +34,7 @@ class SlowResolver:
 
 
 def test_a_quick_answer_is_this_looks(sim: Simulation) -> None:
-    system = SlowResolver(sim, seconds=PATIENCE / 2)
+    system = SlowResolver(sim, seconds=TIMEOUT / 2)
     resolver = Resolver(system.host, "n1", system)
 
     assert resolver.addresses() == ["192.0.2.7"]
@@ -48,9 +48,9 @@ def test_a_slow_answer_is_the_next_looks(sim: Simulation) -> None:
     began = system.host.monotonic()
 
     assert resolver.addresses() == ()
-    assert system.host.monotonic() == began + PATIENCE
+    assert system.host.monotonic() == began + TIMEOUT
     assert resolver.addresses() == ()
-    assert system.host.monotonic() == began + PATIENCE, "nobody waits twice"
+    assert system.host.monotonic() == began + TIMEOUT, "nobody waits twice"
     assert system.asked == 1
 
     sim.advance(10.0)

@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a node agent keeps the status of its Node: when it looks, when it posts, and what it does when that fails."""
+"""The rounds of a node agent: their times, the posts of the status, and the renewals of the lease beside them."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from itertools import pairwise
 
-import attrs
 import pytest
-from kit.agent_bench import GI, MACHINE, NAME, AgentBench, Asked
+from kit.agent_bench import GI, NAME, AgentBench, Asked, settled_bench
 from kit.beating import ERROR, answered
 
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.core.log import fields_of
-from controller_runtime.core.stop import Stop
-from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.faults import LostRequest
 from controller_runtime.testing.simulation import Simulation
-from controllers.agent.agent import add_node_agent
 from controllers.agent.reporter import TRIES
 from controllers.agent.run import AgentOptions, settings_of
-from controllers.agent.settings import Settings
 from controllers.heartbeat.node_lease import NAMESPACE
 
 OVERLOADED = answered(429, "TooManyRequests", details={"retryAfterSeconds": 3})
@@ -29,11 +23,7 @@ OVERLOADED = answered(429, "TooManyRequests", details={"retryAfterSeconds": 3})
 
 @pytest.fixture
 def bench(sim: Simulation) -> AgentBench:
-    """An agent whose node is registered and whose first round is over."""
-    bench = AgentBench(sim)
-    bench.start(15.0)
-    bench.asked()
-    return bench
+    return settled_bench(sim)
 
 
 def of_node(asked: list[Asked]) -> list[str]:
@@ -74,7 +64,7 @@ def test_an_unchanged_status_is_posted_around_its_interval() -> None:
 
 @pytest.mark.scenario("B-11")
 def test_times_of_heartbeats_alone_are_not_posted(sim: Simulation, bench: AgentBench) -> None:
-    """Where only lastHeartbeatTime would change, a round inside the interval sends no PATCH, and no request at all."""
+    """If only lastHeartbeatTime would change, a round inside the interval sends no request at all."""
     sim.advance(100.0)
 
     assert of_node(bench.asked()) == []
@@ -185,7 +175,7 @@ def test_a_range_of_pod_addresses_is_news_once(sim: Simulation, bench: AgentBenc
 @pytest.mark.scenario("B-14")
 @pytest.mark.scenario("B-20")
 def test_a_label_of_the_platform_that_was_removed_is_restored(sim: Simulation, bench: AgentBench) -> None:
-    """The os label, removed by somebody, is restored by the next round via nodes/status; the patch has no `spec`."""
+    """If another client removes the os label, the next round restores it via nodes/status; the patch has no `spec`."""
     bench.world.patch(NODES, ObjectKey(NAME), {"metadata": {"labels": {"kubernetes.io/os": None}}})
 
     sim.advance(10.5)
@@ -211,61 +201,9 @@ def test_addresses_are_replaced_whole(sim: Simulation, bench: AgentBench) -> Non
     bench.end()
 
 
-@pytest.mark.scenario("B-22")
-def test_pressure_holds_for_five_minutes_and_turns_once(sim: Simulation, bench: AgentBench) -> None:
-    """Pressure that has ended stays True until 5 minutes after it was seen last, then turns False once."""
-    bench.see(memory_available=0)
-    sim.advance(10.5)
-    assert bench.condition("MemoryPressure")["status"] == "True"
-    seen_last = bench.host.monotonic()
-
-    bench.see(memory_available=MACHINE.memory_available)
-    turned = []
-    for _ in range(60):
-        sim.advance(10.0)
-        condition = bench.condition("MemoryPressure")
-        if condition["status"] == "False":
-            turned.append((bench.host.monotonic() - seen_last, condition["lastTransitionTime"]))
-
-    assert 290.0 <= turned[0][0] <= 311.0
-    assert len({at for _, at in turned}) == 1
-    bench.end()
-
-
-@pytest.mark.scenario("B-23")
-def test_a_condition_that_stays_keeps_its_words(sim: Simulation, bench: AgentBench) -> None:
-    """MemoryPressure that stays False keeps reason, message and time of transition, even if others wrote them."""
-    node = bench.node()
-    node["status"]["conditions"][0] |= {"reason": "Outdated", "lastTransitionTime": "2020-01-01T00:00:00Z"}
-    bench.world.update(NODES, node, subresource="status")
-
-    sim.advance(600.0)
-
-    condition = bench.condition("MemoryPressure")
-    assert (condition["reason"], condition["lastTransitionTime"]) == ("Outdated", "2020-01-01T00:00:00Z")
-    assert condition["lastHeartbeatTime"] > "2020"
-    bench.end()
-
-
-@pytest.mark.scenario("B-25")
-def test_a_machine_whose_disk_is_not_known_makes_no_ready_node(sim: Simulation) -> None:
-    """Without ephemeral-storage in its capacity the node is not ready, by KubeletNotReady; once it is known it is."""
-    bench = AgentBench(sim, machine=attrs.evolve(MACHINE, disk=None, disk_available=None))
-    bench.start(1.0)
-
-    ready = bench.condition("Ready")
-    assert (ready["status"], ready["reason"]) == ("False", "KubeletNotReady")
-    assert ready["message"].endswith("ephemeral-storage")
-    bench.see(disk=MACHINE.disk, disk_available=MACHINE.disk_available)
-    sim.advance(0.5)  # at the start it looks more often
-
-    assert bench.condition("Ready")["status"] == "True"
-    bench.end()
-
-
 @pytest.mark.scenario("B-29")
 def test_a_status_that_hangs_holds_up_no_renewal(sim: Simulation, bench: AgentBench) -> None:
-    """While the status loop is blocked by hung calls, the lease is renewed as ever."""
+    """While requests about the status hang, the lease is renewed in time."""
     bench.faults["PATCH nodes/status"].extend([LostRequest()] * 50)
 
     bench.see(memory=16 * GI)
@@ -297,21 +235,6 @@ def test_a_shorter_lease_is_renewed_as_much_more_often(sim: Simulation) -> None:
     bench.end()
 
 
-@pytest.mark.scenario("B-30")
-def test_a_reboot_is_told_once(sim: Simulation, bench: AgentBench) -> None:
-    """Given another boot id than the stored one, one Rebooted event is written and none after it."""
-    bench.end()
-    bench.see(boot_id="b2")
-
-    bench.start(15.0)
-    bench.see(boot_id="b3")
-    sim.advance(30.0)
-
-    assert bench.node()["status"]["nodeInfo"]["bootID"] == "b3"
-    assert bench.events().count("Rebooted") == 1
-    bench.end()
-
-
 @pytest.mark.scenario("B-32")
 def test_an_address_that_is_not_known_keeps_nothing_else_from_being_posted(sim: Simulation, bench: AgentBench) -> None:
     """A setter that fails leaves its part as it was; later ones still run, and the round posts."""
@@ -327,21 +250,9 @@ def test_an_address_that_is_not_known_keeps_nothing_else_from_being_posted(sim: 
     bench.end()
 
 
-def test_what_is_not_known_is_logged_once(sim: Simulation, bench: AgentBench, caplog: pytest.LogCaptureFixture) -> None:
-    bench.see(local=[], routed=[])
-    sim.advance(60.0)
-    bench.see(local=MACHINE.local, routed=MACHINE.routed)
-    sim.advance(60.0)
-
-    said = [record for record in caplog.records if "part of the status is not known" in record.message]
-    assert len(said) == 1
-    assert "no address by which others could reach n1" in str(fields_of(said[0]))
-    bench.end()
-
-
 @pytest.mark.scenario("B-33")
 def test_whoever_sets_the_update_frequency_alone_sets_both(sim: Simulation) -> None:
-    """An update frequency of 20 s with no report frequency: every round posts."""
+    """With an update frequency of 20 s and no report frequency every round posts."""
     settings = settings_of(AgentOptions(node_status_update_frequency=20.0), NAME)
     assert settings.report_interval == 20.0
     assert settings_of(AgentOptions(), NAME).report_interval == 300.0
@@ -350,88 +261,4 @@ def test_whoever_sets_the_update_frequency_alone_sets_both(sim: Simulation) -> N
     bench.start(200.0)
 
     assert len(bench.patches()) >= 5
-    bench.end()
-
-
-def test_events_tell_of_the_start_and_of_what_has_changed(sim: Simulation, bench: AgentBench) -> None:
-    bench.see(tasks_limit=100, memory_available=0)
-    bench.world.patch(NODES, ObjectKey(NAME), {"spec": {"unschedulable": True}})
-    sim.advance(60.0)
-
-    assert bench.events() == sorted(
-        [
-            "Starting",
-            "NodeHasSufficientMemory",
-            "NodeHasNoDiskPressure",
-            "NodeHasSufficientPID",
-            "NodeHasInsufficientMemory",
-            "NodeNotSchedulable",
-        ]
-    )
-    bench.end()
-
-
-def test_with_a_grace_for_shutdown_the_last_word_is_not_ready(sim: Simulation) -> None:
-    bench = AgentBench(sim, shutdown_grace=5.0)
-    bench.start(15.0)
-    renewed = bench.world.get(LEASES, ObjectKey(NAME, NAMESPACE), dict)
-
-    bench.end()
-
-    ready = bench.condition("Ready")
-    assert (ready["status"], ready["reason"], ready["message"]) == (
-        "False",
-        "KubeletNotReady",
-        "node is shutting down",
-    )
-    assert bench.world.get(LEASES, ObjectKey(NAME, NAMESPACE), dict) == renewed
-    bench.start(15.0)
-    assert bench.condition("Ready")["status"] == "True"
-    bench.end()
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_last_word_is_told_as_an_event_too(seed: int) -> None:
-    with Simulation(seed=seed) as sim:
-        bench = AgentBench(sim, shutdown_grace=5.0)
-        bench.start(15.0)
-        before = bench.events()
-
-        bench.end()
-
-        assert "NodeNotReady" not in before
-        assert bench.events() == sorted([*before, "NodeNotReady"])
-
-
-def test_a_program_that_is_cancelled_says_no_last_word(sim: Simulation) -> None:
-    bench = AgentBench(sim)
-    cluster = EmbeddedCluster(bench.host, server=bench.server)
-    reporter = add_node_agent(cluster.manager, bench, Settings(name=NAME, register=False, shutdown_grace=5.0))
-    stop = Stop(bench.host)
-    stop.cancel()
-
-    reporter.run(stop)
-
-    assert cluster.transport.requests == []
-
-
-def test_without_one_node_and_lease_stay_as_they_are(sim: Simulation, bench: AgentBench) -> None:
-    before = bench.node(), bench.world.get(LEASES, ObjectKey(NAME, NAMESPACE), dict)
-
-    bench.end()
-
-    assert (bench.node(), bench.world.get(LEASES, ObjectKey(NAME, NAMESPACE), dict)) == before
-    assert bench.asked() == []
-
-
-def test_conditions_of_others_stay(sim: Simulation, bench: AgentBench) -> None:
-    node = bench.node()
-    node["status"]["conditions"].insert(0, {"type": "NetworkUnavailable", "status": "False", "reason": "RouteCreated"})
-    bench.world.update(NODES, node, subresource="status")
-
-    bench.see(memory=16 * GI)
-    sim.advance(10.5)
-
-    assert bench.condition("NetworkUnavailable")["reason"] == "RouteCreated"
-    assert bench.node()["status"]["conditions"][-1]["type"] == "Ready"
     bench.end()

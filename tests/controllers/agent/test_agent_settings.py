@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent is told is read as a kubelet's options are, or refused with one clear line."""
+"""The settings of an agent are parsed from a kubelet's notation, or refused with one clear line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_name_is_trimmed_and_in_lower_case(asked: str | None, hostname: str,
 @pytest.mark.parametrize(
     ("parse", "text", "says"),
     [
-        pytest.param(parse_labels, "a", "'a' is no pair", id="label without a value"),
+        pytest.param(parse_labels, "a", "'a' is not a pair", id="label without a value"),
         pytest.param(parse_labels, "a=b,a=c", "a is given twice", id="label twice"),
         pytest.param(parse_labels, "a b=c", "cannot be a label", id="label's key"),
         pytest.param(parse_labels, "a=b c", "cannot be a label", id="label's value"),
@@ -38,7 +38,7 @@ def test_the_name_is_trimmed_and_in_lower_case(asked: str | None, hostname: str,
         pytest.param(parse_taints, "a:NoSchedule,a=b:NoSchedule", "twice with NoSchedule", id="taint twice"),
         pytest.param(reserved, "gpu=1", "cannot be reserved", id="strange resource"),
         pytest.param(reserved, "cpu=x", "cpu: 'x' is not a quantity", id="no quantity"),
-        pytest.param(reserved, "cpu=-1", "less than nothing", id="less than nothing"),
+        pytest.param(reserved, "cpu=-1", "is negative", id="less than nothing"),
         pytest.param(parse_node_ips, "x", "is not an IP address", id="no address"),
         pytest.param(parse_node_ips, "127.0.0.1", "it is loopback", id="loopback"),
         pytest.param(parse_node_ips, "224.0.0.1", "it is multicast", id="multicast"),

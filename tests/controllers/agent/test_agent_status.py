@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a status says of a machine: resources, identity, addresses, and what stays when something is not known."""
+"""The status of a machine: resources, identity, addresses, and the fields that stay when something is not known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kit.agent_bench import GI, MACHINE, NAME
 from controller_runtime.core.errors import UsageError
 from controllers.agent.addresses import addresses
 from controllers.agent.machine import Machine, NotObserved
-from controllers.agent.node import initial_node, reconciled
+from controllers.agent.node import adoption_patch, initial_node
 from controllers.agent.pressure import parse_thresholds
 from controllers.agent.resources import allocatable, capacity
 from controllers.agent.settings import Settings, parse_node_ips, parse_reserved
@@ -169,7 +169,7 @@ def test_default_labels_are_brought_to_date(
     wanted["metadata"]["labels"] = initial
     existing = {"metadata": {"labels": labels, "annotations": wanted["metadata"]["annotations"]}, "status": composed()}
 
-    assert reconciled(existing, wanted) == ({"metadata": {"labels": after}} if after else {})
+    assert adoption_patch(existing, wanted) == ({"metadata": {"labels": after}} if after else {})
 
 
 def test_huge_pages_and_missing_amounts_of_a_node_that_exists_are_brought_to_date() -> None:
@@ -177,7 +177,7 @@ def test_huge_pages_and_missing_amounts_of_a_node_that_exists_are_brought_to_dat
     metadata = wanted["metadata"]
     old = {"cpu": "1", "hugepages-1Gi": "1Gi", "hugepages-2Mi": "1Gi"}
 
-    patch = reconciled({"metadata": metadata, "status": {"capacity": old}}, wanted)
+    patch = adoption_patch({"metadata": metadata, "status": {"capacity": old}}, wanted)
 
     assert patch["status"]["capacity"] == {"hugepages-1Gi": None, "hugepages-2Mi": "0"}
     assert patch["status"]["allocatable"] == wanted["status"]["allocatable"]

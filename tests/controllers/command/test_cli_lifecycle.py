@@ -7,7 +7,7 @@ import click
 import pytest
 
 from controller_runtime.core.errors import UsageError
-from controllers.command.cli_lifecycle import FLAGS, given, seconds
+from controllers.command.cli_lifecycle import FLAGS, seconds, take_lifecycle_flags
 from controllers.command.run import RunOptions, plan
 from controllers.node_lifecycle.config import LifecycleConfig
 
@@ -22,14 +22,14 @@ def test_a_time_is_written_plainly_or_as_go_does(text: str, meant: float) -> Non
 
 @pytest.mark.parametrize("text", ["", "soon", "5 s", "-5s", "1m-2s", "s", "1e3", "nan"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no time"):
+    with pytest.raises(click.BadParameter, match="is not a duration"):
         seconds(text)
 
 
 def test_every_flag_reaches_the_configuration() -> None:
     flags = {name.replace("-", "_"): 0.5 if "eviction" in name or "zone" in name else 7.0 for name, *_ in FLAGS}
 
-    config = plan(RunOptions(lifecycle=given({**flags, "workers": None})), in_cluster=False).lifecycle
+    config = plan(RunOptions(lifecycle=take_lifecycle_flags({**flags, "workers": None})), in_cluster=False).lifecycle
 
     assert config == LifecycleConfig.of(flags)
     assert (config.monitor_period, config.graces.monitor, config.graces.startup) == (7.0, 7.0, 7.0)

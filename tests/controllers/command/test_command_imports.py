@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No command pays for another: what one imports is what it needs."""
+"""A command imports only what it needs itself."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `controllers run` decides before it touches anything."""
+"""What `controllers run` decides from its options before it starts anything."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
         ),
         pytest.param(
             {"leader_elect": True, "coordinated": True, "binary_version": "new"},
-            "no candidate: binary_version",
+            "cannot be a candidate: binary_version",
             id="no version",
         ),
         pytest.param(
             {"leader_elect": True, "coordinated": True, "controllers": "lease-candidate-election"},
-            "cannot be led by an election of its own",
+            "cannot elect its own leader",
             id="who elects waits to be elected",
         ),
         pytest.param({"controllers": "node-tlt"}, "did you mean 'node-ttl'", id="misspelt name"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an embedded server hosts, in this process and as a process of its own."""
+"""The controllers and the garbage collection that an embedded server hosts, in this process and in its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
 from controller_runtime.testing.simulation import Simulation
-from controllers.command.hosting import HOSTED, Trusted, choose, hosted
+from controllers.command.hosting import HOSTABLE, WithToken, hosted, select_hosted
 from controllers.election import lease_candidate_election
 
 LEASE = ObjectKey("lease", "default")
@@ -34,10 +34,10 @@ def candidate(now: str) -> dict[str, Any]:
     return {"metadata": {"name": "a", "namespace": "default"}, "spec": {**spec, "renewTime": now}}
 
 
-def test_elections_are_held_and_the_house_is_kept_with_nothing_else_started(sim: Simulation) -> None:
+def test_elections_are_held_and_garbage_is_collected_with_nothing_else_started(sim: Simulation) -> None:
     host = sim.host("server")
     server = APIServer(host, token="secret")
-    client = Client(host, InProcessTransport(host, Trusted(server, "secret")))
+    client = Client(host, InProcessTransport(host, WithToken(server, "secret")))
     owner = client.create(NODES, {"metadata": {"name": "node"}})
     reference = {"apiVersion": "v1", "kind": "Node", "name": "node", "uid": owner.uid}
     client.create(LEASES, {"metadata": {"name": "node", "namespace": "default", "ownerReferences": [reference]}})
@@ -55,11 +55,11 @@ def test_elections_are_held_and_the_house_is_kept_with_nothing_else_started(sim:
 
 
 def test_what_is_hosted_is_chosen_by_name() -> None:
-    assert choose(" lease-candidate-gc, ") == ["lease-candidate-gc"]
-    assert choose("") == []
-    assert choose(",".join(HOSTED)) == [*HOSTED]
-    with pytest.raises(UsageError, match="'node-ttl' is not hosted: there are lease-candidate-election"):
-        choose("node-ttl")
+    assert select_hosted(" lease-candidate-gc, ") == ["lease-candidate-gc"]
+    assert select_hosted("") == []
+    assert select_hosted(",".join(HOSTABLE)) == [*HOSTABLE]
+    with pytest.raises(UsageError, match="'node-ttl' cannot be hosted: give some of lease-candidate-election"):
+        select_hosted("node-ttl")
 
 
 def test_the_command_logs_whole_lines() -> None:
@@ -72,8 +72,8 @@ def test_the_command_logs_whole_lines() -> None:
     assert " WARNING the API server warns text=" in line
 
 
-def test_what_is_hosted_is_started_anew_however_it_fails(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A predicate that fails on the first candidate ends its manager, a bug in the upkeep the upkeep."""
+def test_what_is_hosted_is_started_again_however_it_fails(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A predicate that raises once ends the manager, and an error in the upkeep ends the upkeep; both start again."""
     host = sim.host("server")
     server = APIServer(host)
     client = Client(host, InProcessTransport(host, server))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard error that nobody reads, or that is closed, holds nobody up."""
+"""Standard error that is not read, or is closed, does not block the program."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import attrs
 import pytest
 import pytest_mock
 
-from controllers.command.stderr import PatientStream
+from controllers.command.stderr import DroppingStream
 
 
 @attrs.define
 class Pipe:
-    """A pipe, and the stream that writes into it without any patience."""
+    """A pipe, and a stream that writes to it without waiting for room."""
 
     reader: int
     writer: int
-    stream: PatientStream
+    stream: DroppingStream
 
     def read(self) -> bytes:
         return os.read(self.reader, 1 << 20)
 
     def fill(self) -> int:
-        """Write until no more is taken; how much is in there."""
+        """Write until the pipe is full, and return the number of bytes in it."""
         lines = 0
         while select.select([], [self.writer], [], 0)[1]:
             self.stream.write("x" * (select.PIPE_BUF - 1) + "\n")
@@ -40,7 +40,7 @@ class Pipe:
 @pytest.fixture
 def pipe() -> Iterator[Pipe]:
     reader, writer = os.pipe()
-    yield Pipe(reader, writer, PatientStream(writer, patience=0.0))
+    yield Pipe(reader, writer, DroppingStream(writer, timeout=0.0))
     for descriptor in (reader, writer):
         with contextlib.suppress(OSError):  # the test closed it
             os.close(descriptor)
@@ -67,7 +67,7 @@ def test_only_the_first_line_that_nobody_reads_is_waited_for(pipe: Pipe, mocker:
     waits: list[float] = []
     poll = mocker.patch("controllers.command.stderr.select.poll").return_value
     poll.poll.side_effect = lambda milliseconds: waits.append(milliseconds) or []
-    stream = PatientStream(pipe.writer, patience=2.0)
+    stream = DroppingStream(pipe.writer, timeout=2.0)
 
     for _ in range(3):
         stream.write("dropped\n")

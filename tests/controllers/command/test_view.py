@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one sees of a run."""
+"""The live view and the log lines of a run."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from rich.console import Console
 
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
-from controllers.command.census import Count, PodCount
-from controllers.command.lookout import ControllerStatus, Leases, Snapshot
-from controllers.command.view import LastLines, LiveView, picture, summary
+from controllers.command.snapshot import ControllerStatus, LeaseSummary, Snapshot
+from controllers.command.snapshot_counters import NodeCounts, PodCounts
+from controllers.command.view import LastLines, LiveView, render, summary
 
 
 def shown(before: Snapshot, now: Snapshot) -> str:
     out = io.StringIO()
-    Console(file=out, width=80, force_terminal=False).print(picture("embedded API server", before, now))
+    Console(file=out, width=80, force_terminal=False).print(render("embedded API server", before, now))
     return out.getvalue()
 
 
 def on_a_terminal(sim: Simulation, snapshot: Snapshot, lines: list[str]) -> str:
-    """What a terminal of 80 columns and 24 rows is left with."""
+    """Return what the view leaves on a terminal of 80 columns and 24 rows."""
     out, stop = io.StringIO(), Stop(sim.host("terminal"))
     stop.set()
     console = Console(file=out, width=80, height=24, force_terminal=False)
@@ -32,8 +32,8 @@ def on_a_terminal(sim: Simulation, snapshot: Snapshot, lines: list[str]) -> str:
 
 
 def at(seconds: float, reconciles: int) -> Snapshot:
-    nodes = Count(120, {"True": 119, "Unknown": 1}, {"15": 118, "0": 2})
-    leases = Leases(118, 3, 12.4, {"controllers": "host-a_1", "sched": "host-b_2"})
+    nodes = NodeCounts(120, {"True": 119, "Unknown": 1}, {"15": 118, "0": 2})
+    leases = LeaseSummary(118, 3, 12.4, {"controllers": "host-a_1", "sched": "host-b_2"})
     events = ("Normal NodeReady node/hollow-00001: it is ready",)
     return Snapshot(seconds, (ControllerStatus("node-ttl", reconciles, 1, 7),), nodes, leases, events)
 
@@ -54,7 +54,7 @@ def test_the_live_view_shows_nodes_leases_and_advice(text: str) -> None:
 
 def test_the_live_view_shows_the_zones_and_the_pods() -> None:
     zones = {"zone-a": (38, 2), "zone-b": (10, 30), "zone-c": (0, 40)}
-    now = Snapshot(1.0, nodes=Count(120, {"True": 48, "Unknown": 72}, {}, 3, zones), pods=PodCount(240, 100, 20))
+    now = Snapshot(1.0, nodes=NodeCounts(120, {"True": 48, "Unknown": 72}, {}, 3, zones), pods=PodCounts(240, 100, 20))
 
     text = shown(now, now)
 
@@ -102,7 +102,7 @@ def test_on_a_cluster_the_live_view_shows_the_controllers_alone() -> None:
 
 def test_a_plain_line_tells_what_can_change() -> None:
     fields = summary(
-        Snapshot(0.0, (ControllerStatus("c", 5, 2, 0),), Count(3, {"True": 1}, {"": 1, "15": 2}), Leases(1))
+        Snapshot(0.0, (ControllerStatus("c", 5, 2, 0),), NodeCounts(3, {"True": 1}, {"": 1, "15": 2}), LeaseSummary(1))
     )
 
     assert fields == {"nodes": 3, "ready": 1, "ttl_unset": 1, "ttl_15": 2, "leases": 1, "silent": 0, "c_errors": 2}

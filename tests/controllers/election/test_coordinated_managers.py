@@ -1,90 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Managers that stand for election, and the controller that elects among them: candidates, electors, hand-over."""
+"""Managers that are candidates of a coordinated election, and the controller that elects among them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-import attrs
 import pytest
+from kit.coordinated_replica import LEASE, Replica
 from kit.electing import OLDEST, World
 
-from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NODES
-from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.client.transport import Transport
-from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import LeadershipLost
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.election.config import Candidacy, LeaderElectionConfig
-from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.faults import Fault, FaultyTransport, Refused
 from controller_runtime.testing.simulation import Simulation
-
-LEASE = ObjectKey("lease", "default")
-
-
-@attrs.frozen
-class Calling(Reconciler):
-    """Does what a function does."""
-
-    function: Callable[[Request], object]
-
-    def reconcile(self, request: Request) -> Result:
-        self.function(request)
-        return Result()
-
-
-class Replica:
-    """A manager that stands for election under its host's name, and works when it leads."""
-
-    def __init__(self, world: World, name: str, version: str = "1.36.0", **config: Any) -> None:
-        self.world = world
-        self.host = world.sim.host(name)
-        self.asked: list[str] = []
-        self.refuses: Callable[[HTTPRequest], bool] = lambda request: False
-        self.work_takes = 0.0
-        self.did: list[str] = []
-        candidacy = Candidacy(binary_version=version)
-        election = LeaderElectionConfig(
-            name=LEASE.name, namespace=LEASE.namespace, identity=name, coordinated=candidacy, **config
-        )
-        self.manager = Manager(self.host, self._transport(), leader_election=election)
-        self.manager.add(Controller("work", Calling(self._work)).watch(NODES))
-        self.stop, self.outcome = Stop(self.host), Stop(self.host, "outcome")
-
-    def _transport(self) -> Transport:
-        return FaultyTransport(self.host, InProcessTransport(self.host, self.world.server), self._fault)
-
-    def _fault(self, number: int, request: HTTPRequest) -> Fault | None:
-        if "/lease" in request.path and "watch" not in str(request.query):
-            self.asked.append(f"{request.method} {request.path.rpartition('/')[2]}")
-        return Refused() if self.refuses(request) else None
-
-    def _work(self, key: ObjectKey) -> None:
-        asleep, until = Stop(self.host, "asleep"), self.host.monotonic() + self.work_takes
-        while self.host.monotonic() < until:
-            self.manager.stopping.raise_if_cancelled()
-            asleep.wait(0.25)
-        self.did.append(key.name)
-
-    def start(self) -> Replica:
-        spawn(self.host, self.outcome, "manager", lambda: self.manager.run(self.stop))
-        self.world.sim.settle()
-        return self
-
-    @property
-    def leads(self) -> bool:
-        assert self.manager.elector is not None
-        return self.manager.elector.is_leader()
-
-    @property
-    def candidate(self) -> dict[str, Any] | None:
-        found: list[dict[str, Any]] = self.world.client.list(LEASE_CANDIDATES, "default", view=dict)
-        return next((one["spec"] for one in found if one["metadata"]["name"] == self.host.name), None)
 
 
 @pytest.fixture
@@ -103,7 +31,7 @@ def without_election(sim: Simulation) -> World:
 
 @pytest.mark.scenario("LC-01", "E-28", "E-20", "E-23", "LE-09")
 def test_a_candidate_is_elected_and_leads(world: World) -> None:
-    """It says what it is; elected for five seconds it renews with its own fifteen, and keeps the strategy."""
+    """The candidate declares its version; elected for 5 s, it renews for its own 15 s and keeps the strategy."""
     a = Replica(world, "a").start()
     candidate = a.candidate
     assert candidate is not None
@@ -132,7 +60,7 @@ def test_a_candidate_is_elected_and_leads(world: World) -> None:
 
 @pytest.mark.scenario("E-19", "LE-09")
 def test_nobody_makes_a_lease_by_itself(sim: Simulation) -> None:
-    """Without anybody who elects there is no lease, and nobody leads."""
+    """Without an electing controller there is no lease, and no replica leads."""
     world = without_election(sim)
     a = Replica(world, "a").start()
 
@@ -158,7 +86,7 @@ def test_the_election_may_come_after_the_candidates(sim: Simulation) -> None:
 
 @pytest.mark.scenario("E-21", "D-10", "D-11")
 def test_a_leader_gives_way_to_a_better_one_and_loses_nothing(world: World) -> None:
-    """The work in hand ends, nothing new begins, the lease is blanked, and the other leads moments later."""
+    """Work in progress ends, nothing new begins, the lease is blanked, and the other replica leads moments later."""
     a = Replica(world, "a").start()
     world.sim.advance(5.0)
     a.work_takes = 3.0
@@ -183,7 +111,7 @@ def test_a_leader_gives_way_to_a_better_one_and_loses_nothing(world: World) -> N
 
 @pytest.mark.scenario("E-21")
 def test_work_that_does_not_end_in_time_is_cancelled_and_the_lease_expires(world: World) -> None:
-    """No renewal is sent once another is preferred, so leadership ends by its deadline, and the rest is waiting."""
+    """No renewal is sent once another candidate is preferred, so leadership ends at its deadline."""
     a = Replica(world, "a").start()
     world.sim.advance(5.0)
     a.work_takes = 3600.0
@@ -204,7 +132,7 @@ def test_work_that_does_not_end_in_time_is_cancelled_and_the_lease_expires(world
 
 @pytest.mark.scenario("LE-09", "E-22")
 def test_who_was_elected_and_could_not_begin_gives_the_lease_back_and_is_elected_again(world: World) -> None:
-    """Its try fails, though it is the holder; nobody else would renew on its behalf."""
+    """Its first try fails. Unless it gives the lease back it stays the holder, and no other replica renews it."""
     a = Replica(world, "a")
     a.refuses = lambda request: request.method == "PUT" and "/leases/" in request.path
     a.start()
@@ -220,7 +148,7 @@ def test_who_was_elected_and_could_not_begin_gives_the_lease_back_and_is_elected
 
 
 def test_a_leader_that_reaches_nobody_ends_at_its_deadline(world: World) -> None:
-    """It has to look before it renews, and must not wait for that beyond its deadline, nor look without end."""
+    """The leader reads the lease before it renews; neither one read nor repeated ones may outlast its deadline."""
     a = Replica(world, "a").start()
     world.sim.advance(5.0)
     a.refuses = lambda request: True
@@ -247,7 +175,7 @@ def test_a_stopped_leader_is_succeeded_at_once(world: World) -> None:
 
 
 def test_a_killed_leader_is_succeeded_within_the_bound(world: World) -> None:
-    """The lease's 15 s, a step, a window for its answer, a step, a look: 35 s."""
+    """The bound is the lease's 15 s, a step, a window for the answer, a step and a look: 35 s."""
     a = Replica(world, "a").start()
     b = Replica(world, "b").start()
     world.sim.advance(10.0)
@@ -277,7 +205,7 @@ def test_each_leadership_has_a_token_of_its_own(world: World) -> None:
 
 @pytest.mark.scenario("LC-02", "E-28")
 def test_a_ping_is_answered_at_once_and_kept(sim: Simulation) -> None:
-    """renewTime moves past the ping; pingTime and the rest stay."""
+    """The answer sets renewTime later than the ping; pingTime and the rest stay."""
     world = without_election(sim)
     a = Replica(world, "a").start()
     sim.advance(20.0)
@@ -301,7 +229,7 @@ def test_an_answer_that_an_older_renewal_undoes_is_given_again(world: World) -> 
     world.client.patch(LEASE_CANDIDATES, ObjectKey("b", "default"), {"spec": {"pingTime": world.stamp(0.0)}})
     world.sim.advance(20.0)
 
-    late = {"spec": {"renewTime": world.stamp(21.0)}}  # it was on its way for so long
+    late = {"spec": {"renewTime": world.stamp(21.0)}}  # it was under way for so long
     world.client.patch(LEASE_CANDIDATES, ObjectKey("b", "default"), late)
     b.asked.clear()
     world.sim.advance(10.0)
@@ -316,7 +244,7 @@ def test_an_answer_that_an_older_renewal_undoes_is_given_again(world: World) -> 
 
 @pytest.mark.scenario("E-29")
 def test_what_is_no_ping_is_not_answered(world: World) -> None:
-    """A label or an annotation, while its last renewal is later than the last ping: no write."""
+    """A changed label or annotation causes no write if the last renewal is later than the last ping."""
     a, b = Replica(world, "a").start(), Replica(world, "b").start()
     world.client.patch(LEASE_CANDIDATES, ObjectKey("b", "default"), {"spec": {"pingTime": world.stamp(0.0)}})
     world.sim.advance(20.0)
@@ -333,7 +261,7 @@ def test_what_is_no_ping_is_not_answered(world: World) -> None:
 
 @pytest.mark.scenario("E-30")
 def test_a_candidate_renews_itself_every_five_minutes(world: World) -> None:
-    """With a healthy leader and no ping: 300 s from one write to the next."""
+    """With a healthy leader and no ping there are 300 s between two writes."""
     a = Replica(world, "a").start()
     b = Replica(world, "b").start()
     world.sim.advance(30.0)
@@ -413,7 +341,7 @@ def test_a_leader_whose_clock_is_behind_is_not_succeeded_while_it_works(world: W
 
 
 def test_a_version_that_is_corrected_on_the_way_is_told(sim: Simulation) -> None:
-    """A replica under its old name in a new version, as a stateful set has them."""
+    """A replica starts under its old name with a new version, as those of a stateful set do."""
     world = without_election(sim)
     spec = {"leaseName": "lease", "binaryVersion": "1.30.0", "emulationVersion": "1.30.0", "strategy": OLDEST}
     world.client.create(

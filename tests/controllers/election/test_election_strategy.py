@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who should lead, and by which strategy, from candidates alone."""
+"""Which candidate should lead, and by which strategy, decided from values alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from controllers.election.strategy import Candidate, Disagreement, oldest_emulat
     ],
 )
 def test_the_oldest_emulation_leads(candidates: list[Candidate], leads: str | None) -> None:
-    """The lowest emulation, then the lowest binary, then the earliest, then the name; the unreadable never."""
+    """The lowest emulation version leads, then the lowest binary, the earliest, the name; invalid versions never."""
     assert oldest_emulation_version(candidates) == leads
     assert oldest_emulation_version(reversed(candidates)) == leads
 

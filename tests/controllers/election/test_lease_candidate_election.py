@@ -1,27 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The election controller on a server: what it writes, when, and what it makes of errors and of bad input."""
+"""The election controller on a server: its writes and their times, and how it handles errors."""
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from kit.electing import BROKEN, OLDEST, World
 
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.client.client import Client
-from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.log import fields_of
 from controller_runtime.testing.simulation import Simulation
-from controller_runtime.testing.system.disk import Disk
-from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.election.memory import Memory
-from controllers.election.strategy import STRATEGIES
 
 FOREIGN = "example.com/x"
 
@@ -35,7 +26,7 @@ def world(sim: Simulation) -> Iterator[World]:
 
 @pytest.mark.scenario("D-01", "D-02", "CE-01")
 def test_without_candidates_nothing_is_asked(world: World) -> None:
-    """A lease that nobody is a candidate for, expired or not, is nobody's business, and not looked at again."""
+    """A lease without candidates, expired or not, is not part of an election, and not looked at again."""
     world.hold("x", leaseDurationSeconds=1)
 
     world.sim.advance(600.0)
@@ -47,7 +38,7 @@ def test_without_candidates_nothing_is_asked(world: World) -> None:
 
 @pytest.mark.scenario("CE-02")
 def test_a_fresh_candidate_is_elected_at_once(world: World) -> None:
-    """The lease is made, with the holder, the strategy and five seconds to begin; nothing else is said."""
+    """The lease is created with the holder, the strategy and five seconds to begin, and nothing else is written."""
     world.candidate("a")
 
     spec = world.spec()
@@ -59,7 +50,7 @@ def test_a_fresh_candidate_is_elected_at_once(world: World) -> None:
 
 @pytest.mark.scenario("D-04", "D-05")
 def test_a_stale_candidate_is_pinged_and_elected_when_it_answers(world: World) -> None:
-    """The ping alone is written; the answer is an event that leads to the election."""
+    """Only the ping is written; the answer is an event that leads to the election."""
     world.candidate("a", age=10.0)
     world.sim.advance(1.0)
     assert world.spec() is None
@@ -73,7 +64,7 @@ def test_a_stale_candidate_is_pinged_and_elected_when_it_answers(world: World) -
 
 @pytest.mark.scenario("D-06", "CE-06")
 def test_a_candidate_that_does_not_answer_is_not_elected_and_asked_once(world: World) -> None:
-    """Without an answer there is no lease and no second ping; it is looked at again, and people are told once."""
+    """Without an answer there is no lease and no second ping; the problem is reported once."""
     world.candidate("a", age=10.0)
 
     world.sim.advance(60.0)
@@ -88,7 +79,7 @@ def test_a_candidate_that_does_not_answer_is_not_elected_and_asked_once(world: W
 
 @pytest.mark.scenario("D-07", "D-08", "D-09", "CE-04", "CE-08")
 def test_the_fresh_wait_for_the_stale_to_answer_and_then_go_on_without_them(world: World) -> None:
-    """Only the stale one is pinged; nobody is elected in its window; then the fresh one is, which says so again."""
+    """Only the stale candidate is pinged; none is elected within its window; then the fresh one is."""
     world.candidate("b", "1.35.0", age=10.0)
     world.candidate("a")
     world.sim.advance(4.0)
@@ -104,7 +95,7 @@ def test_the_fresh_wait_for_the_stale_to_answer_and_then_go_on_without_them(worl
 
 @pytest.mark.scenario("D-10", "D-11", "CE-08")
 def test_a_better_candidate_is_preferred_and_takes_over_when_the_holder_gives_way(world: World) -> None:
-    """preferredHolder is marked, the rest of the lease is the holder's; once it is blank, it is the other's."""
+    """preferredHolder is set and the rest left to the holder; once the lease is blank, the better one holds it."""
     world.candidate("a")
     world.hold("a", leaseDurationSeconds=15)
     world.candidate("b", "1.35.0")
@@ -122,7 +113,7 @@ def test_a_better_candidate_is_preferred_and_takes_over_when_the_holder_gives_wa
 
 @pytest.mark.scenario("D-12", "CE-05")
 def test_a_lease_that_nobody_renews_is_taken_once_it_was_watched_for_its_duration(world: World) -> None:
-    """However old it looks: the watch of another may be wrong."""
+    """Its timestamp alone does not matter: the holder's clock may be wrong."""
     world.hold("x", renewTime=world.stamp(60.0), strategy=OLDEST)
     world.candidate("a")
     world.sim.advance(10.0)
@@ -151,7 +142,7 @@ def test_the_best_holder_is_left_alone_whether_or_not_it_renews(world: World) ->
 
 @pytest.mark.scenario("D-15")
 def test_candidates_are_asked_every_quarter_of_an_hour_though_all_is_well(world: World) -> None:
-    """A healthy lease, a candidate renewed a quarter of an hour ago: it is pinged."""
+    """With a healthy lease, a candidate that was last renewed a quarter of an hour ago is pinged."""
     world.hold("a", leaseDurationSeconds=3600, strategy=OLDEST)
     world.candidate("a", age=899.0)
     assert world.pings() == {}
@@ -173,7 +164,7 @@ def test_a_candidate_of_half_an_hour_ago_is_none(world: World) -> None:
 
 @pytest.mark.scenario("D-25", "D-26", "D-27", "CE-09")
 def test_a_foreign_strategy_is_recorded_and_the_holder_left_to_others(world: World) -> None:
-    """The lease is made without a holder and then not written again; its candidates are pinged every ten seconds."""
+    """The lease is created without a holder and then not written again; its candidates are pinged every ten seconds."""
     world.candidate("a", strategy=FOREIGN)
     first = world.spec()
     assert first is not None
@@ -191,7 +182,7 @@ def test_a_foreign_strategy_is_recorded_and_the_holder_left_to_others(world: Wor
 
 @pytest.mark.scenario("D-28", "CE-14")
 def test_a_lease_without_any_holder_gets_one(world: World) -> None:
-    """A null holder is an empty one."""
+    """A null holder counts as an empty one."""
     world.hold(None, leaseDurationSeconds=None, renewTime=None)
 
     world.candidate("a")
@@ -201,7 +192,7 @@ def test_a_lease_without_any_holder_gets_one(world: World) -> None:
 
 @pytest.mark.scenario("D-29")
 def test_what_is_there_counts_though_the_cache_knows_of_no_lease(world: World) -> None:
-    """Somebody makes the lease just before we do: the live one is read, and its holder asked to give way."""
+    """A lease that another client has just created is read from the server, and its holder asked to give way."""
     world.before["POST"] = lambda: world.hold("x", strategy=OLDEST)
 
     world.candidate("a")
@@ -209,12 +200,15 @@ def test_what_is_there_counts_though_the_cache_knows_of_no_lease(world: World) -
     spec = world.spec()
     assert spec is not None
     assert (spec["holderIdentity"], spec["preferredHolder"]) == ("x", "a")
-    assert world.asked == ["POST leases", "GET leases/lease", "PATCH leases/lease"]
+    # A reconcile that runs before the cache has the patch may try it once more, and is refused by its version.
+    assert world.asked[:3] == ["POST leases", "GET leases/lease", "PATCH leases/lease"]
+    assert {*world.asked[3:]} <= {"GET leases/lease", "PATCH leases/lease"}
+    assert world.controller.errors == 0
 
 
 @pytest.mark.scenario("D-30")
 def test_a_conflict_is_decided_anew_at_once_on_what_is_there(world: World) -> None:
-    """The lease is renewed just before it is written: nothing is lost, and nobody waits for an event."""
+    """If the lease is renewed just before it is written, nothing is lost, and the next decision waits for no event."""
     world.candidate("a")
     world.hold("a")
     world.before["PATCH"] = lambda: world.client.patch(
@@ -231,7 +225,7 @@ def test_a_conflict_is_decided_anew_at_once_on_what_is_there(world: World) -> No
 
 
 def test_a_ping_that_conflicts_is_decided_anew_at_once_on_what_is_there(world: World) -> None:
-    """The cache is behind: the candidate has just renewed itself."""
+    """The cache is behind: the candidate was just renewed."""
     world.before["PATCH"] = lambda: world.renew("a")
 
     world.candidate("a", age=10.0)
@@ -243,7 +237,7 @@ def test_a_ping_that_conflicts_is_decided_anew_at_once_on_what_is_there(world: W
 
 @pytest.mark.parametrize("clock", [pytest.param(20.0, id="20 s behind"), pytest.param(-600.0, id="10 min ahead")])
 def test_who_answers_late_and_by_its_own_clock_is_elected_then(world: World, clock: float) -> None:
-    """Its watch lags, so it hears of the ping long after; then it is seen to live, whatever it writes."""
+    """Its watch lags, so it answers the ping long after; then it counts as alive, whatever time it writes."""
     world.candidate("a", age=10.0)
     world.sim.advance(20.0)
     assert world.spec() is None
@@ -256,20 +250,20 @@ def test_who_answers_late_and_by_its_own_clock_is_elected_then(world: World, clo
 
 def test_what_a_cache_says_that_is_behind_is_no_renewal(sim: Simulation) -> None:
     memory, lease = Memory(sim.host("a")), ObjectKey("lease", "default")
-    assert memory.heard(lease, {"a": ("9", "first")}) == {"a": math.inf}
-    assert memory.heard(lease, {"a": ("12", "second")}) == {"a": 0.0}
+    assert memory.seconds_since_renewals(lease, {"a": ("9", "first")}) == {"a": math.inf}
+    assert memory.seconds_since_renewals(lease, {"a": ("12", "second")}) == {"a": 0.0}
 
     sim.advance(3.0)
 
-    assert memory.heard(lease, {"a": ("9", "first")}) == {"a": pytest.approx(3.0)}
-    assert memory.heard(lease, {"a": ("13", "second")}) == {"a": pytest.approx(3.0)}
-    assert memory.heard(lease, {"a": ("14", "third")}) == {"a": 0.0}
+    assert memory.seconds_since_renewals(lease, {"a": ("9", "first")}) == {"a": pytest.approx(3.0)}
+    assert memory.seconds_since_renewals(lease, {"a": ("13", "second")}) == {"a": pytest.approx(3.0)}
+    assert memory.seconds_since_renewals(lease, {"a": ("14", "third")}) == {"a": 0.0}
 
 
 @pytest.mark.scenario("CE-15")
 @pytest.mark.parametrize("failing", ["POST leases", "PATCH leases/lease"])
 def test_a_failing_write_is_tried_again_without_any_event(world: World, failing: str) -> None:
-    """500 for a minute: tried at least every five seconds, and done once the server can."""
+    """While the server answers 500 for a minute, the write is tried at least every five seconds, until it succeeds."""
     if failing.startswith("PATCH"):
         world.hold("")
     world.faults[failing] = BROKEN
@@ -287,7 +281,7 @@ def test_a_failing_write_is_tried_again_without_any_event(world: World, failing:
 
 @pytest.mark.scenario("D-33")
 def test_a_ping_that_fails_keeps_no_other_from_being_sent_and_is_tried_again(world: World) -> None:
-    """Two of three fail: the third is sent, the step counts as failed, and the two are asked a moment later."""
+    """If two of three pings fail, the third is sent, the step has failed, and the two are soon sent again."""
     for name in "ac":
         world.faults[f"PATCH leasecandidates/{name}"] = BROKEN
     for name in "abc":
@@ -303,7 +297,7 @@ def test_a_ping_that_fails_keeps_no_other_from_being_sent_and_is_tried_again(wor
 
 @pytest.mark.scenario("D-32")
 def test_what_was_there_before_it_started_is_covered(sim: Simulation) -> None:
-    """Three candidates of two leases, one of them asked and not answered: both leases are seen to."""
+    """With three candidates of two leases, one of them pinged and silent, both elections go on after a start."""
     world = World(sim, start=False)
     world.candidate("a", lease="one")
     world.candidate("b", lease="one", age=10.0, pinged=8.0)
@@ -360,128 +354,3 @@ def test_a_deleted_lease_is_elected_anew(world: World) -> None:
     world.sim.settle()
 
     assert world.holder() == "a"
-
-
-# Bad input.
-
-
-def told(caplog: pytest.LogCaptureFixture, reason: str) -> list[dict[str, Any]]:
-    return [dict(fields_of(r)) for r in caplog.records if fields_of(r).get("reason") == reason]
-
-
-def test_candidates_that_disagree_are_told_of_once_and_harm_no_other(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO):
-        world.candidate("a")
-        world.candidate("b", strategy=FOREIGN)
-        world.candidate("c", lease="other")
-        for _ in range(20):
-            world.sim.advance(1.0)
-            for name in "abc":
-                world.renew(name)
-
-    assert [str(line["lease"]) for line in told(caplog, "StrategiesDisagree")] == ["default/lease"]
-    assert ("StrategiesDisagree", "Lease", "lease") in world.events()
-    assert world.holder("other") == "c"
-
-
-def test_a_holder_that_is_no_candidate_is_told_of_and_asked_to_give_way(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    world.candidate("a")
-    with caplog.at_level(logging.INFO):
-        world.hold("stranger")
-        world.sim.advance(10.0)
-
-    spec = world.spec()
-    assert spec is not None
-    assert spec["preferredHolder"] == "a"
-    assert len(told(caplog, "HolderIsNoCandidate")) == 1
-    assert ("HolderIsNoCandidate", "Lease", "lease") in world.events()
-
-
-def test_a_holder_that_withdraws_before_it_lets_go_is_nothing_to_tell(world: World) -> None:
-    world.candidate("a")
-    world.hold("a")
-    world.candidate("b", "1.35.0")
-    world.client.delete(LEASE_CANDIDATES, ObjectKey("a", "default"))
-    world.sim.advance(1.0)
-    world.hold("", strategy=None, preferredHolder=None)
-
-    assert world.holder() == "b"
-    assert world.events() == []
-
-
-def test_what_was_mended_and_goes_wrong_again_is_news_again(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
-        for _ in range(2):
-            world.hold("stranger")
-            world.candidate("a")
-            world.sim.advance(11.0)
-            world.hold("a")
-            world.client.delete(LEASE_CANDIDATES, ObjectKey("a", "default"))
-            world.sim.settle()
-
-    assert len(told(caplog, "HolderIsNoCandidate")) == 2
-
-
-def test_versions_that_cannot_be_read_are_told_of_on_the_candidate(
-    sim: Simulation, caplog: pytest.LogCaptureFixture
-) -> None:
-    """No server of ours takes them, so they are put on its disk."""
-    disk = Disk()
-    world = World(sim, start=False)
-    world.server = APIServer(world.host, journal=disk)
-    world.client = Client(world.host, InProcessTransport(world.host, world.server))
-    world.candidate("bad", "1.1.0")
-    world.candidate("good")
-    for (collection, key), stored in [*disk._objects.items()]:
-        disk.write(collection, key, stored.version, stored.raw.replace(b"1.1.0", b"one"))
-    world.server = APIServer(world.host, journal=disk)
-    world.client = Client(world.host, InProcessTransport(world.host, world.server))
-
-    with caplog.at_level(logging.INFO):
-        world.start()
-        world.sim.advance(20.0)
-
-    assert world.holder() == "good"
-    assert [line["candidate"] for line in told(caplog, "UnreadableVersion")] == ["bad"]
-    assert ("UnreadableVersion", "LeaseCandidate", "bad") in world.events()
-    world.end()
-
-
-def test_a_strategy_can_be_added_by_its_name(sim: Simulation) -> None:
-    strategies = {**STRATEGIES, FOREIGN: lambda candidates: max(c.name for c in candidates)}
-    world = World(sim, lambda manager: lease_candidate_election(manager, strategies=strategies), start=False)
-    for name in "abc":
-        world.candidate(name, strategy=FOREIGN)
-
-    world.start()
-
-    assert world.holder() == "c"
-    world.end()
-
-
-def test_leases_that_are_no_elections_are_not_remembered(world: World) -> None:
-    memory: Any = world.controller._reconciler.memory  # type: ignore[attr-defined]
-    world.candidate("a")
-    world.hold("b", lease="unrelated")
-    assert memory.knows(ObjectKey("lease", "default"))
-
-    world.client.delete(LEASE_CANDIDATES, ObjectKey("a", "default"))
-    world.client.delete(LEASES, ObjectKey("lease", "default"))
-    world.sim.settle()
-
-    assert not memory._seen
-    assert not memory._found
-
-
-def test_a_lease_is_watched_on_though_its_candidates_are_gone(world: World) -> None:
-    world.candidate("a")
-    world.client.delete(LEASE_CANDIDATES, ObjectKey("a", "default"))
-    world.sim.advance(20.0)
-
-    world.candidate("b")
-
-    assert world.holder() == "b"

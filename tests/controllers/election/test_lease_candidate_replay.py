@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our election against a recording of the real one: the same world, the same elections.
+"""Our election compared with a recording of Kubernetes' own: the same objects, the same elections.
 
-The recording tells what a script did to candidates and leases of a real 1.36.2, and what
-its controller made of it. What people did is done again at the same time; candidates and
-leaders are played, because they react to what our controller does.
+The recording has the actions of a script on candidates and leases of a real 1.36.2, and the decisions of its
+controller. The script's actions are repeated at the same times. Candidates and leaders are simulated, because they
+react to our controller.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ON_PREFERRED = {"e2f-new": "ignore", "e6e-x": "ignore", "e2c-new": "stop"}
 LATE = 8.0
 """Seconds between their election and ours at most: both look at each lease every five seconds, not at the same ones."""
 
-# What ours does where the real server died of a lease without a holder: it elects.
+# The real server crashed on a lease without a holder; ours elects one.
 DIED_OF = {"default/e5a": ["holder e5a-y"], "default/e5c": ["holder e5c-x"]}
 PINGED_AFTER_DEATH = {"e5a-y", "e5b-x"}
 
@@ -44,7 +44,7 @@ def lines(group: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def is_by_hand(line: dict[str, Any], found: list[dict[str, Any]]) -> bool:
-    """Whether the script says so: who wrote which field is not always to be seen."""
+    """Return whether the script made the change: the recording does not always show which client wrote a field."""
     lease = line["name"].partition("/")[2]
     said = [one for one in found if "by hand" in one.get("did", "") and lease in one["did"]]
     is_possible = line["kind"] == "Lease" and "recorder" in line.get("by", ["recorder"])
@@ -52,7 +52,7 @@ def is_by_hand(line: dict[str, Any], found: list[dict[str, Any]]) -> bool:
 
 
 def by_controller(line: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
-    """What a line tells of the controller's own decision about a lease."""
+    """Return the controller's own decision about a lease that a line of the recording shows."""
     if line["kind"] != "Lease" or "kube-apiserver" not in line.get("by", ()) or line.get("spec.acquireTime"):
         return []
     if is_by_hand(line, found) and line.get("spec.strategy") != OLDEST and "spec.acquireTime" not in line:
@@ -76,7 +76,7 @@ def recorded(found: list[dict[str, Any]]) -> Decisions:
 
 @attrs.define
 class Actor:
-    """A candidate, and the leader that it is when it is elected."""
+    """A candidate, which leads once it is elected."""
 
     name: str
     lease: ObjectKey
@@ -89,7 +89,7 @@ class Actor:
 
 
 class Play:
-    """The world of the recording."""
+    """A replay of one recorded run."""
 
     def __init__(self, sim: Simulation, group: Iterable[str]) -> None:
         self.lines = lines(group)
@@ -117,7 +117,7 @@ class Play:
             self.sim.advance(0.25)
 
     def happens(self, line: dict[str, Any]) -> None:
-        """What people did, and candidates by themselves."""
+        """Repeat a change that the script, or a candidate by itself, made."""
         is_theirs = {*line.get("by", ("recorder",))} & {"recorder", "kube-controller-manager"}
         if "name" not in line or line["kind"] not in ("Lease", "LeaseCandidate"):
             return
@@ -144,7 +144,7 @@ class Play:
             self.said.setdefault(line["name"], {}).update(spec)
 
     def is_of_a_person(self, line: dict[str, Any]) -> bool:
-        """Not an answer to a ping, nor what leaders do."""
+        """Return whether a change is neither an answer to a ping nor a leader's write."""
         if line["kind"] == "Lease":
             return is_by_hand(line, self.lines) and "spec.acquireTime" not in line
         pings = [t for t in self.answers(line["name"]) if 0 <= line["t"] - t < 2.0]
@@ -164,7 +164,7 @@ class Play:
         return {ping: any(0 <= t - ping < 2.0 for t in renewals) for ping in pings}
 
     def look(self) -> None:
-        """Note what the controller has changed."""
+        """Note the controller's changes."""
         for lease in self.world.client.list(LEASES, view=dict[str, Any]):
             name, spec = f"{lease['metadata']['namespace']}/{lease['metadata']['name']}", lease["spec"]
             before, self.said[name] = self.said.get(name, {}), spec
@@ -177,7 +177,7 @@ class Play:
                     self.decisions.setdefault(name, []).append((self.now, f"strategy {spec['strategy']}"))
 
     def act(self, actor: Actor) -> None:
-        """Answer pings, lead, give way."""
+        """Answer pings, lead and give way, as candidates do."""
         request = ObjectKey(actor.name, actor.lease.namespace)
         candidate = self.world.client.get(LEASE_CANDIDATES, request, dict)["spec"]
         pinged = candidate.get("pingTime", "")

@@ -27,11 +27,11 @@ IDENTITY = "apiserver.kubernetes.io/identity"
 
 
 class Cluster:
-    """The controller, a client of the world's, and what befalls requests for single leases.
+    """The controller, a client that acts as everything else, and the faults of requests for single leases.
 
     Attributes:
-        before: What the world does before the first request of a method arrives.
-        faults: By method and name.
+        before: By method, an action that runs once, before the controller's next request of that method.
+        faults: The faults of requests, by method and name.
     """
 
     def __init__(self, sim: Simulation) -> None:
@@ -56,14 +56,14 @@ class Cluster:
         self.cluster.stop()
 
     def create(self, name: str, age: float | None, duration: int | None = 3600, label: str = "kube-apiserver") -> None:
-        """A lease renewed `age` seconds ago, or never."""
+        """Create a lease that was renewed `age` seconds ago, or never."""
         spec: dict[str, Any] = {"holderIdentity": name, "leaseDurationSeconds": duration}
         spec["renewTime"] = None if age is None else microtime(self.host.now() - timedelta(seconds=age))
         metadata = {"name": name, "namespace": "kube-system", "labels": {IDENTITY: label}}
         self.world.create(LEASES, {"metadata": metadata, "spec": spec})
 
     def renew(self, age: float = 0.0) -> None:
-        """As somebody does whose request took so long."""
+        """Renew the lease by a request that was under way for `age` seconds."""
         time = microtime(self.host.now() - timedelta(seconds=age))
         self.world.patch(LEASES, LEASE, {"spec": {"renewTime": time}})
 
@@ -96,7 +96,7 @@ class Cluster:
 def test_what_has_expired_is_deleted(
     sim: Simulation, age: float | None, duration: int | None, label: str, stays: bool
 ) -> None:
-    """Deleted is a lease older than its duration, or without a time or a duration; others stay."""
+    """A lease older than its duration, or without a time or a duration, is deleted; others stay."""
     cluster = Cluster(sim)
     cluster.create("lease", age, duration, label)
 
@@ -151,7 +151,7 @@ def test_a_lease_that_is_renewed_is_left_alone_and_costs_no_request(sim: Simulat
 @pytest.mark.scenario("G-11")
 @pytest.mark.parametrize("age", [pytest.param(0.0, id="just now"), pytest.param(3600.0, id="for this very instant")])
 def test_a_renewal_that_the_cache_has_not_seen_saves_the_lease(sim: Simulation, age: float) -> None:
-    """Expired in the cache, but renewed on the server meanwhile: kept."""
+    """A lease that has expired in the cache but was renewed at the server is not deleted."""
     cluster = Cluster(sim)
     cluster.create("lease", 3601.0)
     cluster.before["GET"] = lambda: cluster.renew(age)

@@ -30,7 +30,7 @@ def left(world: World) -> list[str]:
 
 @pytest.mark.scenario("D-34", "CE-13")
 def test_candidates_of_half_an_hour_ago_are_deleted_after_a_look(sim: Simulation) -> None:
-    """Two of three have expired, in the cache and on the server: those are deleted."""
+    """Of three candidates, the two that have expired in the cache and at the server are deleted."""
     world = world_of(sim, a=HALF_AN_HOUR + 1, b=HALF_AN_HOUR + 60, c=0.0)
 
     world.start()
@@ -56,7 +56,7 @@ def test_a_candidate_is_kept_for_exactly_half_an_hour(sim: Simulation) -> None:
 @pytest.mark.scenario("D-34", "CE-13")
 @pytest.mark.parametrize("before", ["GET", "DELETE"])
 def test_a_renewal_that_the_cache_has_not_seen_saves_a_candidate(sim: Simulation, before: str) -> None:
-    """Whether it comes before our look or after it."""
+    """The renewal may come before the candidate is read from the server or after."""
     world = world_of(sim, a=HALF_AN_HOUR + 1)
     world.before[before] = lambda: world.renew("a")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The walk through a pass, one answer at a time: pure, so without a server and without time."""
+"""`advance` goes through a pass, one answer at a time; it is pure, so no server and no time are needed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from controllers.heartbeat.step import (
     Answer,
     Ask,
     Heartbeat,
+    LeaseFields,
     Part,
     Reply,
-    Terms,
     advance,
-    content,
+    lease_to_write,
     next_renew_time,
 )
 
 DONE, MISSING, CONFLICT = Reply.DONE, Reply.MISSING, Reply.CONFLICT
 WITHHELD, FAILED = Reply.WITHHELD, Reply.FAILED
-TERMS = Terms("beat", "default", "me", 40)
+FIELDS = LeaseFields("beat", "default", "me", 40)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -41,7 +41,10 @@ KNOWN = Heartbeat(Ask.RENEW, Part.RENEW_KNOWN, latest=a_lease(), base=a_lease())
 
 
 def one_pass(state: Heartbeat, *replies: Reply) -> tuple[str, int, list[float], Heartbeat]:
-    """What is asked (R, C, W), how often the hook is called, the pauses, and the end; all replies must be used."""
+    """Return the requests (R, C, W), how often the hook is called, the pauses, and the state after a pass.
+
+    Fails unless the pass uses all `replies`.
+    """
     asked, hooks, pauses = "", 0, []
     left = list(replies)
     while True:
@@ -86,7 +89,7 @@ def test_a_pass_asks_what_upstream_asks(state: Heartbeat, replies: list[Reply], 
 
 @pytest.mark.scenario("A-12")
 def test_conflicts_on_all_five_tries_end_the_renewal_without_a_call_of_the_hook() -> None:
-    """Five conflicts cost five reads and no call of the hook; then the lease is looked for once more."""
+    """Five conflicts cost five reads and no call of the hook; then the lease is read once more."""
     asked, hooks, _, _ = one_pass(KNOWN, *[CONFLICT, DONE] * 5, DONE, DONE)
 
     assert asked == "WR" * 5 + "R" + "W"
@@ -147,11 +150,11 @@ def test_whatever_happens_a_pass_has_at_most_ten_renewals_and_eight_calls_of_the
 @pytest.mark.scenario("A-23")
 @pytest.mark.scenario("A-22")
 def test_a_renewal_keeps_everything_but_its_time_and_the_duration() -> None:
-    """What others put on a lease stays, and the object that was renewed is not touched."""
+    """A renewal keeps the fields that others have set on a lease, and does not change the object it is built on."""
     base = a_lease(holderIdentity="other", leaseDurationSeconds=40, leaseTransitions=3)
     before = base.raw
 
-    lease = content(base, Terms("beat", "default", "me", 60), NOW)
+    lease = lease_to_write(base, LeaseFields("beat", "default", "me", 60), NOW)
     lease["metadata"]["labels"]["a"] = "changed"
 
     assert lease["spec"]["holderIdentity"] == "other"
@@ -162,7 +165,7 @@ def test_a_renewal_keeps_everything_but_its_time_and_the_duration() -> None:
 
 
 def test_a_new_lease_says_four_things() -> None:
-    lease = content(None, TERMS, NOW)
+    lease = lease_to_write(None, FIELDS, NOW)
 
     assert lease == {
         "metadata": {"name": "beat", "namespace": "default"},

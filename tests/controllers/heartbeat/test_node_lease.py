@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease of a node: owned by its Node, never made before it, renewed by the rule of 1.29."""
+"""The lease of a node: owned by its Node, never created before it, and renewed by the rule of Kubernetes 1.29."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEASE = ObjectKey("n1", NAMESPACE)
 
 
 class NodeAgent:
-    """The heartbeat of node n1, and a client of the world's."""
+    """The heartbeat of node n1, and a client for what others do."""
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
@@ -61,7 +61,7 @@ class NodeAgent:
 @pytest.mark.scenario("HB-01")
 @pytest.mark.scenario("B-26")
 def test_the_lease_is_made_in_the_first_pass_after_its_node_and_owned_by_it(sim: Simulation) -> None:
-    """Without a Node there is no lease; then the next pass makes it, with one owner, the Node of that uid."""
+    """Without a Node no lease is created; once it exists, the next pass creates the lease, owned by the Node."""
     agent = NodeAgent(sim)
     agent.start()
     sim.advance(15.0)
@@ -81,7 +81,7 @@ def test_the_lease_is_made_in_the_first_pass_after_its_node_and_owned_by_it(sim:
 @pytest.mark.scenario("HB-02")
 @pytest.mark.scenario("B-27")
 def test_an_owner_that_is_there_is_left_alone_and_the_node_not_read(sim: Simulation) -> None:
-    """A lease with any owner is renewed without a look at the Node, and keeps its owner."""
+    """A lease that has an owner, whichever, is renewed without reading the Node, and keeps its owner."""
     agent = NodeAgent(sim)
     foreign = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
     lease = a_lease("n1", NAMESPACE, holder="n1")

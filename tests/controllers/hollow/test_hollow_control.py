@@ -26,7 +26,7 @@ from controllers.hollow.selection import Selection
 
 @contextlib.contextmanager
 def controlled(path: Path | None) -> Iterator[HollowControl]:
-    """Six hollow nodes that do nothing but listen."""
+    """Return the control of six hollow nodes that listen for commands and make no requests."""
     host = SystemHost()
     nodes = HollowNodes(host, Client(host, InProcessTransport(host, APIServer(host))), 6)
     stop = Stop(host)
@@ -42,8 +42,8 @@ def controlled(path: Path | None) -> Iterator[HollowControl]:
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A runtime folder of the user's own."""
-    with tempfile.TemporaryDirectory() as folder:  # the path of a socket has room for a hundred characters
+    """Return a runtime folder of the user's own."""
+    with tempfile.TemporaryDirectory() as folder:  # `tmp_path` is longer than the path of a socket may be
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         yield Path(folder)
 
@@ -110,7 +110,7 @@ def test_without_hollow_nodes_there_is_nobody_to_command(runtime: Path) -> None:
 def test_of_several_one_must_be_named(runtime: Path) -> None:
     other = control_folder() / "hollow-nodes-other.sock"
     with controlled(None), controlled(other):
-        with pytest.raises(UsageError, match=r"more than once.*hollow-nodes-other.sock"):
+        with pytest.raises(UsageError, match=r"several processes.*hollow-nodes-other.sock"):
             command("kill", Selection(random=1))
 
         assert command("kill", Selection(names=["hollow-00000"]), other) == ["hollow-00000"]
@@ -133,5 +133,5 @@ def test_a_folder_that_others_may_enter_is_refused(runtime: Path) -> None:
 
 
 def test_a_path_that_cannot_be_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--control another path"):
+    with pytest.raises(UsageError, match="another path by --control"):
         HollowControl(HollowNodes.__new__(HollowNodes), tmp_path / ("x" * 200))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hollow nodes under simulated time: they join, beat, post, die, freeze and come back."""
+"""Hollow nodes under simulated time: they join, renew their leases, post their status, and are killed and revived."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def created(objects: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def test_on_a_slow_server_renewals_do_not_wait_for_nodes_that_join(sim: Simulation) -> None:
-    """Two workers make ten requests a second; 120 nodes would renew twelve times a second alone."""
+    """Two workers make ten requests a second, but the renewals of 120 nodes alone would be twelve a second."""
     hollow = HollowCluster(sim, 120, workers=2)
     hollow.fault = [Delayed(0.2)]
 
@@ -120,7 +120,7 @@ def test_renewals_that_fall_behind_are_told_together_once_a_minute(
     hollow.fault = [Delayed(0.5)]  # two requests a second, where six are due
     sim.advance(200.0)
 
-    told = [record for record in caplog.records if record.name == "controllers.hollow.pace"]
+    told = [record for record in caplog.records if record.name == "controllers.hollow.late_renewals"]
     assert len(told) == 4
     assert {text_of(record).split(":")[0] for record in told} == {"renewals fall behind"}
     assert all(record.levelname == "WARNING" for record in told)
@@ -269,9 +269,9 @@ def test_random_ones_are_drawn_from_those_that_would_change(sim: Simulation) -> 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        pytest.param({}, "say which", id="nothing"),
-        pytest.param({"names": [FIRST], "random": 1}, "say which", id="two at once"),
-        pytest.param({"random": -1}, "say which", id="less than none"),
+        pytest.param({}, "name hollow nodes", id="nothing"),
+        pytest.param({"names": [FIRST], "random": 1}, "name hollow nodes", id="two at once"),
+        pytest.param({"random": -1}, "name hollow nodes", id="less than none"),
         pytest.param({"names": ["hollow-0000"]}, "did you mean hollow-00000", id="unknown name"),
         pytest.param({"zone": "moon"}, "there are zone-a", id="unknown zone"),
         pytest.param({"rack": "rack-a9"}, "did you mean rack-a0", id="unknown rack"),
@@ -320,7 +320,10 @@ def test_the_troubles_of_all_are_told_in_two_lines(sim: Simulation, caplog: pyte
         sim.advance(60.0)
 
     told = [(r.levelname, text_of(r)) for r in caplog.records if r.name == "controllers.shared.trouble_log"]
-    assert told == [("WARNING", "hollow nodes are in trouble"), ("INFO", "hollow nodes are well again")]
+    assert told == [
+        ("WARNING", "requests of hollow nodes fail"),
+        ("INFO", "requests of all hollow nodes succeed again"),
+    ]
     hollow.end()
 
 
@@ -350,7 +353,7 @@ def test_a_deleted_node_is_told_once_and_is_no_trouble_of_the_others(
     hollow.world.delete(LEASES, ObjectKey(FIRST, NAMESPACE))
     sim.advance(900.0)
     warnings = [text_of(record) for record in caplog.records if record.levelname == "WARNING"]
-    assert warnings == ["hollow node was deleted, and registers again only once killed and revived"]
+    assert warnings == ["hollow node was deleted: kill and revive it to register it again"]
     assert sorted(hollow.ready()) == sorted(hollow.renew_times()) == [SECOND, "hollow-00002"]
 
     hollow.nodes.kill(of_nodes(FIRST))

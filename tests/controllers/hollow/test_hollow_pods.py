@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods of hollow nodes: they run and go while their kubelet runs, and neither while it does not."""
+"""Pods of hollow nodes start to run and are removed while their kubelet runs, and do not change while it does not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POD = ObjectKey("p", "default")
 
 
 class Cluster(HollowCluster):
-    """With their pods."""
+    """Hollow nodes with their pods."""
 
     def __init__(self, sim: Simulation, count: int = 2) -> None:
         super().__init__(sim, count)

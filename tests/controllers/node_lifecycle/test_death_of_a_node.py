@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle and taint eviction together, on hollow nodes with pods: what the death of nodes does to these."""
+"""Node lifecycle and taint eviction together, on hollow nodes with pods: which pods are deleted when nodes die."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EARLIEST, LATEST = 50.0 - 10.0, 50.0 + 5.0
 
 
 class Cluster:
-    """Twelve nodes in three zones with two pods each."""
+    """A cluster of twelve nodes in three zones, with two pods each."""
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
@@ -46,7 +46,7 @@ class Cluster:
         return {pod["metadata"]["name"]: pod for pod in self.cluster.user.list(PODS, view=dict)}
 
     def leaving(self) -> set[str]:
-        """The nodes whose pods have all been deleted, and of no other node has one."""
+        """Return the nodes whose pods have been deleted; each of them has lost all its pods."""
         pods = self.pods().values()
         found = {pod["spec"]["nodeName"] for pod in pods if "deletionTimestamp" in pod["metadata"]}
         kept = {pod["spec"]["nodeName"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
@@ -64,7 +64,7 @@ def cluster(sim: Simulation) -> Iterator[Cluster]:
 
 @pytest.mark.scenario("F-40")
 def test_the_pods_of_a_dead_node_in_a_healthy_zone_are_deleted_in_time_and_go_when_it_returns(cluster: Cluster) -> None:
-    """Tainted after 40 to 55 s, deleted 300 s later; they are gone once their kubelet is back."""
+    """The node is tainted after 40 to 55 s, its pods are deleted 300 s later, and go once their kubelet is back."""
     cluster.nodes.kill(Selection(names=("hollow-00000",)))
 
     cluster.sim.advance(EARLIEST + TOLERATED - 1.0)
@@ -82,7 +82,7 @@ def test_the_pods_of_a_dead_node_in_a_healthy_zone_are_deleted_in_time_and_go_wh
 
 @pytest.mark.scenario("F-43")
 def test_a_node_that_is_back_in_time_keeps_its_pods(cluster: Cluster) -> None:
-    """Dead for five minutes, which is less than the grace and the tolerance together."""
+    """The node is dead for five minutes, which is less than the grace period and the toleration together."""
     cluster.nodes.kill(Selection(names=("hollow-00000",)))
     cluster.sim.advance(300.0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle: objects that are odd, broken or gone, and what it tells of its zones."""
+"""Node lifecycle with objects that are odd, cannot be decoded or are gone, and its metrics of zones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.node_lifecycle.health import Graces
 from controllers.node_lifecycle.monitor import Monitor
-from controllers.node_lifecycle.views import NodeView
+from controllers.node_lifecycle.views import MonitoredNodeView
 from controllers.node_lifecycle.zones import ZonePolicy
 
 
@@ -75,7 +75,7 @@ def test_a_node_that_cannot_be_read_is_left_alone_with_a_line(
 
 def test_a_namesake_that_comes_in_one_change_is_somebody_else(sim: Simulation) -> None:
     host = sim.host("controller")
-    monitor, read = Monitor(host, Graces(), ZonePolicy()), decoder_for(NodeView, NODES)
+    monitor, read = Monitor(host, Graces(), ZonePolicy()), decoder_for(MonitoredNodeView, NODES)
     first, second = (
         cached_from_bytes(f'{{"metadata":{{"name":"a","uid":"{uid}","resourceVersion":"{uid}"}}}}'.encode())
         for uid in ("1", "2")
@@ -164,7 +164,7 @@ def test_a_pod_that_goes_between_read_and_write_is_no_failure(cluster: Lifecycle
 
 
 def spoiled(field: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Spoils a part of the objects whose name begins with `odd`."""
+    """Return a function that puts a value into a field of objects whose name begins with `odd`."""
 
     def spoil(obj: dict[str, Any]) -> None:
         if obj["metadata"]["name"].startswith("odd"):

@@ -20,24 +20,24 @@ from controllers.node_lifecycle.health import (
     unknown_conditions,
 )
 from controllers.node_lifecycle.taints import Eviction, eviction, missing_labels, new_taints
-from controllers.node_lifecycle.views import Condition, NodeView
+from controllers.node_lifecycle.views import MonitoredNodeView, NodeCondition
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def node(
-    *conditions: Condition, taints: list[dict[str, Any]] | None = None, labels: dict[str, str] | None = None
-) -> NodeView:
+    *conditions: NodeCondition, taints: list[dict[str, Any]] | None = None, labels: dict[str, str] | None = None
+) -> MonitoredNodeView:
     raw = {
         "metadata": {"name": "a", "uid": "u", "creationTimestamp": "2026-01-01T11:00:00Z", "labels": labels},
         "spec": {"taints": taints},
         "status": {"conditions": [msgspec.to_builtins(c) for c in conditions]},
     }
-    return msgspec.convert(raw, NodeView)
+    return msgspec.convert(raw, MonitoredNodeView)
 
 
-def ready(status: str = "True", heartbeat: str = "h1", transition: str = "t1", reason: str = "") -> Condition:
-    return Condition("Ready", status, reason, heartbeat, transition)
+def ready(status: str = "True", heartbeat: str = "h1", transition: str = "t1", reason: str = "") -> NodeCondition:
+    return NodeCondition("Ready", status, reason, heartbeat, transition)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def ready(status: str = "True", heartbeat: str = "h1", transition: str = "t1", r
         pytest.param(None, ready("Unknown", reason="NodeStatusNeverUpdated"), 1.0, id="what we added"),
     ],
 )
-def test_what_a_status_says_of_life(before: Condition | None, after: Condition | None, since: float) -> None:
-    health = Health("u", before, since=1.0, heard=1.0, renewed=None)
+def test_what_a_status_says_of_life(before: NodeCondition | None, after: NodeCondition | None, since: float) -> None:
+    health = Health("u", before, silent_since=1.0, last_sign=1.0, renewed=None)
 
     seen = status_seen(health, node(*([after] if after else [])), None, now=9.0)
 
-    assert (seen.since, seen.heard, seen.ready) == (since, since, after)
+    assert (seen.silent_since, seen.last_sign, seen.ready) == (since, since, after)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_what_a_status_says_of_life(before: Condition | None, after: Condition |
     ],
 )
 def test_what_a_lease_says_of_life(saved: datetime | None, found: datetime | None, counts: bool) -> None:
-    health = Health("u", None, since=1.0, heard=1.0, renewed=saved)
+    health = Health("u", None, silent_since=1.0, last_sign=1.0, renewed=saved)
 
     seen = lease_seen(health, found, now=9.0)
 
-    assert (seen.since, seen.heard) == ((9.0, 9.0) if counts else (1.0, 1.0))
+    assert (seen.silent_since, seen.last_sign) == ((9.0, 9.0) if counts else (1.0, 1.0))
     assert seen.renewed == (found if counts else saved)
 
 
@@ -119,7 +119,7 @@ def test_a_node_is_silent_if_its_last_sign_of_life_is_older_than_the_grace_and_o
     ],
 )
 def test_until_when_a_node_that_is_new_may_be_silent(
-    given: list[Condition], renewed: datetime | None, age: float, deadline: float
+    given: list[NodeCondition], renewed: datetime | None, age: float, deadline: float
 ) -> None:
     graces = Graces()
 
@@ -131,7 +131,7 @@ def test_until_when_a_node_that_is_new_may_be_silent(
 
 
 def test_unknown_is_written_of_four_conditions_and_not_of_the_network() -> None:
-    found = node(ready(), Condition("MemoryPressure", "Unknown"), Condition("NetworkUnavailable", "False"))
+    found = node(ready(), NodeCondition("MemoryPressure", "Unknown"), NodeCondition("NetworkUnavailable", "False"))
 
     made = {c["type"]: c for c in unknown_conditions(found, "now")}
 
@@ -168,11 +168,11 @@ def test_what_becomes_of_the_eviction(given: str, taints: list[dict[str, Any]], 
 
 @pytest.mark.parametrize("what", Eviction)
 def test_a_second_look_finds_nothing_to_write(what: Eviction) -> None:
-    first = node(ready("Unknown"), Condition("PIDPressure", "True"), taints=[NOT_READY, OWN])
+    first = node(ready("Unknown"), NodeCondition("PIDPressure", "True"), taints=[NOT_READY, OWN])
 
     written = new_taints(first, what, "now")
     assert written is not None
-    again = node(ready("Unknown"), Condition("PIDPressure", "True"), taints=written)
+    again = node(ready("Unknown"), NodeCondition("PIDPressure", "True"), taints=written)
 
     assert new_taints(again, what, "later") is None
     assert OWN in written

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle: who of a zone is evicted, and when, row by row."""
+"""Node lifecycle: which nodes of a zone are evicted, and when, row by row."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_nodes_of_a_zone_are_evicted_one_by_one(cluster: LifecycleCluster) -> No
 @pytest.mark.scenario("F-27")
 @pytest.mark.scenario("NL-05")
 def test_a_wholly_silent_cluster_evicts_nobody(cluster: LifecycleCluster) -> None:
-    """Silent nodes of a cluster where nobody else is ready are marked, and never get a NoExecute taint."""
+    """In a cluster without a ready node silent nodes are marked, and never get a NoExecute taint."""
     cluster.healthy("a", "b", zone="x")
     cluster.healthy("c", zone="y")
     seen: list[str] = []
@@ -72,7 +72,7 @@ def test_a_wholly_silent_cluster_evicts_nobody(cluster: LifecycleCluster) -> Non
 
 @pytest.mark.scenario("F-27")
 def test_the_only_node_is_not_evicted(cluster: LifecycleCluster) -> None:
-    """In a cluster of one node that falls silent it is marked, and never gets a NoExecute taint."""
+    """The only node of a cluster is marked when it falls silent, and never gets a NoExecute taint."""
     cluster.healthy("a")
     seen: list[str] = []
     cluster.start()
@@ -102,7 +102,7 @@ def test_one_of_two_nodes_is_evicted(cluster: LifecycleCluster) -> None:
 @pytest.mark.scenario("F-29")
 @pytest.mark.scenario("NL-06")
 def test_a_small_zone_in_partial_disruption_evicts_nobody(cluster: LifecycleCluster) -> None:
-    """With 3 of 5 nodes silent in a zone, nobody gets a NoExecute taint."""
+    """With 3 of 5 nodes silent in a zone, none of them gets a NoExecute taint."""
     cluster.healthy(*names("x", 5), zone="x")
     cluster.healthy("y", zone="y")
     cluster.start()
@@ -152,12 +152,12 @@ def test_when_the_last_node_falls_silent_all_evictions_are_taken_back(cluster: L
 @pytest.mark.scenario("F-33")
 @pytest.mark.scenario("NL-05")
 def test_when_one_of_a_silent_cluster_returns_everybody_has_a_new_grace(cluster: LifecycleCluster) -> None:
-    """The silence of all is reckoned anew, what is Unknown stays so, and evictions begin one turn later."""
+    """All silence is measured again from now, Unknown stays Unknown, and evictions begin one turn later."""
     cluster.healthy("a", "b", "c", "d")
     cluster.start()
     cluster.silence("a", "b", "c", "d")
     cluster.run(60.0)
-    cluster.node("e")  # it never says a word
+    cluster.node("e")  # it never posts or renews
     cluster.run(40.0)
 
     cluster.live("b", "c", "d")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle and taint eviction: killed at any of their writes, the next ones end in the same state."""
+"""Node lifecycle and taint eviction, killed at any of their writes: the next processes reach the same state."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from controller_runtime.testing.simulation import Simulation
 
 WRITES = (
     *["PATCH nodes/a", "PATCH nodes/b", "PATCH nodes/c"],  # the taint of each new node
-    *["PATCH nodes/a/status", "PATCH nodes/a"],  # it is silent
+    *["PATCH nodes/a/status", "PATCH nodes/a"],  # the node is silent
     *["PATCH pods/leaves/status", "PATCH pods/stays/status", "PATCH pods/waits/status"],
     *["PATCH pods/leaves/status", "DELETE pods/leaves"],
-    "PATCH nodes/a",  # it is back
+    "PATCH nodes/a",  # the node is back
 )
-"""What it takes without a kill."""
+"""The writes of a run without a kill."""
 
 
 def tolerates(seconds: int | None) -> list[dict[str, Any]]:
@@ -35,8 +35,8 @@ class Killer:
     """Kills the controllers at one of their writes, which is done or not.
 
     Attributes:
-        at: Which one, counted from 1; None for none.
-        fault: What becomes of it: whoever asked for it does not live to hear of it.
+        at: The number of that write, counted from 1; None to kill at none.
+        fault: The fault of that write; its answer never reaches the killed controllers.
         seen: All writes so far.
     """
 
@@ -58,7 +58,7 @@ class Killer:
 
 
 def state(cluster: LifecycleCluster) -> dict[str, Any]:
-    """Nodes and pods, without times."""
+    """Return the nodes and pods, without times."""
     found: dict[str, Any] = {}
     for each in (*cluster.world.list(NODES, view=dict), *cluster.world.list(PODS, view=dict)):
         conditions = {c["type"]: (c["status"], c.get("reason")) for c in each["status"].get("conditions", [])}
@@ -68,7 +68,7 @@ def state(cluster: LifecycleCluster) -> dict[str, Any]:
 
 
 def play(sim: Simulation, kill_at: int | None, fault: Fault) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """A node dies and returns; the state in between and at the end, and what was written."""
+    """Let a node die and return, and return the states in between and at the end, and the writes."""
     cluster = LifecycleCluster(sim, evicts=True)
     cluster.healthy("a", "b", "c")
     for name, seconds in [("leaves", 20), ("stays", None), ("waits", 1000)]:

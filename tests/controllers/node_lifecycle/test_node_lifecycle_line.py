@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle: the line in which the nodes of a zone wait for their eviction, and what may not hold it up."""
+"""Node lifecycle: the queue in which the nodes of a zone wait for their eviction; no node may hold up the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WELL = ("well-1", "well-2", "well-3", "well-4", "well-5", "well-6")
 
 @pytest.fixture(params=SEEDS)
 def cluster(request: pytest.FixtureRequest) -> Iterator[LifecycleCluster]:
-    """A zone with enough nodes that are well, and a controller; the nodes of a test come on top."""
+    """A controller, and a zone with enough healthy nodes; a test adds others."""
     made = LifecycleCluster(Simulation(seed=request.param))
     made.healthy(*WELL, zone="x")
     made.start()
@@ -30,7 +30,9 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[LifecycleCluster]:
 
 
 def fall_silent_in_order(cluster: LifecycleCluster, *names: str) -> None:
-    """Let nodes have their last word a moment after one another, so that they wait in this order; the first is out."""
+    """Let the last signs of life of nodes come a moment after one another, so that they wait in this order.
+
+    The first is evicted before this returns."""
     cluster.healthy(*names, zone="x")
     for name in names:
         cluster.silence(name)
@@ -41,7 +43,7 @@ def fall_silent_in_order(cluster: LifecycleCluster, *names: str) -> None:
 
 
 def evictions(cluster: LifecycleCluster, seconds: float) -> dict[str, float]:
-    """In which second from now each node that is not evicted yet comes to be."""
+    """Return in which second from now each node is evicted that is not evicted yet."""
     before, found = cluster.evicted(), dict[str, float]()
     for second in range(1, int(seconds) + 1):
         cluster.run(1.0)
@@ -69,7 +71,7 @@ def test_a_node_that_goes_on_to_live_in_the_middle_of_the_line_costs_nobody_a_tu
 
 
 def test_a_node_that_only_the_server_knows_to_live_gives_its_turn_back(cluster: LifecycleCluster) -> None:
-    """The cache of leases is behind: the turn that the node was given is another's at once."""
+    """If the cache of leases is behind, a turn that must not be used passes to the next node at once."""
     fall_silent_in_order(cluster, "a", "b", "c")
     renewals = 0
 
@@ -99,7 +101,7 @@ def test_when_a_waiting_node_returns_those_behind_it_move_up(cluster: LifecycleC
 def test_when_all_between_the_first_and_the_last_of_a_long_line_return_the_last_is_the_next(
     cluster: LifecycleCluster,
 ) -> None:
-    """It stood in the thirtieth place, which is 290 s after the first."""
+    """The last node has the thirtieth place, which is 290 s after the first, and is evicted at the next turn."""
     cluster.healthy(*(f"more-{index}" for index in range(40)), zone="x")
     names = [f"n-{index:02d}" for index in range(30)]
     fall_silent_in_order(cluster, *names)
@@ -110,7 +112,7 @@ def test_when_all_between_the_first_and_the_last_of_a_long_line_return_the_last_
 
 
 def test_a_node_whose_looks_fail_does_not_hold_up_its_zone(cluster: LifecycleCluster) -> None:
-    """It says that it is not ready, waits for its turn, falls silent, and its conditions cannot be written."""
+    """The node reports itself not ready, waits for its turn, and falls silent; its conditions cannot be written."""
     cluster.healthy(*(f"more-{index}" for index in range(10)), zone="x")
     before = [f"n-{index}" for index in range(5)]
     for name in (*before, "bad", "next"):
@@ -127,7 +129,7 @@ def test_a_node_whose_looks_fail_does_not_hold_up_its_zone(cluster: LifecycleClu
 
 
 def test_a_node_that_asked_by_what_it_no_longer_is_does_not_hold_up_its_zone(cluster: LifecycleCluster) -> None:
-    """Between a look at it and its question for a turn it has become well, and the monitor has heard of that first."""
+    """The node becomes healthy between being read and asking for its turn, and the monitor sees that first."""
     fall_silent_in_order(cluster, "a", "b")
     reconciler = cluster.lifecycle.reconciler
     assert isinstance(reconciler, NodeLifecycle)
@@ -148,7 +150,7 @@ def test_a_node_whose_taint_cannot_be_written_uses_its_turn_up(cluster: Lifecycl
 
 
 def test_a_turn_that_could_not_be_used_before_a_partial_disruption_is_used_after_it(cluster: LifecycleCluster) -> None:
-    """Nothing else would wake the node: the dead cause no events."""
+    """The change of the rate has to wake the node, because a dead node causes no events."""
     fails, names = refused(500, "InternalError"), [f"more-{index}" for index in range(4)]
     cluster.healthy("a", *names, zone="x")
     cluster.healthy("y", zone="y")
@@ -170,8 +172,9 @@ def test_a_turn_that_could_not_be_used_before_a_partial_disruption_is_used_after
 
 
 def test_a_zone_that_passes_through_partial_disruption_goes_on_at_its_pace(cluster: LifecycleCluster) -> None:
-    """The rest of the zone falls silent 9 s after the first eviction, one node after the other: within a moment it is
-    disrupted in part, and then wholly. That moment is all it costs.
+    """The rest of the zone falls silent 9 s after the first eviction, one node after the other.
+
+    For a moment the zone is partially disrupted, and then wholly. Only that moment delays the next eviction.
     """
     names = [f"z-{index}" for index in range(5)]
     cluster.healthy(*names, zone="z")
@@ -189,7 +192,7 @@ def test_a_zone_that_passes_through_partial_disruption_goes_on_at_its_pace(clust
 
 
 def test_a_zone_that_recovers_has_the_time_of_one_turn(cluster: LifecycleCluster) -> None:
-    """Nodes that return with it are not evicted a moment before they would have."""
+    """Nodes that are about to return with the zone are not evicted just before that."""
     names = [f"z-{index}" for index in range(5)]
     cluster.healthy(*names, zone="z")
     cluster.silence(*names[:3])

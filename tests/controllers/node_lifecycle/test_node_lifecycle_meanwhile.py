@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle: what happens to an object between the look at it and the write that follows from it."""
+"""Node lifecycle: changes of an object between its being read and the write that was decided on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRACE = 50.1
 
 @pytest.fixture
 def cluster(sim: Simulation) -> Iterator[LifecycleCluster]:
-    """A node that has just had its last word, with a pod, and two that are well."""
+    """A cluster with a node that has just fallen silent, with a pod, and two healthy nodes."""
     made = LifecycleCluster(sim)
     made.healthy("well-1", "well-2")
     made.healthy("a", renews=None, posts=None)
@@ -34,7 +34,7 @@ def cluster(sim: Simulation) -> Iterator[LifecycleCluster]:
 
 
 def meanwhile(cluster: LifecycleCluster, write: str, act: Callable[[], object]) -> None:
-    """Let something happen once, just before that write arrives."""
+    """Run an action once, just before that write arrives."""
     acts = [act]
 
     def happens(request: HTTPRequest) -> Fault | None:

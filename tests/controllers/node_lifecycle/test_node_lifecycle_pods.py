@@ -56,12 +56,12 @@ def test_nodes_that_fell_silent_together_are_marked_before_their_pods(cluster: L
 
     of_pods = ["pods" in write for write in cluster.writes() if write.endswith("/status")]
     assert sorted(of_pods) == [False] * 20 + [True] * 20
-    assert of_pods.index(True) >= 20 - WORKERS  # the last of them may be in hand
+    assert of_pods.index(True) >= 20 - WORKERS  # the last write may be under way
 
 
 @pytest.mark.scenario("F-36")
 def test_the_pods_of_a_node_that_says_so_itself_are_its_own_to_mark(cluster: LifecycleCluster) -> None:
-    """Ready=False from the node marks no pods, nor does Unknown after that."""
+    """If the node itself reports Ready=False no pods are marked, not even when it becomes Unknown after that."""
     cluster.healthy("a", "b")
     cluster.pod("p", "a")
     cluster.start()
@@ -77,7 +77,7 @@ def test_the_pods_of_a_node_that_says_so_itself_are_its_own_to_mark(cluster: Lif
 @pytest.mark.scenario("F-37")
 @pytest.mark.scenario("NL-07")
 def test_a_pod_that_cannot_be_marked_is_tried_again(cluster: LifecycleCluster) -> None:
-    """The others are marked, and it is after the monitor period."""
+    """The other pods are marked at once, and this one after the monitor period."""
     cluster.healthy("a", "b")
     cluster.pod("p", "a")
     cluster.pod("q", "a")
@@ -120,7 +120,7 @@ def test_a_pod_that_has_said_nothing_yet_is_not_marked(cluster: LifecycleCluster
     cluster.pod("late", "a", ready=None)
     cluster.run(1.0)
 
-    # Without a condition there is nothing to mark; what it is said to be later is not ours to change.
+    # Without a Ready condition there is nothing to mark, and a later one is written by a kubelet.
     assert cluster.pod_ready("late") == {}
     assert not [write for write in cluster.writes() if "pods" in write]
 
@@ -152,7 +152,7 @@ def test_a_node_that_returns_does_not_wait_until_all_writes_of_its_pods_have_tim
 
 
 def test_nodes_with_pods_whose_writes_hang_do_not_hold_up_the_verdict_on_others(cluster: LifecycleCluster) -> None:
-    """As many of them as there are workers."""
+    """There are as many such nodes as workers."""
     hanging, alive = [f"n-{index}" for index in range(WORKERS)], [f"well-{index}" for index in range(12)]
     cluster.healthy(*hanging, "late", *alive)
     names = [f"on-{node}-{index}" for node in hanging for index in range(20)]

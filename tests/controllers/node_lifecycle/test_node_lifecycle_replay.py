@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our two controllers against recordings of the real ones: same acts, same nodes, same pods, same events.
+"""Our two controllers compared with recordings of Kubernetes' own: the same actions, nodes, pods and events.
 
-Wherever the real ones had left a node at rest for a while, ours must be where it was: the real ones
-look every 5 s, ours at once. What becomes of pods and what is told happens once: there the times are compared.
+The real controllers look every 5 s, and ours at once. So the states of nodes are compared only where the real ones had
+left them unchanged for a while. Deletions of pods and events happen once, so their times are compared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ State = tuple[str, tuple[str, ...]] | None
 
 @attrs.frozen
 class Deviation:
-    """Where ours differs on purpose, or where the real one is not determined."""
+    """A difference on purpose, or a behaviour of the real controller that varies from run to run."""
 
     run: str
     name: str
@@ -74,7 +74,7 @@ def is_excused(deviations: tuple[Deviation, ...], run: str, name: str, at: float
 
 
 def recorded_nodes(run: str) -> dict[str, list[tuple[float, State]]]:
-    """The states of each node, each with the second since when it held."""
+    """Return the states of each node, each with the second from which it held."""
     found: dict[str, list[tuple[float, State]]] = {}
     for entry in ENTRIES:
         if entry["run"] != run or "node" not in entry:
@@ -100,7 +100,7 @@ def state_of(cluster: LifecycleCluster, name: str) -> State:
 
 
 def at_rest(states: list[tuple[float, State]], now: float) -> tuple[bool, State]:
-    """Whether nothing changed around `now`, and what held."""
+    """Return whether nothing changed around `now`, and the state at that time."""
     times = [t for t, _ in states]
     index = bisect.bisect_right(times, now)
     before = now - times[index - 1] if index else AT_REST + 1
@@ -114,39 +114,39 @@ Key = tuple[Any, ...]
 
 @attrs.frozen
 class Times:
-    """When something happened: for the first time, for the last, and how often."""
+    """The times at which something happened: the first, the last, and how often."""
 
     first: float
     last: float
     count: int = 1
 
     def and_then(self, later: Times) -> Times:
-        """Both together."""
+        """Return both together."""
         return Times(min(self.first, later.first), max(self.last, later.last), self.count + later.count)
 
 
 def are_alike(real: Times | None, ours: Times | None) -> bool:
-    """Whether both did it, about at the same times."""
+    """Return whether it happened in both, at about the same times."""
     if real is None or ours is None or real.count != ours.count:
         return False
     return all(SOONER <= late <= LATER for late in (ours.first - real.first, ours.last - real.last))
 
 
 class Diary(dict[Key, Times]):
-    """What became of pods, and what was told, in one run; without what is excused."""
+    """The deletions of pods and the events of one run, without the accepted differences."""
 
     def __init__(self, run: str) -> None:
         self.run = run
         self.seen: set[Key] = set()
 
     def note(self, key: Key, first: float, last: float | None = None, count: int = 1) -> None:
-        """It happened, or happened again."""
+        """Note that it happened."""
         if not is_excused(OF_PODS_AND_EVENTS, self.run, key[0], first):
             times = Times(first, first if last is None else last, count)
             self[key] = self[key].and_then(times) if key in self else times
 
     def look_at_pods(self, cluster: LifecycleCluster) -> None:
-        """Note what is new of them."""
+        """Note changes of pods."""
         for pod in cluster.world.list(PODS, view=dict):
             for key in what_became_of(pod):
                 if key not in self.seen:
@@ -154,7 +154,7 @@ class Diary(dict[Key, Times]):
                     self.note(key, cluster.sim.time)
 
     def look_at_events(self, cluster: LifecycleCluster) -> None:
-        """Note all that were told, each by its own times."""
+        """Note all events, each with its own times."""
 
         def at(text: str) -> float:
             return (datetime.fromisoformat(text) - cluster.host.now()).total_seconds() + cluster.sim.time

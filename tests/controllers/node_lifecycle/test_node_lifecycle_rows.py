@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle: when a node counts as silent, and what is written of it then, row by row."""
+"""Node lifecycle: when a node counts as silent, and what is written then, row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from controllers.node_lifecycle.config import LifecycleConfig
 
 @pytest.fixture
 def cluster(sim: Simulation) -> Iterator[LifecycleCluster]:
-    """A cluster with a node that is always well, so that it is never wholly silent."""
+    """A cluster with a node that is always healthy, so that the cluster is never wholly silent."""
     made = LifecycleCluster(sim)
     made.healthy("well-1", "well-2")
     yield made
@@ -41,7 +41,7 @@ def test_the_numbers_are_upstreams() -> None:
 
 @pytest.mark.scenario("F-02")
 def test_a_node_without_a_status_has_sixty_seconds_from_its_creation(cluster: LifecycleCluster) -> None:
-    """Created 59 s ago it is left alone; at 61 s it has four Unknown conditions with the time of its creation."""
+    """A node created 59 s ago is left alone; at 61 s it has four Unknown conditions with the time of its creation."""
     cluster.node("young", age=59.0)
     cluster.start()
     cluster.run(0.5)
@@ -170,7 +170,7 @@ def test_a_renewal_that_exceeds_what_counted_counts_again(cluster: LifecycleClus
 
 @pytest.mark.scenario("F-09")
 def test_a_heartbeat_makes_renewals_into_the_past_count_again(cluster: LifecycleCluster) -> None:
-    """After a status heartbeat, what the lease says now is what the next renewal must exceed."""
+    """After a status heartbeat, the lease's present renewTime is the one that the next renewal must exceed."""
     cluster.healthy("a", posts=None, renews=None)
     cluster.renew("a", 1000.0)
     cluster.post("a")
@@ -342,7 +342,7 @@ def test_a_ready_condition_that_is_removed_leaves_the_time_and_grants_the_startu
     ],
 )
 def test_the_old_labels_follow_the_new_ones(cluster: LifecycleCluster, given: dict[str, str], then: str) -> None:
-    """The beta label becomes what the stable one says, and stays as it is where there is none."""
+    """The beta label takes the value of the stable one, and stays as it is if there is none."""
     cluster.node("a", labels=given)
 
     cluster.start()

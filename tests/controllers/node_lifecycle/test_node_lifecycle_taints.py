@@ -42,7 +42,7 @@ def test_a_node_that_returns_loses_its_taints_at_once(cluster: LifecycleCluster)
 @pytest.mark.scenario("F-23")
 @pytest.mark.scenario("NL-04")
 def test_taints_swap_with_the_verdict_without_a_turn(cluster: LifecycleCluster) -> None:
-    """not-ready and unreachable take each other's place in one write, whatever the zone's pace is."""
+    """not-ready and unreachable replace each other in one write, at any pace of the zone."""
     cluster.healthy("a", "b", "c", "d")
     cluster.start()
     cluster.silence("a", "b")
@@ -123,7 +123,7 @@ def test_a_taint_that_a_user_removes_comes_back_in_its_turn(cluster: LifecycleCl
 
 @pytest.mark.scenario("F-26")
 def test_an_edit_between_read_and_patch_is_kept(cluster: LifecycleCluster) -> None:
-    """A patch decided on a node that somebody has edited since is refused, and the next one keeps the edit."""
+    """A patch decided on a node that was edited since is refused, and the next one keeps the edit."""
     cluster.healthy("a", "b")
     cluster.start()
     own = {"key": "dedicated", "effect": "NoExecute"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line of the nodes of one zone, without a cluster: row by row, and against a model."""
+"""The queue of the nodes of one zone, without a cluster: row by row, and compared with a model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from controllers.node_lifecycle.turns import Turns
 
 
 class World:
-    """Nodes that ask when they come, when their time has come and when they are told, and at no other time.
+    """Nodes that ask when they arrive, at the time that they were given and when they are woken, and never else.
 
-    It keeps a line and a bucket of its own, and compares.
+    The model keeps a queue and a bucket of its own, and compares.
     """
 
     def __init__(self) -> None:
@@ -41,28 +41,28 @@ class World:
     def leave(self, name: str) -> None:
         self._gone(name)
         self.held.discard(name)
-        self._tell(self.turns.leave(name))
+        self._wake(self.turns.leave(name))
 
     def step_aside(self, name: str) -> None:
         self._gone(name)
-        self._tell(self.turns.step_aside(name))
+        self._wake(self.turns.step_aside(name))
 
     def give_back(self, name: str) -> None:
-        """It has just got its turn, or waits."""
+        """Let a node with a turn, or one that waits, give its place back."""
         self._gone(name)
         if name in self.held:
             self.held.discard(name)
             self.bucket = min(1.0, self.bucket + 1.0)
-        self._tell(self.turns.give_back(name, self.now))
+        self._wake(self.turns.give_back(name, self.now))
 
     def set_rate(self, rate: float) -> None:
-        self._tell(self.turns.set_rate(rate, self.now))
+        self._wake(self.turns.set_rate(rate, self.now))
 
     def empty_if_full(self) -> None:
-        """As before a rise from zero, which tells the first node."""
+        """Empty the bucket as before a rise from zero, which wakes the first node."""
         self.bucket = 0.0 if self.bucket > 1.0 - 1e-6 else self.bucket
         self.turns.empty_if_full(self.now)
-        self._tell(self.turns.set_rate(0.0, self.now) + self.turns.set_rate(0.1, self.now))
+        self._wake(self.turns.set_rate(0.0, self.now) + self.turns.set_rate(0.1, self.now))
 
     def pass_time(self, seconds: float) -> None:
         until = self.now + seconds
@@ -73,7 +73,7 @@ class World:
         self._move(until)
 
     def check(self) -> None:
-        """The first of the line wakes exactly when its turn is due; so each one behind it does when it is first."""
+        """Check that the first node asks exactly when its turn is due, and each other once it is first."""
         assert self.turns.waiting == self.line
         assert self.turns.given == len(self.given)
         if self.line and self.turns.rate:
@@ -88,14 +88,14 @@ class World:
             self.line.remove(name)
             self.held.add(name)
             self.given.append((name, self.now))
-        self._tell(self.turns.take(name, self.now))
+        self._wake(self.turns.take(name, self.now))
 
     def _gone(self, name: str) -> None:
         self.alarms.pop(name, None)
         if name in self.line:
             self.line.remove(name)
 
-    def _tell(self, names: Iterable[str]) -> None:
+    def _wake(self, names: Iterable[str]) -> None:
         for name in names:
             self.ask(name)
 
@@ -106,7 +106,7 @@ class World:
 
 @pytest.mark.scenario("NL-09")
 def test_the_line_is_first_come_first_served_and_knows_each_once() -> None:
-    """A node that asks again keeps its place; the first one has a time, all others are told."""
+    """A node that asks again keeps its place; the first one has a time, all others are woken."""
     turns = Turns(0.1, 0.0)
 
     assert [turns.ask(name, 0.0) for name in "abca"] == [0.0, None, None, 0.0]
@@ -117,7 +117,7 @@ def test_the_line_is_first_come_first_served_and_knows_each_once() -> None:
 
 @pytest.mark.scenario("NL-09")
 def test_a_node_that_leaves_makes_room() -> None:
-    """A node that left is not served, the one behind it comes in its place, and one that comes back is the last."""
+    """A node that left is not served, the one behind it takes its place, and one that returns is the last."""
     world = World()
     for name in "abcd":
         world.ask(name)
@@ -132,7 +132,7 @@ def test_a_node_that_leaves_makes_room() -> None:
 
 @pytest.mark.scenario("NL-09")
 def test_a_turn_that_could_not_be_used_is_kept_until_the_node_leaves() -> None:
-    """A node whose write failed asks again and goes at once; after it left it waits like any other."""
+    """A node whose write failed asks again and has its turn at once; once it has left it waits like any other."""
     turns = Turns(0.1, 0.0)
     turns.ask("a", 0.0)
     turns.take("a", 0.0)
@@ -173,7 +173,7 @@ def test_a_turn_after_which_a_write_may_have_been_sent_is_not_given_to_another()
 
 
 def test_a_change_of_rate_is_told_to_the_first_and_to_those_that_have_a_turn() -> None:
-    """A turn is not good while nobody may be evicted; nothing else would wake a node whose write failed before."""
+    """A turn is not valid at rate zero, and only the change of rate wakes a node whose write failed before."""
     turns = Turns(0.1, 0.0)
     for name in "abc":
         turns.ask(name, 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle and taint eviction in bad weather: nobody is evicted who was alive, and the dead are in time."""
+"""Node lifecycle and taint eviction under random faults: no live node is evicted, and dead ones are evicted in time."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ NODES = {"a-1": "a", "a-2": "a", "a-3": "a", "b-1": "b", "b-2": "b", "b-3": "b"}
 GRACE = 50.0
 TOLERATED = 5
 BOUND = 2 * GRACE + 10.0 * len(NODES) + TOLERATED + 5.0
-"""Seconds in which the pods of a dead node are deleted in a zone that is well: a grace, anew if the controller was
-restarted or all were silent; a turn of 10 s for each node that may be in front of it; and what its pods tolerate."""
-DEAF_AFTER = len(NODES) + 1
-"""Lines of a streamed list of the leases: what follows is news."""
+"""Seconds within which the pods of a dead node are deleted in a normal zone: a grace period, which starts again if the
+controller was restarted or all nodes were silent; 10 s for each node that may be before it; and the toleration."""
+SILENT_AFTER = len(NODES) + 1
+"""Lines of a streamed list of all leases; later lines are changes."""
 EVICTED = {"effect": "NoExecute"}
 OURS = {f"{PREFIX}not-ready", f"{PREFIX}unreachable"}
 
 
 class Weather(LifecycleCluster):
-    """Watches each write of the controller's, and makes some of its requests fail.
+    """Checks each write of the controllers, and makes some of their requests fail.
 
     Attributes:
-        heard: When the server was last told of life by each node.
-        wrong: Evictions of nodes that had been heard within the grace, and of pods on nodes that bear no taint.
+        heard: When each node's last sign of life reached the server.
+        wrong: Evictions of nodes with a sign of life within the grace period, and of pods on nodes without a taint.
     """
 
     def __init__(self, sim: Simulation) -> None:
@@ -64,13 +64,13 @@ class Weather(LifecycleCluster):
         return fault
 
     def place_pod(self, node: str) -> None:
-        """A pod on a node, in place of the one that there was."""
+        """Create a pod on a node, in place of the one before."""
         with contextlib.suppress(NotFound):
             self.world.delete(PODS, ObjectKey(f"of-{node}", "default"), grace_period_seconds=0)
         self.pod(f"of-{node}", node, tolerations=[{"operator": "Exists", "tolerationSeconds": TOLERATED, **EVICTED}])
 
     def leaving(self) -> set[str]:
-        """The nodes whose pods are deleted."""
+        """Return the nodes whose pods are being deleted."""
         pods = self.world.list(PODS, view=dict)
         return {pod["spec"]["nodeName"] for pod in pods if "deletionTimestamp" in pod["metadata"]}
 
@@ -92,7 +92,7 @@ class Weather(LifecycleCluster):
         return any(t["key"] in OURS and t["effect"] == "NoExecute" for t in found)
 
     def act(self, what: str, node: str, seconds: float) -> None:
-        """Let something happen, then time pass."""
+        """Carry out an action, then let time pass."""
         alive = node in self.kubelets
         match what:
             case "silence" if alive:
@@ -103,11 +103,11 @@ class Weather(LifecycleCluster):
                 self.live(node, posts=None)
             case "restart":
                 self.kill()
-                self.weather = lambda request: None  # else its caches may never fill, and it gives up
+                self.weather = lambda request: None  # otherwise its caches may never fill, and it gives up
                 self.start()
-            case "restart, deaf":  # its watches of leases say nothing, and it does not know
+            case "restart, deaf":  # its watches of leases are silent, and it does not notice
                 self.kill()
-                self.weather = lambda request: SilentStream(DEAF_AFTER) if self._is_lease_watch(request) else None
+                self.weather = lambda request: SilentStream(SILENT_AFTER) if self._is_lease_watch(request) else None
                 self.start()
             case "cut":
                 self.weather = lambda request: Refused()
@@ -151,7 +151,7 @@ def test_whoever_renews_is_never_evicted_and_whoever_is_dead_is_in_time(acts: li
             cluster.place_pod(name)
         cluster.silence(*[name for name in ("a-1",) if name in cluster.kubelets])
         cluster.live(*[name for name in NODES if name != "a-1"])
-        cluster.run(200.0)  # what a cut has left behind is over
+        cluster.run(200.0)  # the effects of a cut stream are over
         cluster.run(BOUND)
 
         assert cluster.wrong == []

@@ -22,7 +22,7 @@ from controllers.node_lifecycle.zones import ZonePolicy, Zones, ZoneState
     ],
 )
 def test_the_state_of_a_zone(ready: int, not_ready: int, state: ZoneState) -> None:
-    """Partial from 55 % and three nodes on, full when nobody is ready, else normal."""
+    """A zone is partially disrupted from 55 % and three nodes on, fully when none is ready, otherwise normal."""
     assert ZonePolicy().state(ready, not_ready) is state
 
 
@@ -57,7 +57,7 @@ def test_a_zone_may_count_as_disrupted_only_if_all_of_it_is() -> None:
 
 
 def zones_of(*states: tuple[int, int]) -> Zones:
-    """Zones x, y, …, of that many nodes that are ready and not ready, judged at 0 s."""
+    """Return zones x, y, … with these numbers of ready and other nodes, judged at 0 s."""
     zones = Zones(ZonePolicy())
     for key, (ready, not_ready) in zip("xyz", states, strict=False):
         count(zones, key, ready, not_ready)
@@ -66,7 +66,7 @@ def zones_of(*states: tuple[int, int]) -> Zones:
 
 
 def count(zones: Zones, key: str, ready: int, not_ready: int) -> None:
-    """Let a zone count so many nodes more, or less."""
+    """Add a number of nodes to a zone, or remove them."""
     for is_ready, change in ((True, ready), (False, not_ready)):
         for _ in range(abs(change)):
             zones.count(key, is_ready, 1 if change > 0 else -1)
@@ -95,7 +95,7 @@ def test_a_zone_of_which_a_moment_is_partial_disruption_loses_that_moment() -> N
 
 
 def test_the_time_that_passes_between_two_rates_counts_at_each() -> None:
-    """Half a turn fills up in 5 s at 0.1; the other half takes 50 s at 0.01, in a large zone disrupted in part."""
+    """Half a turn fills in 5 s at 0.1; the other half takes 50 s at 0.01, in a large, partially disrupted zone."""
     zones = zones_of((59, 1), (1, 0))
     take(zones, "a", 0.0)
 
@@ -119,7 +119,7 @@ def test_a_turn_that_was_saved_up_is_lost_when_a_zone_recovers_and_not_when_all_
 
 
 def test_a_zone_at_the_threshold_that_comes_and_goes_evicts_at_the_pace_of_its_better_times() -> None:
-    """It is normal for 8 s of 16; a turn takes 10 s of those."""
+    """The zone is normal for 8 s of each 16 s; a turn takes 10 s of normal time."""
     zones, evictions, now = zones_of((3, 2), (1, 0)), list[float](), 0.0
     for number in range(10):
         for _ in range(8):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amounts: read by their value, written in one form."""
+"""Quantities are parsed to their value and written in one form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.shared.quantities import in_bytes, in_units, parse_quantity
+from controller_runtime.api.quantities import parse_quantity
+from controllers.shared.quantities import format_bytes, format_count
 
 
 @pytest.mark.parametrize(
@@ -34,16 +35,16 @@ def test_what_is_none_is_refused(text: str) -> None:
     [(0, "0"), (1, "1"), (1023, "1023"), (1024, "1Ki"), (24684092 * 1024, "24684092Ki"), (16 * 1024**3, "16Gi")],
 )
 def test_bytes_are_written_with_the_largest_suffix_that_is_exact(amount: int, text: str) -> None:
-    assert in_bytes(amount) == text
+    assert format_bytes(amount) == text
 
 
 @given(st.integers(min_value=0, max_value=2**63))
 def test_bytes_are_read_as_they_were(amount: int) -> None:
-    assert parse_quantity(in_bytes(amount)) == amount
+    assert parse_quantity(format_bytes(amount)) == amount
 
 
 @pytest.mark.parametrize(
     ("amount", "text"), [("2", "2"), ("1.9", "1900m"), ("0", "0"), ("0.0001", "1m"), ("1.0001", "1001m")]
 )
 def test_cores_are_written_in_thousandths_where_they_are_not_whole(amount: str, text: str) -> None:
-    assert in_units(Decimal(amount)) == text
+    assert format_count(Decimal(amount)) == text

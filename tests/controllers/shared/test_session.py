@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first word with an API server: who gives up, who waits, and for what nobody waits."""
+"""A command asks its API server for its version: `reach` gives up, `await_server` waits, refusals are final."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.faults import Fault, FaultyTransport, LostRequest, Refused
 from controller_runtime.testing.simulation import Simulation
-from controllers.shared.session import FIRST_ANSWER, WAITING, await_server, reach
+from controllers.shared.session import ANSWER_TIMEOUT, RETRY, await_server, reach
 
 NOT_YET = answered(503, "ServiceUnavailable")
 BUSY = answered(429, "TooManyRequests", details={"retryAfterSeconds": 30})
@@ -21,7 +21,7 @@ UNAUTHORIZED = answered(401, "Unauthorized", message="Unauthorized")
 
 
 class Command:
-    """A command that has yet to hear from its API server, and what befalls its requests, the first ones first."""
+    """A command that starts; the requests to its API server meet `faults`, in their order, and then none."""
 
     def __init__(self, sim: Simulation, *faults: Fault) -> None:
         self.host = sim.host("command")
@@ -33,7 +33,7 @@ class Command:
         self.stop = Stop(self.host)
 
     def wait(self) -> float:
-        """Wait for the server; the seconds that took."""
+        """Wait for the server, and return the seconds that took."""
         began = self.host.monotonic()
         await_server(self.manager, self.stop, self._then)
         return self.host.monotonic() - began
@@ -52,7 +52,7 @@ class Command:
         pytest.param([Refused()] * 3, (3.5, 4.2), id="refused"),
         pytest.param([NOT_YET], (0.5, 0.6), id="not ready"),
         pytest.param([BUSY], (30.0, 30.0), id="asks for patience"),
-        pytest.param([LostRequest()], (FIRST_ANSWER + 0.5, FIRST_ANSWER + 0.6), id="silent"),
+        pytest.param([LostRequest()], (ANSWER_TIMEOUT + 0.5, ANSWER_TIMEOUT + 0.6), id="silent"),
         pytest.param([Refused()] * 100, (660.0, 840.0), id="for as long as it takes"),
     ],
 )
@@ -113,7 +113,7 @@ def test_who_does_not_wait_gives_up_with_a_reason(sim: Simulation, fault: Fault)
 def test_a_wait_ends_at_once_when_asked_to_stop(sim: Simulation) -> None:
     command = Command(sim, *[Refused()] * 1000)
     thread = spawn(command.host, command.stop, "waiting", command.run)
-    sim.advance(100.0 + WAITING.cap / 2)
+    sim.advance(100.0 + RETRY.cap / 2)
     before = command.host.monotonic()
 
     command.stop.set()

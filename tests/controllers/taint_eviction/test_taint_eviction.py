@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The taint eviction on an embedded cluster: who is deleted, when, and what is told of it."""
+"""Taint eviction on an embedded cluster: which pods are deleted, when, and with which events."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_pod_that_does_not_tolerate_the_taint_is_deleted_at_once_and_says_why(
 
 @pytest.mark.scenario("F-39")
 def test_the_event_has_upstreams_words(cluster: Evicting) -> None:
-    """The event is Normal, and of the component and with the message that upstream has."""
+    """The event has upstream's type, component and message."""
     cluster.pod("p")
 
     cluster.taint("n", TAINT)
@@ -66,7 +66,7 @@ def test_the_event_has_upstreams_words(cluster: Evicting) -> None:
 
 @pytest.mark.scenario("F-40")
 def test_a_pod_without_tolerations_of_its_own_stays_for_300_s_on_a_node_that_is_lost(cluster: Evicting) -> None:
-    """The API server gives it two tolerations of 300 s, which run from when the taint is seen."""
+    """The API server gives the pod two tolerations of 300 s; they run from when the taint is first seen."""
     cluster.pod("p")
     assert cluster.get("p")["spec"]["tolerations"] == [tolerates(NOT_READY, 300), tolerates(UNREACHABLE, 300)]
 
@@ -80,7 +80,7 @@ def test_a_pod_without_tolerations_of_its_own_stays_for_300_s_on_a_node_that_is_
 
 @pytest.mark.scenario("F-41")
 def test_the_shortest_of_the_tolerations_decides(cluster: Evicting) -> None:
-    """With 30 s and 100 s for two taints the pod is deleted after 30 s."""
+    """A pod that tolerates one taint for 30 s and another for 100 s is deleted after 30 s."""
     cluster.pod("p", tolerates(UNREACHABLE, 100), tolerates("dedicated", 30))
 
     cluster.taint("n", TAINT, unreachable())
@@ -110,7 +110,7 @@ def test_another_tolerance_does_not_move_a_time_that_runs(cluster: Evicting, sec
 
 @pytest.mark.scenario("F-43")
 def test_a_node_that_returns_keeps_its_pods(cluster: Evicting) -> None:
-    """The taint is removed in time: the deletion is cancelled, and an event says so."""
+    """If the taint is removed in time the deletion is cancelled, and an event says so."""
     cluster.pod("p")
     cluster.taint("n", unreachable())
     cluster.sim.advance(299.0)
@@ -125,7 +125,7 @@ def test_a_node_that_returns_keeps_its_pods(cluster: Evicting) -> None:
 
 @pytest.mark.scenario("F-44")
 def test_a_taint_that_is_not_tolerated_ends_the_wait(cluster: Evicting) -> None:
-    """A second taint without toleration: the wait is cancelled, and the pod deleted at once."""
+    """A second taint that is not tolerated cancels the wait, and the pod is deleted at once."""
     cluster.pod("p")
     cluster.taint("n", unreachable())
     cluster.sim.advance(10.0)

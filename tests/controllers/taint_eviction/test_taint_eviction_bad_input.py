@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The taint eviction and objects that are odd, unreadable, or somebody else's by now."""
+"""Taint eviction with objects that have odd values, cannot be decoded, or were replaced by others of their name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cluster(sim: Simulation) -> Iterator[Evicting]:
 
 
 def unreadable(field: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Spoils the objects whose name begins with `odd`."""
+    """Return a function that puts `value` into a field of the spec of objects whose name begins with `odd`."""
 
     def spoil(obj: dict[str, Any]) -> None:
         if obj["metadata"]["name"].startswith("odd"):

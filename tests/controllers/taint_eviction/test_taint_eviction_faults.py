@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The taint eviction when things go wrong: kills, stale caches, conflicts, failures, and all of it in any order."""
+"""Taint eviction with faults: kills, stale caches, conflicts, failed requests, and all of them in any order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from controller_runtime.testing.simulation import Simulation
 
 LOST = {"key": UNREACHABLE, "effect": "NoExecute"}
 HANGING = SilentStream(after=2)
-"""A watch that says what is there, and no more."""
+"""A watch that sends the initial objects and then stays silent."""
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ def test_a_taint_that_went_while_the_watch_hung_evicts_nobody(cluster: Evicting)
     cluster.taint("n", TAINT)
     cluster.watches["nodes"] = HANGING
     cluster.start()
-    assert "DELETE p" in cluster.asked, "it has seen the taint"
+    assert "DELETE p" in cluster.asked, "the controller has seen the taint"
 
     cluster.taint("n")
     cluster.sim.advance(100.0)
 
     assert not cluster.is_leaving("q")
-    assert 3 < cluster.asked.count("GET n") < 10, "it looks each time its time has come, and begins again"
+    assert 3 < cluster.asked.count("GET n") < 10, "it asks the server at the end of each countdown, and starts another"
 
 
 def at(seconds: int) -> dict[str, str]:
@@ -95,7 +95,7 @@ def test_a_taint_that_went_and_came_again_while_the_watch_hung_is_waited_for_ane
     cluster.sim.advance(49.9)
     assert not cluster.is_leaving("q")
 
-    cluster.sim.advance(200.0)  # the watch is known to hang after 150 s
+    cluster.sim.advance(200.0)  # the watch is given up after 150 s of silence
     assert cluster.is_leaving("q")
 
 
@@ -106,7 +106,7 @@ def test_a_taint_that_was_seen_to_have_gone_is_not_the_one_that_comes_again(clus
     cluster.start()
 
     cluster.taint("n")
-    cluster.sim.advance(52.0)  # its time has come, and the server was asked
+    cluster.sim.advance(52.0)  # the countdown has ended, and the server was asked
     cluster.taint("n", TAINT)
     cluster.sim.advance(40.0)
 
@@ -202,14 +202,14 @@ def test_a_failing_request_is_repeated_until_it_succeeds_and_told_once(
 
 
 class World:
-    """Does what it is told to nodes, watches and the controller, and sees who leaves."""
+    """Changes nodes, watches and the controller as told, and checks each pod that leaves."""
 
     NODES = ("a", "b")
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
         self.cluster = Evicting(sim)
-        self.tainted: dict[str, float] = {}  # since when
+        self.tainted: dict[str, float] = {}  # seconds of the simulation at which the node was tainted
         self.left: set[str] = set()
         for node in self.NODES:
             self.cluster.node(node)
@@ -243,13 +243,13 @@ class World:
         self.cluster.restart()
 
     def look(self) -> None:
-        """Whoever has left since had to."""
+        """Check that each pod that left since the last call had to leave."""
         leaving = {*self.cluster.leaving()}
         for pod in leaving - self.left:
             assert pod[0] in self.tainted, f"{pod} was evicted from a node without a taint"
             assert not pod.endswith("-ever"), f"{pod} was evicted though it tolerates the taint"
             borne = self.sim.time - self.tainted[pod[0]]
-            # What is written of when a taint was added are whole seconds.
+            # `timeAdded` has whole seconds, so a countdown may be up to one second short.
             assert not pod.endswith("-20") or borne > 19.0, f"{pod} was evicted after {borne:.1f} s"
         self.left = leaving
 
@@ -279,7 +279,7 @@ def test_nobody_leaves_without_a_taint_or_too_soon_and_who_has_to_leaves(
             world.do(*act)
 
         world.mend()
-        world.cluster.restart()  # as somebody does with one whose caches would not fill
+        world.cluster.restart()  # as an operator does if the caches do not fill
         for _ in range(10):
             sim.advance(40.0)
             world.look()

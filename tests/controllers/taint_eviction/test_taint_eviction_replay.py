@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our taint eviction against a recording of the real one: the same taints and pods, the same deletions and events.
+"""Taint eviction compared with a recording of Kubernetes' own: the same taints and pods, deletions and events.
 
-The recording is of two controllers of Kubernetes 1.36.2, of which the other taints the nodes: here the
-taints are put on as they were recorded, and what is compared is what became of the pods.
+Two controllers of Kubernetes 1.36.2 were recorded, taint eviction and the node lifecycle, which taints nodes. The
+replay sets the recorded taints itself and compares what happens to the pods.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from controller_runtime.testing.simulation import Simulation
 RECORDING = Path(__file__).parents[2] / "data" / "recordings" / "taint-eviction-1.36.2.jsonl"
 RUNS = ("L1", "L2", "L8", "L10", "L10b")
 DEVIATIONS = {
-    # It was deleted before the real controller was restarted, and was counted down again all the same.
+    # The pod was deleted before the real controller was restarted, which counted down for it again all the same.
     "L8": {("a-1-tol30", "Cancelling")},
 }
 TOLERANCE = 1.1
-"""Seconds: the server writes whole ones, and the recording tenths."""
+"""Seconds. The server writes whole seconds, and the recording tenths."""
 
 OURS = ("not-ready", "unreachable")
 
@@ -41,14 +41,14 @@ def full(key: str) -> str:
 
 
 def taint(text: str) -> dict[str, str]:
-    """`key=value:Effect`."""
+    """Parse `key=value:Effect`."""
     name, effect = text.split(":")
     key, _, value = name.partition("=")
     return {"key": full(key), "value": value, "effect": effect}
 
 
 def toleration(text: str) -> dict[str, Any]:
-    """`key=value:Effect Ns`, all but the colon optional."""
+    """Parse `key=value:Effect Ns`, where all but the colon is optional."""
     match = re.fullmatch(r"([^=:]*)(?:=(\w+))?:(\w*)(?: (-?\d+)s)?", text)
     assert match, text
     key, value, effect, seconds = match.groups()
@@ -57,7 +57,7 @@ def toleration(text: str) -> dict[str, Any]:
 
 
 class Script:
-    """Does what was done, and notes when pods are deleted."""
+    """Repeats the recorded actions, and notes when pods are deleted."""
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pod tolerates, and when it has to leave."""
+"""For how long a pod tolerates the taints of its node, and when it has to leave."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from controllers.taint_eviction.toleration import (
     NO_EXECUTE,
     Taint,
     Toleration,
-    have_come_again,
     leaves_at,
-    patience,
+    tolerated_seconds,
+    were_added_again,
 )
 
 TAINT = Taint("k", NO_EXECUTE, "v")
@@ -72,7 +72,7 @@ def test_a_toleration_matches_by_effect_key_and_value(toleration: Toleration, ma
 def test_patience_is_the_shortest_of_the_tolerations_used(
     taints: list[Taint], tolerations: list[Toleration], seconds: float
 ) -> None:
-    assert patience(taints, tolerations) == seconds
+    assert tolerated_seconds(taints, tolerations) == seconds
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_patience_is_the_shortest_of_the_tolerations_used(
 def test_when_a_pod_has_to_leave(
     taints: list[Taint] | None, tolerations: list[Toleration], before: float | None, at: float | None
 ) -> None:
-    """A time that runs stays as it is, however long is tolerated now; without a toleration the pod leaves at once."""
+    """A running countdown ignores changed tolerations, but a pod that tolerates no longer leaves at once."""
     assert leaves_at(taints, tolerations, before, NOW) == at
 
 
@@ -128,7 +128,7 @@ EARLY, LATE = "2026-01-01T09:59:59Z", "2026-01-01T10:00:00Z"
     ],
 )
 def test_taints_that_were_added_later_have_been_gone(before: list[Taint], taints: list[Taint], again: bool) -> None:
-    assert have_come_again(before, taints) is again
+    assert were_added_again(before, taints) is again
 
 
 KEYS = st.sampled_from(["", "a", "b"])
@@ -160,4 +160,4 @@ def test_nobody_leaves_without_a_taint_and_the_tolerant_stay(
 def test_more_taints_never_give_more_time(
     more: list[Taint], taints: list[Taint], tolerations: list[Toleration]
 ) -> None:
-    assert patience([*taints, *more], tolerations) <= patience(taints, tolerations)
+    assert tolerated_seconds([*taints, *more], tolerations) <= tolerated_seconds(taints, tolerations)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fields of `metadata`: their order on the wire, and which of them clients write."""
+
+from __future__ import annotations
+
+METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+"""The order in which a real server encodes them. Only plain texts stand before `resourceVersion`; `stored.py`
+finds an object's version by that."""
+
+CLIENT_METADATA = ("generateName", "labels", "annotations", "ownerReferences", "finalizers")
+"""The fields that a client may write, and so the only ones that a field manager can own."""

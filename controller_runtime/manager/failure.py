@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The error with which a manager's run ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controller_runtime.core.errors import ControllerRuntimeError
+from controller_runtime.core.host import Thread
+
+
+def failure_of(first: BaseException | None, stuck: Sequence[Thread], grace: float) -> BaseException | None:
+    """Return the error that a run raises; None if nothing failed and every thread has ended.
+
+    The first failure is the error, because later ones may be its consequences. Threads that did not end are an error
+    of their own if nothing failed; else notes on the first failure name them. Either way the notes show their stacks.
+
+    Args:
+        first: The first failure of a thread.
+        stuck: The threads that have not ended, though they were cancelled.
+        grace: Seconds that they had to finish before they were cancelled.
+    """
+    if not stuck:
+        return first
+    names = ", ".join(thread.name for thread in stuck)
+    late = ControllerRuntimeError(f"still running after a grace of {grace:g} s, though cancelled: {names}")
+    if first is None:
+        failure: BaseException = late
+    else:
+        failure = first
+        failure.add_note(str(late))
+    for thread in stuck:
+        failure.add_note(f"{thread.name} stands at\n{thread.stack()}")
+    return failure

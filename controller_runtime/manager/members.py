@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controllers and runnables of a manager, and the wake-up of the thread that starts them."""
+
+from __future__ import annotations
+
+from controller_runtime.controller.controller import Controller
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
+from controller_runtime.manager.lifecycle import Runnable
+
+Member = Controller | Runnable
+
+
+class Members:
+    """The controllers and runnables that were added to a manager, with those that are not started yet.
+
+    The manager's thread takes and starts them. It waits for three kinds of news: a member was added, this
+    replica leads from now on, or the manager stops.
+
+    Args:
+        host: Its condition.
+        stopping: The manager's stop: once it is set, nothing can be added.
+
+    Threads: any; `take_added` and `wait_for_news` one, the manager's.
+    """
+
+    def __init__(self, host: Host, stopping: Stop) -> None:
+        self._stopping = stopping
+        # Guards the fields below; `wait_for_news` waits on it.
+        self._condition = host.condition("manager")
+        self._has_run = False
+        self._members: list[Member] = []
+        # Those of them that `take_added` has not returned yet.
+        self._added: list[Member] = []
+        self._has_news = False
+
+    def all(self) -> list[Member]:
+        """Return all members in the order in which they were added, whether they are started or not."""
+        with self._condition:
+            return [*self._members]
+
+    def begin(self) -> None:
+        """Note that the manager runs.
+
+        Raises:
+            UsageError: It has run before.
+        """
+        with self._condition:
+            if self._has_run:
+                raise UsageError("a manager runs once, and this one has been run")
+            self._has_run = True
+
+    def add(self, member: Member) -> None:
+        """Add a member, and wake the manager's thread.
+
+        Raises:
+            UsageError: The name is taken, or the manager stops or has stopped.
+        """
+        with self._condition:
+            if self._stopping.is_set():
+                raise UsageError(f"{member.name} cannot be added: the manager stops or has stopped")
+            if any(member.name == other.name for other in self._members):
+                raise UsageError(f"{member.name} cannot be added: the name is taken")
+            self._members.append(member)
+            self._added.append(member)
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake the manager's thread: a member was added, this replica leads, or the manager stops."""
+        with self._condition:
+            self._has_news = True
+            self._condition.notify_all()
+
+    def take_added(self) -> list[Member]:
+        """Return the members that were added since the last call."""
+        with self._condition:
+            taken, self._added, self._has_news = self._added, [], False
+            return taken
+
+    def wait_for_news(self) -> None:
+        """Wait until `wake` has been called since the last `take_added`."""
+        with self._condition:
+            while not self._has_news:
+                self._condition.wait_until(None)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of a simulated system as values: drawn from a seed, recorded when they happen, repeated from a script.
+
+A seed gives the same faults only with the same code. A script lists the faults themselves, so
+it stays valid when the code changes. Faults of a single transport are in `testing.faults`.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import random
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+import attrs
+
+
+class FaultKind(enum.StrEnum):
+    """The kinds of faults: the first five happen to one call, the others to a host at a given time."""
+
+    REFUSE = "refuse"
+    """The connection is refused at once."""
+    LOSE_REQUEST = "lose-request"
+    """The request is lost."""
+    LOSE_REPLY = "lose-reply"
+    """The server acts, and its answer is lost; a watch stays open and silent."""
+    SLOW_REQUEST = "slow-request"
+    """The request arrives later, even if its caller has given up or crashed by then."""
+    SLOW_REPLY = "slow-reply"
+    """The answer arrives later."""
+
+    CUT = "cut"
+    """Nothing passes between host and server. A watch whose events are lost so stays silent also afterwards."""
+    PAUSE = "pause"
+    """No thread of the host runs, while its clocks go on."""
+    JUMP = "jump"
+    """The wall clock jumps."""
+    CRASH = "crash"
+    """The process is killed, and started again after a number of seconds."""
+    STOP = "stop"
+    """The program is asked to stop, and started again a number of seconds after it has ended."""
+    RESTORE = "restore"
+    """The server is killed, and started on an older state of its disk, as from a backup; versions do not go back."""
+    REWIND = "rewind"
+    """The same, but its versions go back too."""
+
+
+CALLS = (FaultKind.REFUSE, FaultKind.LOSE_REQUEST, FaultKind.LOSE_REPLY, FaultKind.SLOW_REQUEST, FaultKind.SLOW_REPLY)
+
+
+@attrs.frozen
+class SystemFault:
+    """One fault.
+
+    Attributes:
+        kind: The kind of the fault.
+        host: The host that it happens to. For a call that is one host, with its restarts counted
+            (`r1#2`); for others it is `r1` or the successor that runs at the time.
+        when: For a call, its number among the host's calls, from 0; for others, virtual seconds.
+        seconds: The duration, the delay, the seconds until a restart, or how far a clock jumps.
+    """
+
+    kind: FaultKind
+    host: str
+    when: float
+    seconds: float = 0.0
+
+
+Script = tuple[SystemFault, ...]
+
+
+def script_to_json(script: Iterable[SystemFault]) -> str:
+    """Return JSON with a line for each fault, such as `["pause", "r2", 71.5, 19.1]`."""
+    lines = [json.dumps([fault.kind.value, fault.host, fault.when, fault.seconds]) for fault in script]
+    return "[\n  " + ",\n  ".join(lines) + "\n]" if lines else "[]"
+
+
+def script_from_json(text: str) -> Script:
+    """Return the script in `text`, as `script_to_json` writes it.
+
+    Raises:
+        ValueError: The text is not a script.
+    """
+    try:
+        return tuple(
+            SystemFault(FaultKind(kind), str(host), when, seconds) for kind, host, when, seconds in json.loads(text)
+        )
+    except TypeError as error:
+        raise ValueError(f"not a script of faults: {error}") from error
+
+
+class SystemFaults(Protocol):
+    """The source of the faults of a run."""
+
+    timed: Script
+    """The faults that happen at a given time, in order."""
+
+    def of_call(self, host: str, call: int) -> SystemFault | None:
+        """Return the fault of the host's call of this number, if it has one."""
+
+
+class ScriptedFaults:
+    """The faults of a script, and no others."""
+
+    def __init__(self, script: Iterable[SystemFault]) -> None:
+        faults = tuple(script)
+        self.timed = tuple(sorted((f for f in faults if f.kind not in CALLS), key=lambda f: f.when))
+        self._calls = {(f.host, int(f.when)): f for f in faults if f.kind in CALLS}
+
+    def of_call(self, host: str, call: int) -> SystemFault | None:
+        """Return the fault of the host's call of this number, if it has one."""
+        return self._calls.get((host, call))
+
+
+@attrs.frozen
+class Profile:
+    """The frequencies from which the faults of a run are drawn.
+
+    Attributes:
+        weights: The relative frequency of each kind of timed fault.
+        most: The largest number of timed faults in one run.
+        rates: Shares (0..1) of the calls that have a fault; one of them is drawn for each run.
+        longest: Seconds of the longest cut or pause.
+    """
+
+    weights: Mapping[FaultKind, int]
+    most: int = 12
+    rates: tuple[float, ...] = (0.0, 0.02, 0.1, 0.3)
+    longest: float = 30.0
+
+
+PROFILES: Mapping[str, Profile] = {
+    "broad": Profile({FaultKind.CUT: 3, FaultKind.PAUSE: 3, FaultKind.JUMP: 1, FaultKind.CRASH: 2, FaultKind.STOP: 2}),
+    "network": Profile({FaultKind.CUT: 1}, rates=(0.1, 0.3)),
+    "freezes": Profile({FaultKind.PAUSE: 3, FaultKind.STOP: 3}, most=20, rates=(0.0, 0.1)),
+    "standstills": Profile({FaultKind.PAUSE: 1}, rates=(0.0,)),
+    "restarts": Profile({FaultKind.STOP: 3, FaultKind.CRASH: 1}, most=20, rates=(0.02, 0.1)),
+    "calm": Profile({FaultKind.JUMP: 1}, most=0, rates=(0.0,)),
+}
+"""The profiles of the replicas, by name: a broad one, and narrow ones, which find rarer orders of events."""
+
+
+class DrawnFaults:
+    """The faults that follow from a seed: each run first draws which kinds there are, then how many, then each.
+
+    Args:
+        seed: Determines all faults.
+        profile: The frequencies.
+        hosts: The hosts to which timed faults may happen.
+        until: Virtual seconds after which no timed fault begins.
+    """
+
+    def __init__(self, seed: int, profile: Profile, hosts: tuple[str, ...], until: float) -> None:
+        chance = random.Random(f"{seed}/faults")
+        self._seed = seed
+        self._rate = chance.choice(profile.rates)
+        self._kinds = [kind for kind in CALLS if chance.random() < 0.6] or [FaultKind.LOSE_REPLY]
+        present = [kind for kind in profile.weights if chance.random() < 0.6] or list(profile.weights)
+        bag = [kind for kind in present for _ in range(profile.weights[kind])]
+        count = chance.randrange(profile.most + 1)
+        drawn = [_draw(chance, chance.choice(bag), chance.choice(hosts), until, profile.longest) for _ in range(count)]
+        self.timed = tuple(sorted(drawn, key=lambda fault: fault.when))
+
+    def of_call(self, host: str, call: int) -> SystemFault | None:
+        """Return the fault of this call, if it has one; it depends on nothing but the seed, the host and the number."""
+        chance = random.Random(f"{self._seed}/{host}/{call}")
+        if chance.random() >= self._rate:
+            return None
+        return SystemFault(chance.choice(self._kinds), host, call, _tenths(chance, 0.1, 20.0))
+
+
+def _draw(chance: random.Random, kind: FaultKind, host: str, until: float, longest: float) -> SystemFault:
+    when = _tenths(chance, 1.0, until)
+    match kind:
+        case FaultKind.JUMP:
+            seconds = _tenths(chance, -7200.0, 7200.0)
+        case FaultKind.CRASH | FaultKind.STOP | FaultKind.RESTORE | FaultKind.REWIND:
+            seconds = _tenths(chance, 0.5, 10.0)
+        case _:
+            seconds = _tenths(chance, 0.5, longest)
+    return SystemFault(kind, host, when, seconds)
+
+
+def _tenths(chance: random.Random, low: float, high: float) -> float:
+    """Draw a number of whole tenths, so that scripts are short."""
+    return round(low + (high - low) * chance.random(), 1)

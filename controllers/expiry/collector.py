@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletes objects that their owners have stopped renewing.
+
+An object is valid for some time after its last renewal. It is deleted only if both the cache and the server say that
+this time is over, so a renewal that the cache has not seen yet saves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+import attrs
+
+from controller_runtime.api.objects import ObjectKey, ObjectMeta
+from controller_runtime.api.resources import Resource
+from controller_runtime.cache.lister import Lister
+from controller_runtime.client.client import Client
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.core.errors import Conflict, NotFound
+from controller_runtime.core.host import Clock
+from controller_runtime.core.log import get_logger
+
+log = get_logger(__name__)
+
+
+class HasObjectMeta(Protocol):
+    """A view of an object that includes its metadata."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """The object's metadata."""
+
+
+T = TypeVar("T", bound=HasObjectMeta)
+
+
+@attrs.frozen
+class ExpiredCollector(Reconciler, Generic[T]):
+    """Deletes an object that has expired; otherwise looks at it again when it would expire.
+
+    Attributes:
+        clock: Its wall clock is compared with the times in the objects.
+        client: Reads an expired object past the cache, and deletes it.
+        cache: The objects.
+        resource: Their resource.
+        view: Their view, for reading them from the server.
+        seconds_left: Returns for how many seconds an object is still valid at a given time; negative if it has expired.
+        longest_look: Maximum number of seconds between two looks at an object that does not change. Without it a time
+            far in the future, or a wall clock that jumps, would delay a deletion without limit.
+    """
+
+    clock: Clock
+    client: Client
+    cache: Lister[T]
+    resource: Resource[Any]
+    view: type[T]
+    seconds_left: Callable[[T, datetime], float]
+    longest_look: float
+
+    def reconcile(self, request: Request) -> Result:
+        """Delete one object if it has expired, by the cache and then by the server."""
+        cached = self.cache.get(request)
+        if cached is None:
+            return Result()
+        left = self._left(cached)
+        if left < 0:
+            try:
+                live = self.client.get(self.resource, request, self.view)
+                left = self._left(live)
+                if left < 0:
+                    self._delete(request, live)
+                    return Result()
+            except (NotFound, Conflict):  # deleted or renewed meanwhile; the watch will show it
+                return Result()
+        # An object is still valid at its very last instant, so the next look comes just after it.
+        return Result(requeue_after=min(left + 0.001, self.longest_look))
+
+    def _left(self, obj: T) -> float:
+        return self.seconds_left(obj, self.clock.now())
+
+    def _delete(self, key: ObjectKey, obj: T) -> None:
+        metadata = obj.metadata
+        self.client.delete(self.resource, key, uid=metadata.uid, resource_version=metadata.resource_version)
+        log.info("expired object deleted", kind=self.resource.kind, object=key)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of nodes and pods that taint eviction reads; nothing else of them is decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from controllers.taint_eviction.toleration import NO_EXECUTE, Taint, Toleration
+
+
+class _NodeSpec(msgspec.Struct, gc=False):
+    taints: list[Taint] | None = None
+
+
+class TaintedNodeView(msgspec.Struct, gc=False):
+    """The NoExecute taints of a node."""
+
+    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
+
+    @property
+    def expelling(self) -> list[Taint]:
+        """The taints that evict pods."""
+        return [taint for taint in self.spec.taints or () if taint.effect == NO_EXECUTE]
+
+
+# A part of `ObjectMeta`: decoding all of it would take a sixth longer, and each look at a pod decodes it again.
+class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
+    name: str
+    namespace: str
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+
+
+class _PodSpec(msgspec.Struct, gc=False, rename="camel"):
+    node_name: str = ""
+    tolerations: list[Toleration] | None = None
+
+
+class PodCondition(msgspec.Struct, gc=False):
+    """The part of a condition that this controller writes, so that it can be compared with `EVICTED`."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class _PodStatus(msgspec.Struct, gc=False):
+    conditions: list[PodCondition] | None = None
+
+
+class ToleratingPodView(msgspec.Struct, gc=False):
+    """The part of a pod that decides whether and when it has to leave."""
+
+    metadata: _PodMetadata
+    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
+    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+
+    @property
+    def tolerations(self) -> Sequence[Toleration]:
+        """The taints that the pod tolerates."""
+        return self.spec.tolerations or ()
+
+    @property
+    def stays(self) -> bool:
+        """Whether the pod is bound to a node and is not being deleted."""
+        return bool(self.spec.node_name) and self.metadata.deletion_timestamp is None

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns of schemas have the syntax of Go's regular expressions, and match in linear time."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.apiserver.rules.definitions.patterns import NoPattern, compiled
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        pytest.param("^[a-z]+$", "abc", "ABC", id="the same in both"),
+        pytest.param("^a$", "a", "a\n", id="the end is the end"),
+        pytest.param(r"\Aa\z", "a", "a\n", id="the end by another name"),
+        pytest.param("^(?i)(abort|warn)?$", "WARN", "warned", id="flags in the middle"),
+        pytest.param("^((?i)may|june|[1-9])(:(?i)may)?$", "JUNE:May", "JULY", id="flags in groups, to their ends"),
+        pytest.param("^(a(?i)b|c)d$", "Cd", "CD", id="flags beyond an alternative"),
+        pytest.param("^(?i:a)b$", "Ab", "AB", id="flags of a group"),
+        pytest.param("^[[:alpha:]_]+$", "ab_", "a1", id="a named class"),
+        pytest.param("^[^[:space:]]+$", "ab", "a b", id="none of a named class"),
+        pytest.param("^[]a]+$", "]a", "b", id="a bracket that comes first"),
+        pytest.param("^[[a]$", "[", "b", id="a bracket that opens nothing"),
+        pytest.param(r"^[\]$]$", "$", "x", id="escapes and dollars in a set"),
+        pytest.param(r"^\$\($", "$(", "x", id="escapes"),
+        pytest.param(r"^\d+$", "1", "\u0661", id="digits are those of ASCII"),
+        pytest.param(r"^a{2,3}?$", "aaa", "aaaa", id="some times"),
+        pytest.param(r"^a{2,}b{0}$", "aaaa", "a", id="times without an end, and no times"),
+        pytest.param(r"^a{,2}$", "a{,2}", "aa", id="braces that say no number stand for themselves"),
+        pytest.param(r"a|^(?:b|)$", "", "c", id="nothing is an alternative"),
+        pytest.param(r"\bcat\b", "a cat.", "cats", id="words as wholes"),
+        pytest.param(r"a\Bt", "at", "a t", id="inside a word"),
+        pytest.param("(?m)^b$", "a\nb\nc", "ab", id="lines"),
+        pytest.param("(?s)^.$", "\n", "ab", id="any character"),
+        pytest.param("^(?P<one>.)(?-s:.)$", "ab", "a\n", id="a name, and a flag taken back"),
+        pytest.param(r"^\x{1F600}\x41\101$", "\U0001f600AA", "x", id="characters by their numbers"),
+        pytest.param(r"^\p{Greek}[\pL]\Q.\E$", "αa.", "aa.", id="classes of Unicode, and a quotation"),
+    ],
+)
+def test_a_pattern_means_what_it_means_elsewhere(pattern: str, good: str, bad: str) -> None:
+    assert compiled(pattern).matches(good)
+    assert not compiled(pattern).matches(bad)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a{1,1000}){1,1000}",
+        "(",
+        "[a",
+        "*a",
+        "a)",
+        "a**",
+        "a{2,1}",
+        "a{1001}",
+        "(?=a)",
+        "(?<!a)b",
+        "(?i",
+        r"(a)\1",
+        r"a\Z",
+        "a\\",
+    ],
+)
+def test_what_is_no_pattern_is_told(pattern: str) -> None:
+    with pytest.raises(NoPattern):
+        compiled(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|a)*$", "(a*)*b", "^(.*)*b$", "(a|b)*a(a|b){20}c"])
+def test_no_pattern_takes_more_than_one_way_through_a_text(pattern: str) -> None:
+    assert not compiled(pattern).matches("a" * 10_000 + "!")
