@@ -56,7 +56,7 @@ class Connection:
     Threads: one at a time; `shut_down` from any.
     """
 
-    __slots__ = ("_is_shut", "_lock", "_now", "_socket", "deadline", "exchange", "is_cut", "linger", "connection_key")
+    __slots__ = ("_is_shut", "_lock", "_now", "_socket", "connection_key", "deadline", "exchange", "is_cut", "linger")
 
     def __init__(self, host: Host, connection_key: object) -> None:
         self.connection_key = connection_key
