@@ -67,10 +67,12 @@ def test_the_environment_names_the_kubeconfig(tmp_path: Path, monkeypatch: pytes
         pytest.param(
             {**config(), "current-context": ""},
             None,
-            "says no current context; choose one of: x;",
+            "it has no current context; choose one of: x;",
             id="no current context",
         ),
-        pytest.param({**config(), "users": []}, None, "has no user 'u', whom the context 'x' names", id="missing user"),
+        pytest.param(
+            {**config(), "users": []}, None, "has no user 'u', which the context 'x' names", id="missing user"
+        ),
         pytest.param(config(**{"certificate-authority": "nowhere.crt"}), None, "nowhere.crt", id="missing CA file"),
         pytest.param(config(**{"certificate-authority-data": "a"}), None, "is not a kubeconfig", id="CA not base64"),
         pytest.param(
@@ -177,7 +179,7 @@ def test_a_token_file_is_followed_and_is_beside_the_kubeconfig_that_names_it(tmp
 def test_a_token_that_cannot_be_sent_is_refused(tmp_path: Path) -> None:
     content = {**config(), "users": [{"name": "u", "user": {"token": "s3\ncret"}}]}
 
-    with pytest.raises(UsageError, match="the token cannot be sent: it holds a line break"):
+    with pytest.raises(UsageError, match="the token cannot be sent: it contains a line break"):
         from_kubeconfig(written(tmp_path, content))
 
 
@@ -247,7 +249,7 @@ def test_a_plugin_that_is_not_said_whole_is_refused(tmp_path: Path, missing: str
 
 
 def test_a_plugin_that_insists_on_a_terminal_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"'\./plugin' insists on a terminal"):
+    with pytest.raises(UsageError, match=r"'\./plugin' needs a terminal"):
         from_kubeconfig(written(tmp_path, plugged(tmp_path, interactiveMode="Always")))
 
 

@@ -75,7 +75,7 @@ def test_secrets_are_not_shown() -> None:
         pytest.param({**credential(token="t"), "kind": "Pod"}, "it is a .* Pod, not a", id="another kind"),
         pytest.param({**credential(token="t"), "apiVersion": "v9"}, "it is a v9 Exec", id="another version"),
         pytest.param({"kind": "ExecCredential", "apiVersion": V1}, "'status'", id="no status"),
-        pytest.param(credential(), "no token", id="nothing in it"),
+        pytest.param(credential(), "neither a token", id="nothing in it"),
         pytest.param(
             credential(clientCertificateData="C"), "neither a token nor a certificate", id="half a certificate"
         ),
@@ -165,7 +165,7 @@ def test_the_official_client_can_use_it_as_a_hook(tmp_path: Path) -> None:
 def test_a_plugin_that_talks_without_end_is_killed(tmp_path: Path) -> None:
     talking = plugin(script(tmp_path, f"echo $$ > {tmp_path}/pid; exec yes token"))
 
-    with pytest.raises(OSError, match=f"said more than {LONGEST_CREDENTIAL} bytes, which is no credential"):
+    with pytest.raises(OSError, match=f"wrote more than {LONGEST_CREDENTIAL} bytes, which is not a credential"):
         talking.ask()
 
     with pytest.raises(ProcessLookupError):

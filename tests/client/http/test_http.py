@@ -338,7 +338,7 @@ def test_the_descriptor_is_not_given_back_under_the_reader(connect: Connect, mon
 
     with RawServer(HOST, says(CHUNKED)) as server:
         stream = connect(server.configuration).stream(GET, soon())
-        sock = stream._wire._socket
+        sock = stream._connection._socket
         assert sock is not None
         monkeypatch.setattr(stream, "_read_lines", closed_meanwhile)
 
