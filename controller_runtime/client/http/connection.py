@@ -127,7 +127,7 @@ class Connection:
         return received
 
     def is_quiet(self) -> bool:
-        """Return whether nothing can be received; a connection on which its end or more has come is no longer idle."""
+        """Return whether nothing can be received. An idle connection that receives anything is dead."""
         poll = select.poll()
         assert self._socket is not None, "only a connection that was used can be idle"
         poll.register(self._socket, select.POLLIN)

@@ -67,7 +67,7 @@ def test_the_environment_names_the_kubeconfig(tmp_path: Path, monkeypatch: pytes
         pytest.param(
             {**config(), "current-context": ""},
             None,
-            "has no current context; choose one of: x;",
+            "it has no current context; choose one of: x;",
             id="no current context",
         ),
         pytest.param(
