@@ -68,7 +68,7 @@ class OwnWrites:
                 record.writes[lister] = _Write(version, lister.resets)
 
     def check(self, owner: ObjectKey) -> None:
-        """Return, and forget the writes, if the caches show all that was written for `owner`; else raise.
+        """Raise if a cache lacks a write for `owner`; else forget the writes for it.
 
         Raises:
             StaleCache: A cache is behind; the message names it and both versions.

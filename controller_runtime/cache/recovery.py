@@ -40,11 +40,11 @@ class Recovery(NamedTuple):
 
 
 def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
-    """Return what follows from a failure in `state`.
+    """Return the state in which to go on after a failure, and whether to wait first.
 
     Args:
-        state: Where it happened.
-        failure: Its kind.
+        state: The state that failed.
+        failure: The kind of failure.
         streaming: Whether a new list begins as a streamed one.
     """
     relist = Streaming() if streaming else Listing()
@@ -89,7 +89,10 @@ def classify(error: ControllerRuntimeError) -> Failure:
 
 
 def is_lost(error: ControllerRuntimeError) -> bool:
-    """Return whether the server is out of reach, as far as `error` can tell; a silent stream does not say so."""
+    """Return whether `error` means that the server cannot be reached.
+
+    A silent stream does not: other requests may still be answered.
+    """
     return isinstance(error, ConnectionLost) and not isinstance(error, StreamIdle)
 
 

@@ -39,7 +39,7 @@ TOO_SHORT = 1.0
 
 
 class Sink(Protocol):
-    """Where a reflector puts what it receives. Threads: the reflector's."""
+    """Receives the lists and changes of a reflector, such as a `Delivery`. Threads: the reflector's."""
 
     def reuse_equal(self, cached: Cached) -> Cached:
         """Return the object already stored if it equals `cached`, else `cached`."""

@@ -75,7 +75,8 @@ class Subscription:
     def end(self) -> None:
         """End the thread, and leave the handler in place.
 
-        A stop calls this, and it may be set from inside a handler, where the delivery's lock is taken already.
+        It is a callback of the stop, which a handler may set. There the delivery's lock is taken, so that removing the
+        handler, which needs the lock, would be a deadlock.
         """
         with self._condition:
             self._closed = True

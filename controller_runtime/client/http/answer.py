@@ -108,7 +108,7 @@ class _Buffer(io.BufferedReader):
         self._source.left = None
 
     def flush(self) -> None:
-        """Do nothing. The base would raise after `close`, and the collector may call the two in any order."""
+        """Do nothing. The base would raise after `close`, and the garbage collector may call both, in any order."""
 
     def close(self) -> None:
         """Close the buffer; bytes after the answer belong to no request, so the connection is then out of step."""

@@ -73,7 +73,7 @@ class Authorization:
         self._asked_at = self._renewed_at = -float("inf")
 
     def identity(self, deadline: float) -> Identity:
-        """Return our present identity.
+        """Return our present identity, after asking the source of the credentials if need be.
 
         Raises:
             ConnectionLost: The source of the credentials failed, or did not answer by `deadline`.

@@ -46,9 +46,9 @@ class Inquiry(Generic[T]):
         self.failure: Exception | None = None
 
     def is_over_by(self, deadline: float) -> bool:
-        """Wait until it is over or given up, or for `deadline` (monotonic seconds); return whether it is over.
+        """Wait for the answer or the failure, at most until `deadline` (monotonic seconds); return whether there is one.
 
-        The first call starts the function.
+        The first call of this starts the function. `give_up` ends the wait.
         """
         with self._condition:
             is_first, self._has_begun = not self._has_begun, True
