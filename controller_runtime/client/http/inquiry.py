@@ -46,7 +46,7 @@ class Inquiry(Generic[T]):
         self.failure: Exception | None = None
 
     def is_over_by(self, deadline: float) -> bool:
-        """Wait for the answer or the failure, at most until `deadline` (monotonic seconds); return whether there is one.
+        """Wait for an answer or a failure, at most until `deadline` (monotonic seconds); return whether there is one.
 
         The first call of this starts the function. `give_up` ends the wait.
         """
