@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.client.decoding import EventType, WatchEvent
-from controller_runtime.client.paging import ListBounds, Tally
+from controller_runtime.client.paging import ListBounds, ListTally
 
 
 class StreamedList:
@@ -28,7 +28,7 @@ class StreamedList:
     def __init__(self, what: object, bounds: ListBounds, reuse_equal: Callable[[Cached], Cached]) -> None:
         self.objects: dict[PlainKey, Cached] = {}
         self._reuse_equal = reuse_equal
-        self._tally = Tally(what, bounds)
+        self._tally = ListTally(what, bounds)
 
     def take(self, event: WatchEvent) -> bool:
         """Take one event, which may also change an object of the list; return True if it ends the list.

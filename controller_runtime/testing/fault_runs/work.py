@@ -70,7 +70,7 @@ def do_what_is_wanted(manager: Manager) -> Controller:
 
 
 @attrs.define
-class Tally:
+class WorkTally:
     """The raises of one number, as its user knows them.
 
     Attributes:
@@ -90,7 +90,7 @@ class User:
     """
 
     def __init__(self, host: Host, client: Client) -> None:
-        self.tallies = {name: Tally() for name in NAMES}
+        self.tallies = {name: WorkTally() for name in NAMES}
         self._host = host
         self._client = client
 
