@@ -205,7 +205,7 @@ def cached_from_bytes(raw: bytes) -> Cached:
 
 
 class HasMetadata(Protocol):
-    """A model of the official client, or a view that declares `metadata`."""
+    """A model of the official client, or a view (a class with some of an object's fields) that declares `metadata`."""
 
     @property
     def metadata(self) -> Any:
@@ -220,7 +220,7 @@ def meta(obj: AnyObject) -> ObjectMeta:
     """Return the metadata of an object in any form.
 
     Raises:
-        DecodeError: The object has no metadata, or it is malformed.
+        DecodeError: The object has no metadata, or malformed metadata.
     """
     if isinstance(obj, Cached):
         return obj.meta

@@ -103,8 +103,8 @@ class Client(ClientReads):
         Args:
             resource: Its resource.
             key: Its name and namespace.
-            patch: The change: a mapping, or a list of operations for `PatchType.JSON`. It should have the
-                `metadata.resourceVersion` that was read if the change was decided on it.
+            patch: The change: a mapping, or a list of operations for `PatchType.JSON`. If the change was decided from
+                an object that was read, the patch should have the `metadata.resourceVersion` of that object.
             type: The form of `patch`.
             subresource: Such as `status`; then only that part of the object changes.
 
