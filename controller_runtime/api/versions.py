@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares resource versions; no other module does.
+"""Compares resourceVersions; no other module does.
 
-A resource version is a decimal number without leading zeros, of any length (guaranteed since Kubernetes 1.35, and
+A resourceVersion is a decimal number without leading zeros, of any length (guaranteed since Kubernetes 1.35, and
 true of all earlier servers that store in etcd). So a longer one is newer, and two of the same length compare as texts.
 """
 

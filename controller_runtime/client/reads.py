@@ -120,7 +120,7 @@ class ClientReads:
         Args:
             name: Its kind, plural, singular or short name, such as `Deployment` or `deploy`; `deployments.apps` names
                 the group as well.
-            api_version: Only in this group and version, such as `apps/v1`.
+            api_version: Only in this group and API version, such as `apps/v1`.
 
         Raises:
             NotFound: The server does not serve such a kind. The message names the groups whose discovery failed.
