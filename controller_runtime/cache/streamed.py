@@ -11,12 +11,12 @@ from controller_runtime.client.paging import ListBounds, ListTally
 
 
 class StreamedList:
-    """Collects the objects with which a watch begins, until the bookmark that ends them.
+    """Collects the objects with which a watch begins, until the bookmark that ends the list.
 
     Args:
         what: The collection, for messages.
-        bounds: How much may come before that bookmark. Changes of objects that have come already count too, or a
-            server that repeats itself could fill the memory.
+        bounds: The most that may come before that bookmark. Every event counts, also a change of an object that has
+            come already, or a server that repeats itself could fill the memory.
         reuse_equal: Returns the object already stored if it equals the new one.
 
     Attributes:
@@ -34,7 +34,7 @@ class StreamedList:
         """Take one event, which may also change an object of the list; return True if it ends the list.
 
         Raises:
-            DecodeError: The list goes beyond its bounds.
+            DecodeError: The list exceeds `bounds`.
         """
         cached = event.cached
         if cached is None:
