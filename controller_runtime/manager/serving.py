@@ -139,7 +139,7 @@ class Server:
         self._loop.call_later(seconds, self._listen, listener)
 
     def _accept(self, listener: socket.socket) -> None:
-        """Accept the next connection. While no slot can be had, it waits in the system's queue with those after it."""
+        """Accept the next connection. While it could get no slot, all new ones wait in the operating system's queue."""
         now = self._host.monotonic()
         if (seconds := self._silent.wait_for_one(now)) > 0.0:
             return self._listen_after(seconds, listener)

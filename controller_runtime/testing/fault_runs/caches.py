@@ -65,7 +65,7 @@ LOST = 15
 
 
 def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
-    """Run caches under faults, then without faults until they must be right.
+    """Run the caches of readers while faults happen, then without faults, and check that the caches have recovered.
 
     Args:
         seed: Determines latencies, the schedule, the writes, and without a script the faults.
