@@ -209,12 +209,12 @@ class Controller:
         return len(self._running.intake.queue) if self._running else 0
 
     def counters(self) -> tuple[ReconcileCounters, QueueCounters] | None:
-        """Return the metrics of its reconciles and of its queue; None before it is started."""
+        """Return the metrics of its reconciles and of its queue; None before the controller is started."""
         return (self._running.workers.counters(), self._running.intake.queue.counters()) if self._running else None
 
     @property
     def reconciler(self) -> Reconciler:
-        """The reconciler that it was given."""
+        """The reconciler of this controller, as given."""
         return self._reconciler
 
     def turns(self, limit: int) -> list[Turn[Request]]:

@@ -21,7 +21,7 @@ _BOUNDS = (
 
 
 class Outcome(enum.Enum):
-    """How one reconcile ended; `outcome.settle` decides it."""
+    """How one reconcile ended, as `outcome.settle` decides."""
 
     SUCCESS = enum.auto()
     REQUEUE_AFTER = enum.auto()

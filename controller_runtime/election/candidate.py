@@ -82,7 +82,7 @@ class LeaseCandidate:
         self._decode = decoder_for(_View, LEASE_CANDIDATES)
         # Guards the fields below; `run` and `withdraw` wait on it.
         self._condition = host.condition(self.name)
-        self._asked: datetime | None = None  # the coordinator's last ping that is not answered yet, by its clock
+        self._asked: datetime | None = None  # the coordinator's last ping that is not answered yet, in its clock
         self._offset = timedelta(0)  # the coordinator's clock minus ours
         self._is_due = True
         self._is_leaving = False
@@ -197,7 +197,7 @@ class LeaseCandidate:
             raise
 
     def _note_failure(self, error: str) -> None:
-        """Keep the error in `last_error`, and log it if the renewal before it succeeded."""
+        """Keep the error in `last_error`, and log it unless the renewal before failed as well."""
         if not self.last_error:
             log.warning("candidate not renewed", candidate=self._key, error=error)
         self.last_error = error

@@ -47,7 +47,7 @@ class Candidacy:
 
     Attributes:
         binary_version: The version of the program; by default this package's. Missing numbers of the three are zero.
-        emulation_version: The version that it behaves like; by default `binary_version`.
+        emulation_version: The version that the program behaves like; by default `binary_version`.
         strategy: The strategy by which the coordinator elects.
 
     Raises:
@@ -133,5 +133,5 @@ class LeaderElectionConfig:
 
     @property
     def request_timeout(self) -> float:
-        """Seconds for one request: half the renew deadline, so that a second attempt fits before it; at least one."""
+        """Seconds for one request: half the renew deadline, so that a second attempt fits in, but at least 1.0."""
         return max(1.0, self.renew_deadline / 2)

@@ -99,7 +99,7 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """The identity that the lease named when it was last seen; empty if it named none."""
+        """The holder that the lease named when we last saw it; empty if there was none."""
         return self._leader
 
     @property

@@ -99,7 +99,7 @@ class Fate(enum.Enum):
 
 
 class Correlator(Protocol):
-    """Turns many occurrences into few writes; it sends nothing itself.
+    """Turns many occurrences into few writes, and leaves it to others to send them.
 
     Times that are passed to it never decrease. Threads: one.
     """

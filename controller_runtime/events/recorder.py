@@ -140,7 +140,7 @@ class EventRecorder:
                 self._condition.notify()
 
     def counts(self) -> dict[Fate, int]:
-        """Return the numbers of occurrences and writes so far, by their fate."""
+        """Return the numbers of occurrences and writes so far, for each fate."""
         with self._condition:
             return self._counts.copy()
 

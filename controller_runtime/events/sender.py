@@ -27,7 +27,7 @@ RETRY_PERIOD = 10.0
 """Seconds between tries, as in client-go."""
 
 JITTER = 0.1
-"""The share of the period by which it is lengthened at random, so that replicas do not try together."""
+"""Each period is lengthened by a random part of this share of it, so that replicas do not try at the same time."""
 
 
 class Sender:

@@ -74,7 +74,7 @@ class SeriesCorrelator:
         return None if first is None else self._series[first].last.at + IDLE
 
     def due(self, now: float) -> list[Write]:
-        """Return writes of the counts not written yet, of series that have ended and of one that has to make room."""
+        """Return the writes of counts not written yet, of series that have ended or have to make room."""
         self._now = now
         ended = [series for _, series in self._series.expire(now)]
         if len(self._series) == CACHED:  # make room for one more here, because the cache would drop a count
@@ -82,7 +82,7 @@ class SeriesCorrelator:
         return self._last_writes(ended)
 
     def close(self) -> list[Write]:
-        """Return writes of the counts not written yet, of all series."""
+        """Return the writes of counts not written yet, of all series."""
         return self._last_writes([*self._series.values()])
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:

@@ -29,7 +29,7 @@ class Runnable(Protocol):
         """Its name in logs, and that of its thread; unique in its manager."""
 
     def run(self, stop: Stop) -> None:
-        """Work until `stop` is set, or until the work is finished. If it raises, the manager stops."""
+        """Work until `stop` is set, or until the work is finished. An error that this raises stops the manager."""
 
 
 class Lifecycle:

@@ -205,7 +205,7 @@ class Manager:
         return [member for member in self._members.all() if isinstance(member, EventRecorder)]
 
     def add(self, thing: Controller | Runnable) -> None:
-        """Run a controller or a runnable with the manager: from its start on, or at once if it runs already.
+        """Run a controller or a runnable with the manager: from the manager's start on, or at once if the manager runs.
 
         Raises:
             UsageError: The name is taken, or the manager is stopping or has stopped.

@@ -13,7 +13,7 @@ Member = Controller | Runnable
 
 
 class Members:
-    """The controllers and runnables of a manager, and which of them its thread has not taken yet to start them.
+    """The controllers and runnables of a manager, and those of them that its thread still has to start.
 
     The manager's thread takes the members and starts them. It waits for three kinds of news: a member was added, this
     replica leads from now on, or the manager is stopping.

@@ -76,7 +76,7 @@ class Connection:
         self._reply(End(cut=True))
 
     def _pass(self, action: Callable[[], None], late: float = 0.0) -> None:
-        """Run `action` at the server's end when it arrives, unless the link is cut when it leaves or arrives."""
+        """Send a message that runs `action` at the server, unless the link is cut when it leaves or arrives."""
         if not self._network.is_cut(self._host):
             arrival = max(self._network.arrival(late), self._arrived_until)
             self._arrived_until = arrival
@@ -125,7 +125,7 @@ class Connection:
     # The server's end of a watch.
 
     def _ask(self) -> None:
-        """Note that the watch may have lines, and have a thread take them; called by writers and by the alarm."""
+        """Record that the watch may have lines, and have a thread take them; called by writers and by the alarm."""
         self._is_asked = True
         if self._server is not None and self._watch is not None and not self._is_pumping:
             self._is_pumping = True
