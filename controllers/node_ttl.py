@@ -35,7 +35,7 @@ WORKERS = 5
 
 
 @attrs.frozen
-class Step:
+class TTLStep:
     """A range of numbers of nodes, both ends included, and its TTL in seconds."""
 
     at_least: int
@@ -45,12 +45,12 @@ class Step:
 
 # The table of Kubernetes (pkg/controller/ttl). Neighbours overlap, and within an overlap the step does
 # not change, so that a cluster whose size moves around a boundary is not patched again and again.
-STEPS: Sequence[Step] = (
-    Step(0, 100, 0),
-    Step(90, 500, 15),
-    Step(450, 1000, 30),
-    Step(900, 2000, 60),
-    Step(1800, 2**31 - 1, 300),
+STEPS: Sequence[TTLStep] = (
+    TTLStep(0, 100, 0),
+    TTLStep(90, 500, 15),
+    TTLStep(450, 1000, 30),
+    TTLStep(900, 2000, 60),
+    TTLStep(1800, 2**31 - 1, 300),
 )
 
 

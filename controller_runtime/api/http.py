@@ -82,7 +82,7 @@ class Watch(Protocol):
     def next_wake(self) -> float | None:
         """Return the seconds after which to call `take` even without `on_ready`: a bookmark or the end may be due.
 
-        None means to wait for `on_ready`. It is a duration rather than a point in time, because the
+        None means to wait for `on_ready`. The result is a duration rather than a point in time, because the
         reader's clock may be another one than the server's.
         """
 
@@ -105,7 +105,7 @@ class Handler(Protocol):
 
 @runtime_checkable
 class Screen(Protocol):
-    """A handler that can judge a request before it answers it.
+    """A handler that can tell the HTTP server about a request before that request is passed to `handle`.
 
     The HTTP server then reads no body from a client without the right credentials, and answers requests that may take
     long on other threads than its own, so that they do not delay the short ones.

@@ -85,7 +85,7 @@ class LabelRequirement:
 
 
 def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> LabelRequirement:
-    """Return a requirement with its values sorted and each once; raise ValueError if one is not a label value."""
+    """Return a requirement whose values are sorted, without duplicates; raise ValueError if one is no label value."""
     sorted_values = tuple(sorted(dict.fromkeys(values)))
     for value in sorted_values:
         if problems := label_value_problems(value):

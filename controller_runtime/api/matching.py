@@ -97,5 +97,5 @@ class FieldMatch:
 
 
 def integer(text: str) -> int | None:
-    """Return the number that a label's value stands for; None if it is no integer of 63 bits."""
+    """Return the number that a label's value stands for; None if it is not in 0 to 2**63 - 1 in decimal."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 19 and int(text) < _HIGHEST else None

@@ -50,7 +50,7 @@ _is_value = re.compile(_VALUE).fullmatch
 
 
 def _problems(text: str, limit: int, good: object, rule: str) -> list[str]:
-    """Return what is wrong with `text`: its length, if over `limit` bytes, and `rule`, unless it is `good`."""
+    """Return a text about the length of `text`, if over `limit` bytes, and `rule`, if `good` (its match) is None."""
     problems = [] if len(text.encode()) <= limit else [f"must be no more than {limit} bytes"]
     return problems if good else [*problems, rule]
 
@@ -83,7 +83,7 @@ def config_key_problems(name: str) -> list[str]:
 
 
 def service_name_problems(name: str) -> list[str]:
-    """Return what is wrong with the name of a Service: a DNS label by an older rule, which allows no digit first."""
+    """Return what is wrong with the name of a Service, which is a DNS label that does not begin with a digit."""
     return _problems(name, 63, _is_service(name), _SERVICE_TEXT)
 
 

@@ -74,7 +74,7 @@ class ObjectMeta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
         name: The name.
         namespace: The namespace; empty for a cluster-scoped object.
         uid: The uid, which no other object ever has.
-        resource_version: The version of the last write; see `versions.py` for how to compare two.
+        resource_version: The resourceVersion of the last write; see `versions.py` for how to compare two.
         generation: A number that grows with each change of the desired state (the spec).
         creation_timestamp: The time of the creation.
         deletion_timestamp: The time of the deletion request, plus the grace period; the object is terminating.
@@ -136,7 +136,7 @@ _labels = msgspec.json.Decoder(_WithLabels)
 
 
 class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
-    """One object as the server sent it, with the four fields that identify it and its version.
+    """One object as the server sent it, with the fields that identify it and its resourceVersion.
 
     Caches share these objects; they are immutable. `meta` and functions such as `labels_of` decode `raw` on
     each call, which takes a few microseconds, so keep the result if you need it twice.
@@ -146,7 +146,7 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
         name: The object's name.
         namespace: Its namespace; empty for a cluster-scoped object.
         uid: Its uid.
-        resource_version: The version of its last write.
+        resource_version: The resourceVersion of its last write.
 
     Threads: any.
     """
@@ -205,7 +205,7 @@ def cached_from_bytes(raw: bytes) -> Cached:
 
 
 class HasMetadata(Protocol):
-    """A model of the official client, or a view that declares `metadata`."""
+    """A model of the official client, or a view (a class with some of an object's fields) that declares `metadata`."""
 
     @property
     def metadata(self) -> Any:
@@ -220,7 +220,7 @@ def meta(obj: AnyObject) -> ObjectMeta:
     """Return the metadata of an object in any form.
 
     Raises:
-        DecodeError: The object has no metadata, or it is malformed.
+        DecodeError: The object has no metadata, or malformed metadata.
     """
     if isinstance(obj, Cached):
         return obj.meta

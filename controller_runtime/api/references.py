@@ -20,7 +20,9 @@ from controller_runtime.core.errors import AlreadyOwned
 
 @attrs.frozen(kw_only=True)
 class Reference:
-    """A reference to one object, or to a part of it. It has no version, so it stays equal as the object changes.
+    """A reference to one object, or to a part of it.
+
+    The reference has no resourceVersion, so it stays equal as the object changes.
 
     Attributes:
         api_version: The object's `apiVersion`.
@@ -89,7 +91,7 @@ def reference_to(obj: AnyObject, resource: Resource[Any] | None = None, *, field
 
     Raises:
         ValueError: The object has no `apiVersion` and `kind`, and `resource` is None.
-        DecodeError: The object has no metadata, or it is malformed.
+        DecodeError: The object has no metadata, or malformed metadata.
     """
     api_version, kind = _type_of(obj, resource)
     metadata = meta(obj)
@@ -107,7 +109,7 @@ def controller_of(obj: AnyObject) -> OwnerReference | None:
     """Return the owner that manages the object, or None if there is none.
 
     Raises:
-        DecodeError: The object has no metadata, or it is malformed.
+        DecodeError: The object has no metadata, or malformed metadata.
     """
     return next((owner for owner in meta(obj).owner_references or () if owner.controller), None)
 
@@ -132,8 +134,8 @@ def set_owner(body: dict[str, Any], owner: AnyObject, resource: Resource[Any] | 
 def set_controller(body: dict[str, Any], owner: AnyObject, resource: Resource[Any] | None = None) -> None:
     """Make `owner` the one owner that manages `body`.
 
-    Does the same as `set_owner`, and marks the reference as the controller's. A deletion of the owner
-    in the foreground will wait for `body` to go.
+    The reference is added or updated as by `set_owner`, with `controller` and `blockOwnerDeletion` set to true. So a
+    deletion of the owner in the foreground waits until `body` is deleted.
 
     Raises:
         AlreadyOwned: `body` has another controller.
@@ -172,7 +174,7 @@ def _owners(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _identity(reference: dict[str, Any]) -> tuple[str, str, str]:
-    """Return group, kind and name; without version and uid, so an upgraded or recreated owner is the same one."""
+    """Return group, kind and name; no API version or uid, so an upgraded or recreated owner is the same one."""
     return reference["apiVersion"].rpartition("/")[0], reference["kind"], reference["name"]
 
 

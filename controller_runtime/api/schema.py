@@ -108,7 +108,7 @@ class Library:
         self._properties: dict[str, Mapping[str, Schema]] = {}  # filled as definitions are walked
 
     def raw(self, name: str) -> Mapping[str, Any]:
-        """Return one definition in OpenAPI.
+        """Return the definition of this name, as the OpenAPI document has it.
 
         Raises:
             KeyError: There is no definition of this name.
@@ -124,7 +124,7 @@ class Library:
         return found
 
     def kinds(self) -> Iterator[tuple[tuple[str, str, str], Schema]]:
-        """Yield (group, version, kind) of each definition that is a kind, with its schema."""
+        """Yield (group, API version, kind) of each definition that is a kind, with its schema."""
         for name, raw in self._definitions.items():
             for kind in raw.get("x-kubernetes-group-version-kind", ()):
                 yield (kind["group"], kind["version"], kind["kind"]), Schema({"$ref": _REF + name}, self)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares resource versions; no other module does.
+"""Compares resourceVersions; no other module does.
 
-A resource version is a decimal number without leading zeros, of any length (guaranteed since Kubernetes 1.35, and
+A resourceVersion is a decimal number without leading zeros, of any length (guaranteed since Kubernetes 1.35, and
 true of all earlier servers that store in etcd). So a longer one is newer, and two of the same length compare as texts.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 
 def compare_versions(a: str, b: str) -> int:
-    """Return -1 if `a` is older than `b`, 0 if they are equal, 1 if it is newer. The empty version is the oldest."""
+    """Return -1, 0 or 1 if the resourceVersion `a` is older than `b`, equal, or newer. The empty text is the oldest."""
     if a == b:
         return 0
     return -1 if (len(a), a) < (len(b), b) else 1
 
 
 def newest(a: str, b: str) -> str:
-    """Return the newer of two versions."""
+    """Return the newer of two resourceVersions."""
     return a if compare_versions(a, b) >= 0 else b

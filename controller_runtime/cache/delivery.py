@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings each change into the store first, and to the handlers then."""
+"""Applies each change to the store first, and then calls the handlers for it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Handler = Callable[[Delta], None]
 class Delivery:
     """Changes a store and calls its handlers.
 
-    Each handler is called once for every change, in the order of the store, and finds the change in the
-    store. A handler that is added later is called for the objects that exist first, as initial deltas,
-    without a gap and without a repetition.
+    Each handler is called once for every change, in the order in which the store changes, and can read the
+    change in the store. A handler that is added later is first called for the objects in the store, as
+    initial deltas. It then misses no change and gets none twice.
 
     Args:
         host: For its locks.
@@ -28,10 +28,10 @@ class Delivery:
         label: The collection, for messages.
 
     Attributes:
-        synced: Set once the store is filled and every handler has been called for all of it.
+        synced: Set once the store is filled and every handler has been called for the whole initial list.
 
-    Threads: `reuse_equal`, `replace` and `apply` from the reflector's; the rest from any, but
-        not from inside a handler.
+    Threads: `reuse_equal`, `replace` and `apply` are called from the reflector's thread only; the other methods from
+        any thread, but not from inside a handler.
     """
 
     def __init__(self, host: Host, store: Store, label: str) -> None:
@@ -53,14 +53,14 @@ class Delivery:
         return self._store.reuse_equal(cached)
 
     def apply(self, event: WatchEvent) -> None:
-        """Apply one event to the store, and call the handlers if it changed anything."""
+        """Apply one event to the store, and call the handlers if an object has changed."""
         with self._lock:
             delta = self._store.apply(event)
             if delta is not None:
                 self._call_handlers(delta)
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> None:
-        """Replace the content of the store, and call the handlers for each difference."""
+        """Replace the content of the store with `objects`, and call the handlers for each difference."""
         with self._lock:
             initial = not self._store.filled
             for delta in self._store.replace(objects, version):
@@ -71,15 +71,16 @@ class Delivery:
         self.synced.set()
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
-        """Add an index between two changes; see `Store.add_index`."""
+        """Add an index to the store while no change is being applied; see `Store.add_index`."""
         with self._lock:
             self._store.add_index(name, values_of)
 
     def add(self, handler: Handler, synced: Callable[[], None]) -> Callable[[], None]:
-        """Call `handler` for what exists, then for every change; call `synced` after the initial list.
+        """Call `handler` for each object in the store, then for every change; call `synced` after the initial list.
 
         Returns:
-            A function that removes the handler: once it returns, the handler neither runs nor will. Idempotent.
+            A function that removes the handler: once the function returns, the handler is not running and is not called
+            again. Idempotent.
         """
         with self._lock:
             filled = self._store.filled

@@ -28,7 +28,7 @@ class Registration:
     """A handler of an informer; made by `Informer.add_handler`.
 
     Attributes:
-        remove: Removes the handler: once it returns, the handler neither runs nor will. Idempotent.
+        remove: Removes the handler: once this returns, the handler is not running and is not called again. Idempotent.
 
     Threads: any, but not from inside a handler.
     """
@@ -49,19 +49,19 @@ class Registration:
 class Informer:
     """A local copy of one collection that reports its changes.
 
-    Changes of one object are reported in the server's order, and once the store has them, so that a
+    Changes of one object are reported in the server's order, and only after the store has them, so that a
     handler can read them there. Changes that follow each other quickly, or that happen while the
     connection is down, may be reported as one; a deletion that only a new list reveals is reported like
     any other. There is no resync: nothing is reported that did not change.
 
     Args:
-        host: Its clock, threads, locks and randomness.
-        listwatch: The collection.
+        host: For its clock, threads, locks and randomness.
+        listwatch: Lists and watches the collection.
         options: How the store fills.
 
     Attributes:
         resource: The resource of the collection.
-        store: The copy.
+        store: The local copy.
         reflector: Fills the store; public for its state and counters.
 
     Threads: any, for every method; `run` once, on a thread of its own.
@@ -84,7 +84,7 @@ class Informer:
 
     @property
     def last_error(self) -> str:
-        """Why listing or watching last failed; empty once it has succeeded."""
+        """The reason for which the last list or watch failed; empty once one has succeeded."""
         return self.reflector.liveness.last_error
 
     @property
@@ -99,7 +99,7 @@ class Informer:
             return [subscription for subscription in self._subscriptions if not subscription.ended]
 
     def has_synced(self) -> bool:
-        """Return True once the store is filled and every handler has received all of it."""
+        """Return True once the store is filled and every handler has been called for the whole initial list."""
         return self._delivery.synced.is_set()
 
     def wait_for_sync(self, stop: Stop, deadline: float | None) -> bool:
@@ -109,15 +109,15 @@ class Informer:
     def add_handler(self, handler: Handler) -> Registration:
         """Call `handler` for every object that exists, as an initial delta, then for every change.
 
-        It runs on the thread that brings the change (on the caller's for the objects that are there
-        already), under the delivery lock. So it must be quick, must not wait, and must not add or remove
-        handlers. An exception in it stops the program.
+        The handler runs on the reflector's thread (on the caller's thread for the objects that are in the
+        store already), under the delivery lock. So it must be quick, must not wait, and must not add or
+        remove handlers. An exception in it stops the program.
         """
         synced = Latch(self._host, f"sync of a handler of {self}")
         return Registration(synced, self._delivery.add(handler, synced.set))
 
     def subscribe(self, callback: Callable[[Delta], None], *, name: str) -> Subscription:
-        """Call `callback` for every change, on a thread of its own that runs while the informer does.
+        """Call `callback` for every object, then for every change, on a new thread that runs while the informer runs.
 
         Args:
             callback: May be slow, keep state and have side effects. An exception in it stops the program.
@@ -142,13 +142,13 @@ class Informer:
         self._delivery.add_index(name, values_of)
 
     def run(self, stop: Stop, program: Stop | None = None) -> None:
-        """Keep the copy in step until `stop` is set, and start the threads of the subscriptions.
+        """Keep the store in step with the server until `stop` is set, and start the threads of the subscriptions.
 
         Call it on a thread made by `core.stop.spawn`: a failure must set `stop`, which ends each `wait_for_sync`.
 
         Args:
             stop: Ends the run.
-            program: Is failed by an exception in a subscription; None for `stop`.
+            program: The stop that an exception in a subscription sets; None for `stop`.
 
         Raises:
             Exception: The error of a handler, an index function or the transform.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The informers of one program: one for each collection, shared by all its users until the last one releases it."""
+"""The informers of one program: one for each collection, shared by all callers until the last one releases it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from controller_runtime.core.stop import Stop, spawn
 
 
 class _Key(NamedTuple):
-    """Identifies an informer: users that ask for the same share it."""
+    """Identifies an informer: callers that ask for the same collection and linger share one."""
 
     collection: Collection
     linger: float
@@ -30,14 +30,14 @@ class _Key(NamedTuple):
 
 @attrs.define(eq=False)
 class _Shared:
-    """An informer with its users.
+    """An informer, and how many callers use it.
 
     Attributes:
         informer: The informer.
         stop: Ends this informer and nothing else.
-        users: How often it was asked for and not released.
-        thread: Where it runs; None before it does.
-        has_run: Whether its run is over.
+        users: The calls of `Informers.of` that returned the informer, less those of `Informers.release`.
+        thread: The thread of the informer's `run`; None before it is started.
+        has_run: Whether the informer's `run` has ended.
     """
 
     informer: Informer
@@ -47,11 +47,11 @@ class _Shared:
     has_run: bool = False
 
     def has_ended(self) -> bool:
-        """Return whether neither the informer nor one of its subscriptions runs any more."""
+        """Return whether the informer has run, and neither the informer nor a subscription of it still runs."""
         return self.has_run and not self.informer.subscriptions
 
     def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for its threads; return those that still run at `deadline`."""
+        """Wait for the threads of the informer and its subscriptions; return those that still run at `deadline`."""
         own = [] if self.thread is None or self.thread.join_until(deadline) else [self.thread]
         return own + self.informer.join_until(deadline)
 
@@ -61,10 +61,10 @@ class Informers:
 
     Args:
         host: For the informers' threads and locks.
-        transport: Carries their requests; it is not closed here.
+        transport: Carries the informers' requests; it is not closed here.
         options: How each cache fills.
-        transforms: A transform for each resource, in place of that of the options. It belongs to the resource and not
-            to a user, because all users of a collection share one copy.
+        transforms: Transforms for single resources, each in place of that of the options. A transform belongs to the
+            resource and not to a caller, because all callers share one copy of a collection.
 
     Threads: any, for every method.
     """
@@ -88,10 +88,10 @@ class Informers:
         self._stop: Stop | None = None  # that of the program, once started
 
     def transform(self, resource: Resource[Any], transform: Transform) -> None:
-        """Set the transform of a resource, in place of the one before.
+        """Set the transform of a resource, in place of the one that it had.
 
         Raises:
-            UsageError: An informer of the resource exists, whose store is filled without it.
+            UsageError: An informer of the resource exists already, which would not use the transform.
         """
         with self._lock:
             if any(key.collection.resource == resource for key in self._shared):
@@ -103,14 +103,15 @@ class Informers:
             return iter([shared.informer for shared in self._shared.values()])
 
     def of(self, collection: Collection, *, linger: float = 0.0) -> Informer:
-        """Return the informer of a collection, the same one to each caller; it runs if the others do.
+        """Return the informer of a collection and linger, the same one to each caller.
 
-        A caller that no longer needs it may `release` it, once for each call of this.
+        A new informer runs at once if `start` was called, else from that call on. A caller that no longer needs
+        the informer may `release` it, once for each call of `of`.
 
         Args:
             collection: The objects to list and watch.
-            linger: Seconds by which a change may come later, so that the changes of a busy collection come together: a
-                wake-up costs more than a change.
+            linger: Seconds by which the delivery of changes may be delayed, so that the changes of a busy collection
+                are delivered together: a wake-up of the thread costs more than a change.
 
         Raises:
             ValueError: A selector is malformed, or a namespace was given for a cluster-scoped resource.
@@ -130,12 +131,12 @@ class Informers:
     def release(self, informer: Informer) -> None:
         """Give back an informer. The last release ends it; the next `of` makes a new one.
 
-        It is not waited for. A handler that runs goes on to its end, and at most the changes that have
-        arrived are still reported. Listers go on reading the last state. May be called from the
-        informer's own handlers and subscriptions.
+        This does not wait for the end. A handler that is running is not interrupted, and after this call at
+        most the changes that have arrived already are reported. Listers still read the last state of the
+        store. May be called from the informer's own handlers and subscriptions.
 
         Raises:
-            UsageError: It was released as often as it was asked for.
+            UsageError: The informer was released as often as it was asked for already.
         """
         with self._lock:
             found = [(key, shared) for key, shared in self._shared.items() if shared.informer is informer]
@@ -152,10 +153,10 @@ class Informers:
         self._forget_ended()
 
     def start(self, stop: Stop) -> None:
-        """Run every informer, also those that are made later, until `stop` is set.
+        """Run every informer until `stop` is set, including those that are made later.
 
         Raises:
-            UsageError: They were started before.
+            UsageError: This was called before.
         """
         with self._lock:
             if self._stop is not None:
@@ -172,10 +173,10 @@ class Informers:
 
         Args:
             stop: Ends the wait.
-            timeout: Seconds for all of them together.
+            timeout: Seconds for all informers together.
 
         Raises:
-            CacheSyncTimeout: Some are not in sync in time; the message names each with its last error.
+            CacheSyncTimeout: Some informers are not in sync in time; the message names each with its last error.
         """
         deadline = self._host.monotonic() + timeout
         late = [informer for informer in self if not informer.wait_for_sync(stop, deadline)]

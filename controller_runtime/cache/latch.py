@@ -8,7 +8,7 @@ from controller_runtime.core.stop import Stop
 
 
 class Latch:
-    """Is set once and stays set; or is given up, if it can be set no more.
+    """A flag that is set once and stays set; a latch that will never be set is given up instead.
 
     Args:
         host: For its clock and its lock.
@@ -25,23 +25,23 @@ class Latch:
         self._given_up = False
 
     def is_set(self) -> bool:
-        """Return whether it is set."""
+        """Return whether the latch is set."""
         return self._set
 
     def set(self) -> None:
-        """Set it and wake all waiting threads. Idempotent."""
+        """Set the latch and wake all waiting threads. Idempotent."""
         with self._condition:
             self._set = True
             self._condition.notify_all()
 
     def give_up(self) -> None:
-        """Wake all waiting threads, now and later, because it will not be set. Idempotent; no effect once it is set."""
+        """End all waits, present and future: the latch will not be set. Idempotent; no effect if the latch is set."""
         with self._condition:
             self._given_up = True
             self._condition.notify_all()
 
     def wait(self, stop: Stop, deadline: float | None) -> bool:
-        """Wait until it is set or given up, for `stop` or `deadline` (monotonic seconds); return whether it is set."""
+        """Wait until the latch is set or given up, or for `stop` or `deadline`; return whether the latch is set."""
         forget = stop.on_set(self._wake)
         try:
             with self._condition:

@@ -23,11 +23,11 @@ class Lister(Generic[T]):
     """Reads one collection from its store, as objects of one class.
 
     Objects are decoded on each read and belong to the caller: changing one does not change the store.
-    Reads never leave the process, so they may be behind the server; `behind` and `wait_for` compare with
-    a version that the caller knows.
+    Reads never leave the process, so they may be behind the server; `behind` and `wait_for` compare the
+    store with a resourceVersion that the caller knows.
 
     Args:
-        store: Where to read.
+        store: The store to read.
         resource: The resource of the objects in the store.
         view: The class to read as; None for that of the resource.
 
@@ -44,7 +44,7 @@ class Lister(Generic[T]):
 
     @property
     def version(self) -> str:
-        """The version that the store has reached; empty before the first list."""
+        """The resourceVersion that the store has reached; empty before the first list."""
         return self._store.version
 
     @property
@@ -54,7 +54,7 @@ class Lister(Generic[T]):
 
     @property
     def resets(self) -> int:
-        """How often the server's data went back; versions from before mean nothing any more."""
+        """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
         return self._store.resets
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ class Lister(Generic[T]):
         """Return the object of that key; None if the store has none.
 
         Raises:
-            DecodeError: It cannot be read as this class.
+            DecodeError: The object cannot be read as the class of this lister.
         """
         cached = self._store.get(key)
         return None if cached is None else self._decode(cached.raw)
@@ -74,7 +74,7 @@ class Lister(Generic[T]):
         return [cached.key for cached in self._store.list()]
 
     def by_index(self, name: str, value: str) -> list[T]:
-        """Return the objects that have `value` in the index `name`; unreadable ones are left out, as by `list`.
+        """Return the objects that have `value` in the index `name`; unreadable ones are left out, as in `list`.
 
         Raises:
             KeyError: There is no such index.
@@ -82,21 +82,21 @@ class Lister(Generic[T]):
         return self._decoded(self._store.by_index(name, value))
 
     def behind(self, version: str) -> bool:
-        """Return whether the store has yet to reach `version`; cheap, for reconcilers that requeue and do not wait."""
+        """Return whether the store has yet to reach a resourceVersion. Cheap, for reconcilers that must not wait."""
         return self._store.behind(version)
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until the store has reached `version`, such as that of a write; return False after `timeout` seconds."""
+        """Wait until the store has reached a resourceVersion, as of a write; return False after `timeout` seconds."""
         return self._store.wait_for(version, timeout)
 
     def wait_for_deletion(self, obj: AnyObject, timeout: float) -> bool:
         """Wait until reads show that `obj` was deleted; return False after `timeout` seconds.
 
-        They show so once the object is absent, or has a deletion timestamp because a finalizer or a grace
+        Reads show this once the object is absent, or has a deletion timestamp because a finalizer or a grace
         period delays its end, or another object has its name.
 
         Args:
-            obj: The object as it was before it was deleted.
+            obj: The object in a state that was read before its deletion.
             timeout: Seconds.
 
         Raises:
@@ -114,9 +114,9 @@ class Lister(Generic[T]):
         return out
 
     def list(self, namespace: str = "", selector: str = "") -> list[T]:
-        """Return the objects of a namespace (empty: of all) that a label selector matches (empty: all of them).
+        """Return the objects that a label selector matches (empty: all), in one namespace (empty: in all).
 
-        An object that cannot be read as this class is logged and left out, so that a single malformed
+        An object that cannot be read as the class of this lister is logged and left out, so that a single malformed
         object does not stop every controller that lists. `get` raises for it.
 
         Raises:

@@ -7,22 +7,22 @@ from controller_runtime.core.errors import ControllerRuntimeError, StreamIdle
 
 
 class Liveness:
-    """The signs of life that a reflector has had from its server, and its failures.
+    """The signs of life that a reflector has had from the server, and the failures of its lists and watches.
 
     Args:
         now: When the reflector was made, in monotonic seconds.
 
     Attributes:
         heard_at: When the server was last heard from, in monotonic seconds; at first, when the reflector was made. A
-            line counts, and so does an opened stream, unless the watch before it came to nothing.
+            line or a whole list counts, and so does an opened stream, unless the watch before came to nothing.
         failed_at: When a list or watch last failed, in monotonic seconds; None if none has.
-        last_error: Why it failed; empty once one has succeeded.
+        last_error: The text of the last failure; empty once a list or watch has succeeded.
         lists: Lists begun, streamed or paged.
         watches: Watches begun, streamed lists included.
         idle: Streams given up because they were silent.
         skipped: Objects and lines that could not be read.
 
-    Threads: written by the reflector's; read from any.
+    Threads: written by the reflector's thread; read from any.
     """
 
     def __init__(self, now: float) -> None:
@@ -51,5 +51,5 @@ class Liveness:
         self.failed_at = now
 
     def came_to_nothing(self) -> None:
-        """Note that a watch which the server opened has failed in a way that opening the next one does not mend."""
+        """Note that a watch was opened and then failed, so that opening the next one is no sign of life."""
         self._is_opening_ignored = True

@@ -17,9 +17,10 @@ class CacheOptions:
     Attributes:
         streaming: Begin with a streamed list; a server that cannot stream is asked for pages instead. False asks for
             pages at once.
-        patience: How long it waits for the server, and how much it takes from it.
+        patience: How long the cache waits for the server, and the most that it accepts in one list.
         transform: Changes each object before it is stored; None stores what the server sent.
-        reachable: Shortens the waits after a lost connection; None if no other client of the process reports.
+        reachable: Tells that the server has answered another client of this process, which shortens the wait after a
+            lost connection; None if no other client tells it.
     """
 
     streaming: bool = True

@@ -17,7 +17,7 @@ from controller_runtime.core.host import Host
 @attrs.frozen
 class _Write:
     version: str
-    resets: int  # those of the lister at the write; if there are more, the version means nothing any more
+    resets: int  # those of the lister at the write; if there are more, `version` means nothing any more
 
 
 @attrs.frozen
@@ -27,12 +27,12 @@ class _Record:
 
 
 class OwnWrites:
-    """Remembers the last version written for each owner, until the caches have it.
+    """Remembers the resourceVersion of the last write for each owner, until the caches have reached it.
 
-    A reconciler that counts objects creates or deletes one too many if the cache lacks its own last
-    write. So it calls `wrote` after each write, and `check` before it reads. `check` raises as long as a
-    cache is behind, and the reconcile is retried with backoff. No thread waits, and the reconciles of
-    other owners are not delayed.
+    A reconciler that counts objects creates or deletes one too many if the cache lacks the reconciler's
+    last write. So the reconciler calls `wrote` after each write, and `check` before it reads. `check` raises
+    as long as a cache is behind, and the reconcile is retried with backoff. No thread waits, and the
+    reconciles of other owners are not delayed.
 
     Args:
         host: For the lock.
@@ -49,13 +49,14 @@ class OwnWrites:
         return len(self._records)
 
     def wrote(self, owner: ObjectKey, uid: str, lister: Lister[Any], version: str) -> None:
-        """Note that a write for `owner` was answered with `version`, which `lister` must reach.
+        """Note that a write for `owner` was answered with the resourceVersion `version`, which `lister` must reach.
 
         Args:
             owner: The key of the object that is reconciled.
-            uid: Its uid; the record of another object of that name is dropped.
+            uid: The owner's uid; the writes for an earlier object of that name, with another uid, are forgotten.
             lister: Reads the collection that was written to.
-            version: The answered version. One that is not a number is ignored: a cache could never be seen to reach it.
+            version: The resourceVersion in the answer. If it is not a number, the write is not noted, because a cache
+                could never be seen to reach it.
         """
         if not version.isdecimal():
             return
@@ -68,10 +69,14 @@ class OwnWrites:
                 record.writes[lister] = _Write(version, lister.resets)
 
     def check(self, owner: ObjectKey) -> None:
+<<<<<<< HEAD
         """Raise if a cache lacks a write for `owner`; else forget the writes for it.
+=======
+        """Raise if a cache does not show the last write for `owner` yet; else forget the writes for `owner`.
+>>>>>>> main
 
         Raises:
-            StaleCache: A cache is behind; the message names it and both versions.
+            StaleCache: A cache is behind; the message names the cache and both resourceVersions.
         """
         with self._lock:
             record = self._records.get(owner)
@@ -87,7 +92,7 @@ class OwnWrites:
                 del self._records[owner]
 
     def forget(self, owner: ObjectKey, uid: str = "") -> None:
-        """Forget the writes for `owner`, such as after its deletion; with `uid`, only if they are of that object."""
+        """Forget the writes for `owner`, as after its deletion; with `uid`, only those for the owner with that uid."""
         with self._lock:
             record = self._records.get(owner)
             if record is not None and uid in ("", record.uid):

@@ -12,12 +12,12 @@ from controller_runtime.core.stop import Stop
 
 
 class Pace:
-    """Says how long one reflector waits, and waits.
+    """Decides how long one reflector waits after a failure, and carries out the wait.
 
     Args:
-        host: Its clock and randomness.
+        host: For its clock and randomness.
         backoff: The delays.
-        reachable: Wakes it when another client of this process is answered.
+        reachable: Ends a wait when the server answers another client of this process.
 
     Threads: the reflector's.
     """
@@ -31,11 +31,11 @@ class Pace:
         self._was_shortened = False
 
     def list_begins(self, now: float) -> None:
-        """Note that a list is asked for."""
+        """Note that a list is asked for at `now`, in monotonic seconds."""
         self._listed_at = now
 
     def worked(self, seconds: float) -> None:
-        """Note that a watch stood for so long; the delays start again if that was long enough."""
+        """Note that a watch worked for `seconds`; if that is long enough, the next delay is the first one again."""
         self._retrying.worked(seconds)
 
     def delay(self, error: ControllerRuntimeError, *, is_relist: bool) -> float:
@@ -44,7 +44,7 @@ class Pace:
         Args:
             error: Why the last try failed; it may carry the server's own `retry_after`.
             is_relist: The server answers, but has lost what the watch needs, so a list follows. Lists are what costs
-                the server, so the growing delay counts from the last list, and one that was long ago hardly waits.
+                the server, so the delay counts from the last list: if that was long ago, the wait is short.
         """
         delay = self._retrying.next_delay()
         if is_relist:
@@ -54,10 +54,11 @@ class Pace:
         return max(delay, requested or 0.0)
 
     def wait(self, error: ControllerRuntimeError, delay: float, stop: Stop) -> None:
-        """Wait `delay` seconds or until `stop`; after a lost connection, until another client reaches the server.
+        """Wait `delay` seconds, or until `stop` is set; a wait after a lost connection may be shortened.
 
-        At most every second wait is shortened. So a server that fails this watch alone, and answers
-        everything else, gets at most twice the requests that the delays allow.
+        Such a wait also ends when the server answers another client, but not before the first delay of the
+        backoff has passed. After a wait that was shortened, the next one is not. So a server that fails this
+        watch alone, and answers everything else, gets at most twice the requests that the delays allow.
         """
         may_be_shortened = is_lost(error) and not self._was_shortened
         at_least = min(delay, self._backoff.initial) if may_be_shortened else delay

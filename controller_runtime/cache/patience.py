@@ -11,18 +11,19 @@ from controller_runtime.core.backoff import Backoff
 
 @attrs.frozen(kw_only=True)
 class Patience:
-    """The bounds of lists and watches, times in seconds; a value, shared freely.
+    """The bounds of lists and watches, with times in seconds. An immutable value, which any number of caches can share.
 
     Attributes:
-        silence: After so long without a complete line a watch is closed and opened again at its version. A server
+        silence: After so long without a complete line a watch is closed, and opened again where it ended. A server
             sends a bookmark each minute, but the first one of a watch of a quiet kind was measured to take 121 s.
-        initial_silence: The same for a streamed list. It is shorter, since a server does not pause within a list.
+        initial_silence: The same while a streamed list arrives; shorter, since a server does not pause within a list.
         overdue: After so long without a sign of life a cache counts as out of date. It must be longer than `silence`,
-            or a silent watch would count before it can be opened again; gaps of 180 s were measured on healthy servers.
-        watch: Bounds, between which the time after which the server is asked to end a watch is drawn at random. So the
-            watches of many caches do not end together.
+            or a cache with a silent watch would count before that watch can be opened again; gaps of 180 s were
+            measured on healthy servers.
+        watch: The shortest and the longest time after which the server is asked to end a watch. Each watch draws its
+            time at random between the two, so that the watches of many caches do not end together.
         backoff: Delays between two tries.
-        lists: How much one list may bring, and how quickly its pages are asked for.
+        lists: The most that one list may bring, and how quickly its pages are asked for.
 
     Raises:
         ValueError: A bound is not positive, `overdue` is not longer than `silence`, or the bounds of `watch` are less

@@ -19,7 +19,7 @@ from controller_runtime.core.errors import (
 
 
 class Failure(enum.Enum):
-    """The kinds of failure, by what they say about the request."""
+    """The kinds of failure. The value of each tells what the failure says about the request that failed."""
 
     VERSION = "the server does not have the version asked for"
     EVENT = "the server cannot read what an event would carry, now or in another watch"
@@ -31,8 +31,8 @@ class Recovery(NamedTuple):
     """The answer to a failure.
 
     Attributes:
-        state: Where to go on.
-        wait: Whether to back off first.
+        state: The state to enter.
+        wait: Whether to wait for the delay of the backoff first.
     """
 
     state: Listing | Streaming | Resuming
@@ -40,11 +40,19 @@ class Recovery(NamedTuple):
 
 
 def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
+<<<<<<< HEAD
     """Return the state in which to go on after a failure, and whether to wait first.
 
     Args:
         state: The state that failed.
         failure: The kind of failure.
+=======
+    """Return the state that follows from a failure in `state`, and whether to wait first.
+
+    Args:
+        state: The state in which the failure happened.
+        failure: The kind of the failure.
+>>>>>>> main
         streaming: Whether a new list begins as a streamed one.
     """
     relist = Streaming() if streaming else Listing()
@@ -72,7 +80,7 @@ def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
 
 
 def classify(error: ControllerRuntimeError) -> Failure:
-    """Return what `error` says about the request."""
+    """Return the kind of failure that `error` is."""
     match error:
         case Expired():
             return Failure.VERSION
@@ -89,15 +97,19 @@ def classify(error: ControllerRuntimeError) -> Failure:
 
 
 def is_lost(error: ControllerRuntimeError) -> bool:
+<<<<<<< HEAD
     """Return whether `error` means that the server cannot be reached.
 
     A silent stream does not: other requests may still be answered.
     """
+=======
+    """Return whether `error` says that the server is out of reach, which a silent stream does not say."""
+>>>>>>> main
     return isinstance(error, ConnectionLost) and not isinstance(error, StreamIdle)
 
 
 def _is_too_large(error: APIError) -> bool:
-    """Return whether the server has yet to reach the version asked for. Its releases say so in three ways."""
+    """Return whether the server has yet to reach the resourceVersion asked for; its releases say so in three ways."""
     causes = error.details.get("causes") or ()
     return "Too large resource version" in str(error) or any(
         cause.get("reason") == "ResourceVersionTooLarge" or cause.get("message") == "Too large resource version"

@@ -2,9 +2,9 @@
 """Keeps a copy of one collection in step with the server: list, watch, recover.
 
 The reflector is a state machine: `state.py` has its states and the changes between them, `recovery.py` what follows
-from a failure. The first list may be of any state that the server has at hand, later ones are at least as new as the
-version last seen, so that the copy does not go back in time. Only when a version was refused, the most recent state is
-asked for, which is the dearest list for the server.
+from a failure. The first list may be of any state that the server has at hand. Later lists are at least as new as the
+resourceVersion last seen, so that the copy does not go back in time. The most recent state, which is the dearest list
+for the server, is asked for only when the server has refused a resourceVersion.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ SLACK = 10.0
 """Seconds after the end that the server was asked for when a stream that goes on counts as dead."""
 
 TOO_SHORT = 1.0
-"""Seconds. A watch that ends sooner and brought no new version has failed. No two watches begin sooner than that."""
+"""Seconds. A watch that ends sooner without a new resourceVersion has failed. If it ended sooner with one, the next
+watch waits until this time has passed."""
 
 
 class Sink(Protocol):
@@ -45,29 +46,29 @@ class Sink(Protocol):
         """Return the object already stored if it equals `cached`, else `cached`."""
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> object:
-        """Make `objects` the whole collection, at `version`."""
+        """Make `objects` the whole collection; `version` is the resourceVersion of their list."""
 
     def apply(self, event: WatchEvent) -> object:
-        """Apply one change."""
+        """Apply one watch event."""
 
 
 class Reflector:
     """Feeds one collection to a sink until it is stopped.
 
-    It never gives up: after a failure it tries again, after a growing delay or the one that the server
-    asked for. A stream cannot hang, because silence ends it. An object that cannot be read is logged
-    and skipped.
+    The reflector never gives up: after a failure it waits for a growing delay, or for the one that the
+    server asked for, and tries again. A stream cannot hang, because it is closed after too long a silence.
+    An object that cannot be read is logged and skipped.
 
     Args:
-        host: Its clock and randomness.
+        host: For its clock and randomness.
         source: The collection.
         sink: Where the objects go.
         options: How the sink fills.
 
     Attributes:
-        patience: That of the options.
+        patience: The `patience` of the options.
         state: The present state; see `state.py`.
-        liveness: When it last heard from the server, its last error, and its counters.
+        liveness: When the server was last heard from, the last error, and the counters.
 
     Threads: `run` on one; the attributes are read from any.
     """
@@ -88,10 +89,10 @@ class Reflector:
         self.liveness = Liveness(host.monotonic())
 
     def run(self, stop: Stop) -> None:
-        """Keep the sink in step until `stop` is set.
+        """Keep the sink in step with the server until `stop` is set.
 
         Raises:
-            Exception: The sink or the transform raised it, which is a bug of its owner.
+            Exception: The sink or the transform raised it, which is a bug of theirs.
         """
         while not stop.is_set():
             try:
@@ -127,7 +128,7 @@ class Reflector:
         self._complete(objects, version)
 
     def _stream(self, stop: Stop, *, initial: bool) -> None:
-        """Open a watch, which begins with a list if `initial`, and read it to its end."""
+        """Open a watch, which begins with a streamed list if `initial`, and read the watch to its end."""
         self.liveness.watches += 1
         self.liveness.lists += initial
         began = self._host.monotonic()
@@ -184,7 +185,7 @@ class Reflector:
                 self._sink.apply(event)
 
     def _take_initial(self, received: StreamedList, events: Iterator[WatchEvent | Undecodable]) -> bool:
-        """Take events up to the end of the streamed list; return whether that was among them."""
+        """Take events up to the end of the streamed list; return whether the list has ended."""
         for event in events:
             if isinstance(event, Undecodable):
                 self._skip(event)
@@ -194,9 +195,9 @@ class Reflector:
         return False
 
     def _refuse_the_past(self, event: WatchEvent) -> None:
-        """Raise `Expired` if a bookmark is older than what we have seen: the server's data went back.
+        """Raise `Expired` if a bookmark is older than the last event: the server's data was restored from a backup.
 
-        Only bookmarks count. The versions of objects need not grow from one event to the next.
+        Only bookmarks count. The resourceVersions of objects need not grow from one event to the next.
         """
         if event.cached is None and compare_versions(event.version, self._version) < 0:
             text = f"{self._source}: the server is at version {event.version}, but was at {self._version} before"
@@ -211,7 +212,7 @@ class Reflector:
         self._sink.replace(objects, version)
 
     def _recover(self, error: ControllerRuntimeError) -> float:
-        """Enter the state that follows from a failure, and return the seconds to wait first."""
+        """Enter the state that follows from a failure, and return the seconds to wait before going on."""
         failed, failure, now = self.state, classify(error), self._host.monotonic()
         self.liveness.failed(error, now)
         match failed:
@@ -250,7 +251,7 @@ class Reflector:
                 return self._version or ANY_VERSION
 
     def _deadline(self, ends_at: float) -> float:
-        """Return by when a line must come."""
+        """Return the time by which a line must come, in monotonic seconds."""
         silence = self.patience.initial_silence if isinstance(self.state, Receiving) else self.patience.silence
         return min(ends_at, self._host.monotonic() + silence)
 

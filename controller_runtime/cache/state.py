@@ -15,7 +15,7 @@ class Listing:
     """The list is asked for page by page.
 
     Attributes:
-        most_recent: Ask for the most recent state, because the server refused the version last seen.
+        most_recent: Ask for the most recent state, because the server refused the resourceVersion last seen.
     """
 
     most_recent: bool = False
@@ -24,7 +24,7 @@ class Listing:
 
 @attrs.frozen
 class Streaming:
-    """A streamed list is asked for: a watch that begins with the objects that exist.
+    """A streamed list, which is a watch that begins with the objects that exist, is asked for.
 
     Attributes:
         most_recent: As for `Listing`.
@@ -39,7 +39,8 @@ class Receiving:
     """A streamed list arrives.
 
     Attributes:
-        received: The list so far. It is dropped with this state, since half a list is of no use and takes memory.
+        received: The part of the list that has come. A failure drops this part, since half a list is of no use and
+            takes memory.
         most_recent: As for `Listing`.
     """
 
@@ -50,10 +51,10 @@ class Receiving:
 
 @attrs.frozen
 class Resuming:
-    """A watch from the version last seen is asked for.
+    """A watch from the resourceVersion last seen is asked for.
 
     Attributes:
-        is_retry: The watch before this one failed, and no line has come since.
+        is_retry: True if the last watch failed, and no line has come since then.
     """
 
     is_retry: bool = False
@@ -66,7 +67,7 @@ class Watching:
 
     Attributes:
         since: When the server opened it, or when the streamed list was complete; monotonic seconds.
-        is_retry: As for `Resuming`; False once a line has come.
+        is_retry: True if the watch before this one failed, and no line has come since then.
     """
 
     since: float

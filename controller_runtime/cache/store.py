@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The local copy of one collection: objects by key, indices, and the version that it has reached.
+"""The local copy of one collection: objects by key, indices, and the resourceVersion that it has reached.
 
-The reflector's thread writes it and any thread reads it. Each write returns the change as a `Delta`;
-to report it to handlers is the task of `delivery.py`.
+The reflector's thread writes it and any thread reads it. `apply` and `replace` return what they
+changed as `Delta`s, and `delivery.py` passes these to the handlers.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Delta(NamedTuple):
 
 
 IndexFunction = Callable[[Cached], Iterable[str]]
-"""Returns the values under which an object is found. It must be pure: the old object is passed to it again to remove
-the old values from the index."""
+"""Returns the values under which an object is found. The function must be pure: when an object changes, its old state
+is passed to the function again, to remove the old values from the index."""
 
 
 class Index:
@@ -59,7 +59,7 @@ class Index:
     Attributes:
         keys: Keys by value; a value is here only if an object has it.
 
-    Threads: its store's lock guards it.
+    Threads: those that hold the lock of the index's store; `values` and `over` without it.
     """
 
     def __init__(self, values_of: IndexFunction) -> None:
@@ -68,11 +68,11 @@ class Index:
         self.keys: dict[str, dict[PlainKey, None]] = {}
 
     def values(self, cached: Cached | None) -> tuple[str, ...]:
-        """Return the values of an object, none for None. Never called under the lock: it runs code of users."""
+        """Return the values of an object; an empty tuple for None. Never called under the lock: it runs users' code."""
         return () if cached is None else tuple(self._values_of(cached))
 
     def move(self, key: PlainKey, old: tuple[str, ...], new: tuple[str, ...]) -> None:
-        """Remove the object from its old values, and add it to its new ones."""
+        """Remove the key from under the `old` values, and add it under the `new` ones."""
         for value in old:
             holders = self.keys.get(value, {})
             holders.pop(key, None)
@@ -82,7 +82,7 @@ class Index:
             self.keys.setdefault(value, {})[key] = None
 
     def over(self, objects: Mapping[PlainKey, Cached]) -> Index:
-        """Return a new index of `objects` by the same function."""
+        """Return a new index of `objects` with the same index function."""
         fresh = Index(self._values_of)
         for key, cached in objects.items():
             fresh.move(key, (), self.values(cached))
@@ -92,20 +92,20 @@ class Index:
 class Store:
     """The local copy of one collection.
 
-    Each read sees one state. A reconcile sees the state that caused it, or a later one, because the
-    store changes before the handlers are called. Objects are immutable.
+    Each read sees the store between two writes. A reconcile sees the change that caused it, or a later
+    state, because the store changes before the handlers are called. Objects are immutable.
 
-    Versions do not go backwards: an event that is older than the object in the store is ignored, and
-    `version` only grows. The exception is `replace` with an older version, which happens when the
-    server's data was restored from a backup. Such a list is accepted, because the versions in the store
-    belong to a history that no longer exists; `resets` counts it.
+    ResourceVersions do not go backwards: an event that is older than the object in the store is ignored,
+    and `version` only grows. The exception is `replace` with an older list, which happens when the server's
+    data was restored from a backup. Such a list is accepted, because the resourceVersions in the store
+    belong to a history that no longer exists; `resets` counts such lists.
 
     Args:
         host: For the clock and the lock.
         label: Names the lock.
 
-    Threads: reads from any. Writes (`apply`, `replace`, `add_index`) one at a time, which the
-        delivery lock ensures.
+    Threads: any thread may read. Only one thread at a time may write (`apply`, `replace`, `add_index`), which
+        the delivery lock ensures.
     """
 
     def __init__(self, host: Host, label: str = "store") -> None:
@@ -120,7 +120,7 @@ class Store:
 
     @property
     def version(self) -> str:
-        """The version that the store has reached; empty before the first list."""
+        """The resourceVersion that the store has reached; empty before the first list."""
         return self._version
 
     @property
@@ -130,7 +130,7 @@ class Store:
 
     @property
     def resets(self) -> int:
-        """How often the server's data went back; versions from before mean nothing any more."""
+        """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
         return self._resets
 
     def __len__(self) -> int:
@@ -161,13 +161,13 @@ class Store:
             return tuple(self._indices[name].keys)
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until the store has reached `version`, such as that of a write; return False after `timeout` seconds."""
+        """Wait until the store has reached a resourceVersion, as of a write; return False after `timeout` seconds."""
         return self._wait(lambda: not self.behind(version), timeout)
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
         """Wait until the store shows that `obj` was deleted; return False after `timeout` seconds.
 
-        It shows so once the object is absent, or has a deletion timestamp because a finalizer or a grace
+        The store shows this once the object is absent, or has a deletion timestamp because a finalizer or a grace
         period delays its end, or another object has its name.
         """
         key = ObjectKey(obj.name, obj.namespace)
@@ -190,16 +190,16 @@ class Store:
         return True
 
     def behind(self, version: str) -> bool:
-        """Return whether the store has yet to reach `version`; without a lock, so cheap."""
+        """Return whether the store has yet to reach a resourceVersion; without a lock, so cheap."""
         return compare_versions(self._version, version) < 0
 
     def reuse_equal(self, cached: Cached) -> Cached:
-        """Return the object in the store if it equals `cached`, else `cached`; so a relist does not double memory."""
+        """Return the object in the store if it equals `cached`, else `cached`. So a list does not double the memory."""
         stored = self._objects.get(cached.plain_key)  # without the lock, because no other thread writes
         return stored if stored is not None and stored.raw == cached.raw else cached
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
-        """Index every object, also those in the store already, by the values that `values_of` returns for it.
+        """Index all objects, present and future ones, by the values that `values_of` returns for each.
 
         Raises:
             ValueError: The name is taken.
@@ -211,7 +211,7 @@ class Store:
             self._indices[name] = index
 
     def apply(self, event: WatchEvent) -> Delta | None:
-        """Apply one event, and return the change; None if nothing changed but the version.
+        """Apply one event, and return the change; None if no object has changed.
 
         Raises:
             Exception: An index function raised it; the store is then unchanged.
@@ -243,11 +243,11 @@ class Store:
         return Delta(old, new)
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
-        """Replace the content by a whole list, and return exactly the differences, deletions first.
+        """Replace the content of the store with a list, and return exactly the differences, deletions first.
 
         Args:
-            objects: The list by key; the store takes the dict over.
-            version: That of the list.
+            objects: The listed objects by key; the store keeps the dict itself, not a copy.
+            version: The resourceVersion of the list.
 
         Raises:
             Exception: An index function raised it; the store is then unchanged.
@@ -277,7 +277,7 @@ class Store:
             self._condition.notify_all()
 
     def list(self) -> list[Cached]:
-        """Return every object, the one first that has been in the store longest."""
+        """Return every object, in the order of the last list; objects that were added since then come last."""
         with self._condition:
             return [*self._objects.values()]
 

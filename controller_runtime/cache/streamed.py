@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.client.decoding import EventType, WatchEvent
-from controller_runtime.client.paging import ListBounds, Tally
+from controller_runtime.client.paging import ListBounds, ListTally
 
 
 class StreamedList:
-    """Collects the objects with which a watch begins, until the bookmark that ends them.
+    """Collects the objects with which a watch begins, until the bookmark that ends the list.
 
     Args:
         what: The collection, for messages.
-        bounds: How much may come before that bookmark. Changes of objects that have come already count too, or a
-            server that repeats itself could fill the memory.
+        bounds: The most that may come before that bookmark. Every event counts, also a change of an object that has
+            come already, or a server that repeats itself could fill the memory.
         reuse_equal: Returns the object already stored if it equals the new one.
 
     Attributes:
@@ -28,13 +28,13 @@ class StreamedList:
     def __init__(self, what: object, bounds: ListBounds, reuse_equal: Callable[[Cached], Cached]) -> None:
         self.objects: dict[PlainKey, Cached] = {}
         self._reuse_equal = reuse_equal
-        self._tally = Tally(what, bounds)
+        self._tally = ListTally(what, bounds)
 
     def take(self, event: WatchEvent) -> bool:
         """Take one event, which may also change an object of the list; return True if it ends the list.
 
         Raises:
-            DecodeError: The list goes beyond its bounds.
+            DecodeError: The list exceeds `bounds`.
         """
         cached = event.cached
         if cached is None:

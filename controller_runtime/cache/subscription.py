@@ -13,10 +13,10 @@ from controller_runtime.core.stop import Stop, spawn
 
 
 class Subscription:
-    """Passes deltas to one callback, each once, in order; made by `Informer.subscribe`.
+    """Passes each delta once, in order, to one callback; made by `Informer.subscribe`.
 
-    The backlog is unbounded, because the store must not wait for a callback; its length is a metric. An
-    exception in the callback ends the subscription and stops the program: a callback may keep state, and
+    The backlog is unbounded, because the store must not wait for a callback; the length of the backlog is a
+    metric. An exception in the callback ends the subscription and stops the program: a callback may keep state, and
     could never learn of a delta that it missed.
 
     Args:
@@ -59,13 +59,16 @@ class Subscription:
         return self._synced.wait(stop, deadline)
 
     def close(self) -> None:
-        """End it: drop the backlog, and do not wait for a running callback. Idempotent; allowed in the callback."""
+        """End the subscription and drop the backlog; do not wait for a running callback. Idempotent.
+
+        The callback may call this.
+        """
         self.end()
         if self._remove is not None:
             self._remove()
 
     def attach(self, add: Callable[[Callable[[Delta], None], Callable[[], None]], Callable[[], None]]) -> None:
-        """Begin to collect deltas by `add`, which is `Delivery.add`."""
+        """Begin to collect deltas: register with `add`, which is `Delivery.add`."""
         self._remove = add(self._put, lambda: self._put(None))
 
     def start(self, stop: Stop, program: Stop) -> None:
@@ -73,10 +76,14 @@ class Subscription:
         self.thread = spawn(self._host, program, self.name, lambda: self._run(stop))
 
     def end(self) -> None:
-        """End the thread, and leave the handler in place.
+        """End the thread, without removing the handler from the delivery.
 
+<<<<<<< HEAD
         It is a callback of the stop, which a handler may set. There the delivery's lock is taken, so that removing the
         handler, which needs the lock, would be a deadlock.
+=======
+        A stop calls this. The stop may be set from inside a handler, where the delivery's lock is taken already.
+>>>>>>> main
         """
         with self._condition:
             self._closed = True

@@ -2,7 +2,8 @@
 """Transforms: functions that change an object's bytes before a cache stores them, usually to save memory.
 
 A transform is a pure function from the server's JSON to the JSON to store. The name, the namespace, the
-uid and the version of the stored object stay those that the server sent, whatever it returns.
+uid and the resourceVersion by which the store knows the object stay those that the server sent, whatever the transform
+returns.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from controller_runtime.api.objects import Cached
 from controller_runtime.core.errors import UNREADABLE, DecodeError
 
 Transform = Callable[[bytes], bytes]
-"""It must be pure and idempotent: the same object may come again, and is compared with the stored bytes. If it raises
-`DecodeError`, the object is skipped and counted; any other exception is a bug and stops the program."""
+"""A transform must be pure and idempotent: the same object may come again, and its transformed bytes are compared with
+the stored ones. If the transform raises `DecodeError`, the object is skipped and counted; any other exception is a bug
+and stops the program."""
 
 _Parts = dict[str, msgspec.Raw]
 _parts = msgspec.json.Decoder(_Parts)
@@ -36,7 +38,7 @@ class Without:
     paths: tuple[Path, ...]
 
     def __call__(self, raw: bytes) -> bytes:
-        """Return the object without the fields.
+        """Return the JSON of the object without the fields.
 
         Raises:
             DecodeError: The object is not readable JSON.
@@ -51,7 +53,7 @@ def without(*paths: Iterable[str]) -> Without:
     """Return a transform that removes fields, as in `without(("metadata", "managedFields"), ("status", "images"))`.
 
     The other fields are copied without being decoded, so a 7 KB node costs a few microseconds. A path that
-    an object does not have, or that leads through something other than an object, is ignored.
+    the Kubernetes object does not have, or that leads through a JSON value other than an object, is ignored.
 
     Raises:
         ValueError: A path is empty, or is a string in place of a sequence of strings.
@@ -69,7 +71,7 @@ class Edited:
     edit: Callable[[dict[str, Any]], None]
 
     def __call__(self, raw: bytes) -> bytes:
-        """Return the edited object.
+        """Return the JSON of the edited object.
 
         Raises:
             DecodeError: The object is not readable JSON.
@@ -83,7 +85,7 @@ class Edited:
 
 
 def edited(edit: Callable[[dict[str, Any]], None]) -> Edited:
-    """Return a transform that decodes each object, lets `edit` change the dict in place, and encodes it."""
+    """Return a transform that decodes each object to a dict, lets `edit` change it in place, and encodes it again."""
     return Edited(edit)
 
 
@@ -91,7 +93,7 @@ def transformed(cached: Cached, transform: Transform | None) -> Cached:
     """Return `cached` with the bytes that `transform` makes of it; without a transform, return `cached`.
 
     Raises:
-        DecodeError: The transform could not read it; the message names the object.
+        DecodeError: The transform could not read the object; the message names the object.
     """
     if transform is None:
         return cached

@@ -38,20 +38,20 @@ _encoder = json.JSONEncoder(default=_plain, ensure_ascii=False, allow_nan=False,
 
 
 def encoded(value: Any) -> bytes:
-    """Return `value` as JSON.
+    """Return `value` encoded as JSON in UTF-8.
 
     Raises:
-        TypeError: A value in it cannot be written as JSON.
+        TypeError: A part of `value` cannot be written as JSON.
         ValueError: A time has no time zone, or a number is infinite or not a number.
     """
     return _encoder.encode(value).encode()
 
 
 def mapping_of(body: Body) -> dict[str, Any]:
-    """Return the object as a dict by the API's names of fields. The dict is new; the values in it are shared.
+    """Return the object as a dict keyed by the API's names of fields. The dict is new; the values in it are shared.
 
     Raises:
-        TypeError: It is not an object.
+        TypeError: `body` is not an object.
     """
     plain = dict(body) if isinstance(body, Mapping) else _plain(body)
     if not isinstance(plain, dict):
@@ -60,7 +60,7 @@ def mapping_of(body: Body) -> dict[str, Any]:
 
 
 def typed(resource: Resource[Any], obj: Body, subresource: str = "") -> dict[str, Any]:
-    """Return a new dict of an object with its kind and version; its metadata is a new dict too.
+    """Return a new dict of an object with `apiVersion` and `kind`; its metadata is a new dict too.
 
     Args:
         resource: The object's resource.
@@ -76,13 +76,13 @@ def typed(resource: Resource[Any], obj: Body, subresource: str = "") -> dict[str
 
 
 def with_key(body: Mapping[str, Any], key: ObjectKey) -> dict[str, Any]:
-    """Return a typed body with the name and namespace of `key` in its metadata, unless it has its own."""
+    """Return the body with the name and namespace of `key` in its metadata, where the metadata has none already."""
     own = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
     return {**body, "metadata": {**own, **(body.get("metadata") or {})}}
 
 
 def key_of(body: Mapping[str, Any]) -> ObjectKey:
-    """Return the name and namespace in the metadata of a typed body, each empty if it is absent."""
+    """Return the name and namespace in the metadata of a body made by `typed`, each empty if it is absent."""
     metadata = body.get("metadata") or {}
     return ObjectKey(str(metadata.get("name") or ""), str(metadata.get("namespace") or ""))
 

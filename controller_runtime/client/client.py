@@ -52,7 +52,7 @@ class Client(ClientReads):
         return other
 
     def create(self, resource: Resource[Any], obj: Body, namespace: str = "") -> Cached:
-        """Create an object, and return it as the server stored it, with defaults, uid and version.
+        """Create an object, and return it as the server stored it, with defaults, uid and resourceVersion.
 
         Args:
             resource: Its resource.
@@ -103,8 +103,8 @@ class Client(ClientReads):
         Args:
             resource: Its resource.
             key: Its name and namespace.
-            patch: The change: a mapping, or a list of operations for `PatchType.JSON`. It should have the
-                `metadata.resourceVersion` that was read if the change was decided on it.
+            patch: The change: a mapping, or a list of operations for `PatchType.JSON`. If the change was decided from
+                an object that was read, the patch should have the `metadata.resourceVersion` of that object.
             type: The form of `patch`.
             subresource: Such as `status`; then only that part of the object changes.
 
@@ -123,7 +123,7 @@ class Client(ClientReads):
         force: bool = False,
         subresource: str = "",
     ) -> Cached:
-        """Apply `obj` on the server's side: set its fields and own them; the object is created if it does not exist.
+        """Apply `obj` on the server's side: set and own its fields; create the object if it does not exist.
 
         Fields that this field manager applied before and now leaves out are removed, unless another manager
         owns them too.
@@ -185,7 +185,7 @@ class Client(ClientReads):
             resource: Its resource.
             key: Its name and namespace.
             uid: Only the object of this uid, not another one that has its name by now.
-            resource_version: Only if the object has not changed since this version.
+            resource_version: Only if the object has not changed since this resourceVersion.
             grace_period_seconds: For pods; None for the object's own.
             propagation_policy: `Background`, `Foreground` or `Orphan`; None for the kind's default.
 

@@ -121,7 +121,7 @@ def _patched(
     before: dict[str, Any],
     subresource: str = "",
 ) -> dict[str, Any]:
-    """Patch the object if it still has the version that it has in `before`, and return it."""
+    """Patch the object if its resourceVersion is still that of `before`, and return the object."""
     metadata = {**patch.get("metadata", {}), "resourceVersion": before["metadata"]["resourceVersion"]}
     return _decoded(client.patch(resource, key, {**patch, "metadata": metadata}, subresource=subresource))
 

@@ -36,7 +36,7 @@ class WatchEvent(NamedTuple):
     Attributes:
         type: The type of the change.
         cached: The object after the change, or, if it was deleted, its last state; None for a bookmark.
-        version: The version that the collection has reached with this event.
+        version: The resourceVersion that the collection has reached with this event.
         initial_events_end: True for the bookmark that ends a streamed list.
     """
 
@@ -62,7 +62,7 @@ class Page(NamedTuple):
     Attributes:
         items: The objects, in the server's order.
         undecodable: The objects that cannot be read.
-        version: The version of the whole list; the same on each of its pages.
+        version: The resourceVersion of the whole list; the same on each of its pages.
         continue_token: Asks for the next page; empty on the last one.
     """
 

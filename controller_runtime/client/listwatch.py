@@ -23,7 +23,7 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 
 ANY_VERSION = "0"
-"""Asks for any state that the server has at hand, possibly old; the empty version asks for the most recent."""
+"""Asks for any state that the server has at hand, possibly old; the empty text asks for the most recent."""
 
 PAGE_SIZE = 500
 """Objects on a page, as in client-go."""
@@ -171,10 +171,10 @@ class ListWatch:
         return self._decoding.page(check(answer).body)
 
     def watch(self, version: str, *, timeout: float, initial_events: bool = False) -> WatchStream:
-        """Open a watch for the changes after `version`, with bookmarks.
+        """Open a watch for the changes after the resourceVersion `version`, with bookmarks.
 
         Args:
-            version: The version after which to begin.
+            version: The resourceVersion after which to begin.
             timeout: Seconds after which the server is asked to end the stream.
             initial_events: Ask for a streamed list: the objects that exist come first, in a state at least as new as
                 `version`, and a bookmark ends them.

@@ -40,7 +40,7 @@ class ListBounds:
     empty_pages: int = attrs.field(default=1000, validator=attrs.validators.gt(0))
 
 
-class Tally:
+class ListTally:
     """Counts the objects of one list and their bytes.
 
     Args:
@@ -86,7 +86,7 @@ class Paging:
         self._what = what
         self._bounds = bounds
         self._page_size = page_size
-        self._tally = Tally(what, bounds)
+        self._tally = ListTally(what, bounds)
         # Hashes of keys take a third of the memory of keys. A collision does no harm: a page is refused only if all of
         # its objects seem to be known.
         self._seen: set[int] = set()

@@ -120,7 +120,7 @@ class ClientReads:
         Args:
             name: Its kind, plural, singular or short name, such as `Deployment` or `deploy`; `deployments.apps` names
                 the group as well.
-            api_version: Only in this group and version, such as `apps/v1`.
+            api_version: Only in this group and API version, such as `apps/v1`.
 
         Raises:
             NotFound: The server does not serve such a kind. The message names the groups whose discovery failed.
@@ -134,7 +134,7 @@ class ClientReads:
     def get(self, resource: Resource[T], key: ObjectKey, view: type[V]) -> V: ...
 
     def get(self, resource: Resource[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
-        """Return one object in its present state, as the resource's model or as `view`.
+        """Return one object as the server has it now, as the resource's model or as `view`.
 
         Raises:
             NotFound: No object has that key.
@@ -151,7 +151,7 @@ class ClientReads:
     def get_subresource(
         self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
     ) -> Any:
-        """Return a subresource of an object in its present state, such as its `scale`, as a dict or as `view`.
+        """Return a subresource, such as `scale`, as the server has it now, as a dict or as `view`.
 
         Raises:
             NotFound: No object has that key, or its kind has no such subresource.
@@ -184,7 +184,7 @@ class ClientReads:
         field_selector: str = "",
         view: type[Any] | None = None,
     ) -> builtins.list[Any]:
-        """Return the objects of a collection in their present state, all of one version, fetched in pages of 500.
+        """Return the objects of a collection as the server has them now, all at one resourceVersion, in pages of 500.
 
         Args:
             resource: The resource.
@@ -194,7 +194,7 @@ class ClientReads:
             view: The class to read as; None for that of the resource.
 
         Raises:
-            Expired: The pages took so long that the server no longer has the version: list again.
+            Expired: The pages took so long that the server no longer has the resourceVersion: list again.
             DecodeError: One of the objects cannot be read, or the list goes beyond its bounds.
         """
         decode = decoder_for(view, resource)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of transports: the only way in which requests leave the process.
 
-Every transport guarantees: a write that may have been done is never sent again without the caller's
+Every transport guarantees: a write that the server may have carried out is never sent again without the caller's
 knowledge; nothing waits without a deadline; deadlines are absolute monotonic seconds of the caller's host.
 """
 
@@ -25,7 +25,7 @@ class Stream(Protocol):
     def read(self, deadline: float) -> list[bytes] | None:
         """Return the next complete lines, at least one, without their newlines; None when the stream has ended.
 
-        It has ended if the server ended it cleanly, or if `close` was called.
+        The stream has ended if the server ended it cleanly, or if `close` was called.
 
         Args:
             deadline: A complete line must come by then. Parts of a line do not count.
@@ -54,7 +54,7 @@ class Transport(Protocol):
         """Send a request and return the answer, whatever its HTTP status.
 
         Raises:
-            ConnectionLost: No whole answer came by `deadline`. A write may have been done.
+            ConnectionLost: No whole answer came by `deadline`. The server may have carried out a write all the same.
         """
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs the warnings of the server, such as those of deprecated versions, each once."""
+"""Logs the warnings of the server, such as those of deprecated API versions, each text once."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class WriteOptions:
         Args:
             grace_period_seconds: As for `Client.delete`.
             propagation_policy: As for `Client.delete`.
-            preconditions: The uid and version that the object must have; None values are left out.
+            preconditions: The uid and resourceVersion that the object must have; None values are left out.
         """
         fields = without_nones(
             preconditions=without_nones(**preconditions or {}) or None,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A controller: a reconciler, and the sources that request reconciles.
 
-Before it is started it is a description. From then on it has a queue, which the sources feed and workers empty.
+Before a controller is started it is a description. From then on it has a queue, which the sources feed and workers
+empty.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Controller:
     """Reconciles the keys that its sources request: up to `workers` at a time, and never one key twice at a time.
 
     The objects of an initial list are reconciled as well, but changes that happen meanwhile come before them (the
-    initial list is in the low band of the queue). A controller runs once, with one manager.
+    initial list has low priority in the queue). A controller runs once, with one manager.
 
     Args:
         name: Its name in logs, threads and metrics; unique in its manager.
@@ -125,19 +126,20 @@ class Controller:
         field_selector: str = "",
         linger: float = 0.0,
     ) -> Self:
-        """Call a callback, which may remember and act, with every change once, in order, on a thread of its own.
+        """Call `callback` with every change once, in order, on a thread of its own.
 
-        No worker starts before the callback has seen the whole initial list, unless the controller has been started
-        already. The requests that it returns are reconciled.
+        The callback may keep state and have side effects; the requests that it returns are reconciled. No worker
+        starts before the callback has seen the whole initial list, unless the controller has been started already.
 
         Args:
             resource: The collection.
-            callback: Called for each change. If it raises, the manager stops: the change is lost to it, so what it
-                remembers could be wrong from then on.
+            callback: Called for each change. If the callback raises, the manager stops: the change is not
+                delivered again, so any state that the callback keeps could be wrong from then on.
             namespace: As for `watch`.
             label_selector: As for `watch`.
             field_selector: As for `watch`.
-            linger: Seconds by which changes may be delayed, so that many come together; see `Informers.of`.
+            linger: Seconds by which the delivery of changes may be delayed, so that many are handled together; see
+                `Informers.of`.
 
         Returns:
             The controller, so that calls can be chained.
@@ -183,12 +185,12 @@ class Controller:
 
     @property
     def collections(self) -> Sequence[Collection]:
-        """The collections that it watches and follows."""
+        """The collections that this controller watches and follows."""
         return [source.collection for source in self._sources if source.collection is not None]
 
     @property
     def channels(self) -> Sequence[Channel]:
-        """The channels that it receives."""
+        """The channels from which this controller receives requests."""
         return [source for source in self._sources if isinstance(source, Channel)]
 
     @property
@@ -207,12 +209,12 @@ class Controller:
         return len(self._running.intake.queue) if self._running else 0
 
     def counters(self) -> tuple[ReconcileCounters, QueueCounters] | None:
-        """Return the metrics of its reconciles and of its queue; None before it is started."""
+        """Return the metrics of its reconciles and of its queue; None before the controller is started."""
         return (self._running.workers.counters(), self._running.intake.queue.counters()) if self._running else None
 
     @property
     def reconciler(self) -> Reconciler:
-        """The reconciler that it was given."""
+        """The reconciler of this controller, as given."""
         return self._reconciler
 
     def turns(self, limit: int) -> list[Turn[Request]]:
@@ -220,7 +222,7 @@ class Controller:
         return self._running.intake.queue.turns(limit) if self._running else []
 
     def prepare(self, informers: Informers) -> None:
-        """Make the informers of its collections, so that they fill before it is started."""
+        """Make the informers of its collections, so that their caches fill before the controller is started."""
         for source in self._sources:
             if isinstance(source, Watch | Follow):
                 source.informer(informers)

@@ -21,7 +21,7 @@ _BOUNDS = (
 
 
 class Outcome(enum.Enum):
-    """How one reconcile ended; `outcome.settle` decides it."""
+    """How one reconcile ended, as `outcome.settle` decides."""
 
     SUCCESS = enum.auto()
     REQUEUE_AFTER = enum.auto()
@@ -70,12 +70,12 @@ class ReconcileCounters:
 
     @property
     def terminal_errors(self) -> int:
-        """Number of `errors` that are not retried."""
+        """Number of the failed reconciles, counted in `errors`, that are not retried."""
         return self.outcomes[Outcome.TERMINAL_ERROR]
 
     @property
     def panics(self) -> int:
-        """Number of `errors` that are not a `ControllerRuntimeError`, so most likely bugs."""
+        """Number of the failed reconciles, counted in `errors`, that raised something unexpected: most likely bugs."""
         return self.outcomes[Outcome.PANIC]
 
 
@@ -102,9 +102,9 @@ class ReconcileTally:
         """Count a reconcile that ends.
 
         Args:
-            outcome: How it ended.
+            outcome: How the reconcile ended.
             took: Seconds that it took.
-            is_late: Whether that is at least its timeout.
+            is_late: Whether `took` is at least the controller's timeout.
         """
         with self._lock:
             self._active -= 1

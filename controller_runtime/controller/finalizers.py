@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finalizers: names on an object that keep the server from removing it until each has been taken off.
 
-Every edit is a patch that names the version that was read. The list is replaced as a whole, so without that version
-the finalizers that others add at the same time would be lost. On a conflict the reconcile is retried.
+Every edit is a patch that names the resourceVersion that was read. The list is replaced as a whole, so without that
+resourceVersion the finalizers that other clients add at the same time would be lost. On a conflict the reconcile is
+retried.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def add_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, name
 
 
 def remove_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, names: Collection[str]) -> Cached | None:
-    """Remove these finalizers; the others stay, in their order. The last one removed lets the server delete the object.
+    """Remove these finalizers, and keep the order of those that stay.
+
+    Once an object that is being deleted has no finalizer left, the server deletes it.
 
     Returns:
         The object after the write; None if it had none of them, or no longer exists.

@@ -39,7 +39,7 @@ def settle(
     *,
     timeout: float | None = None,
 ) -> Outcome:
-    """Retry, requeue or forget a request whose reconcile has ended, log it, and return what it counts as.
+    """Retry, requeue or forget a request whose reconcile has ended, log the end, and return the outcome to count.
 
     Call it before `queue.done`, so that a retry stays in the request's band; and inside the `except` that caught
     `end`, so that the log shows the traceback of a bug.
@@ -50,7 +50,7 @@ def settle(
         end: The value that the reconciler returned, or the error that it raised.
         took: Seconds that the reconcile took.
         chance: Draws the jitter.
-        timeout: Seconds that it was allowed to take; None is any time.
+        timeout: Seconds that the reconcile was allowed to take; None is any time.
     """
     causes = ", ".join(queue.causes(request))
     match end:
@@ -73,7 +73,7 @@ def settle(
 
 
 def is_late(took: float, timeout: float | None) -> bool:
-    """Return whether a reconcile took at least its timeout, in seconds; without a timeout, never."""
+    """Return whether `took`, the seconds of a reconcile, reached `timeout`; False if there is no timeout."""
     return timeout is not None and took >= timeout
 
 
@@ -81,10 +81,10 @@ def outcome_of(error: BaseException) -> Outcome:
     """Return what a reconcile that raised `error` counts as: CANCELLED, TERMINAL_ERROR, ERROR or PANIC.
 
     An error that was raised from a terminal or cancelled one (`raise X from error`), through any number of steps,
-    counts as that one. A group is terminal only if each of its members is: a retry that was not needed costs one try,
-    but the work of a member that is not retried could be lost until the object changes. (Go takes a joined error as
-    terminal if any of its members is.) `__context__` does not count: an error that is raised while another one is
-    handled need not be about it.
+    counts as that one. An exception group is terminal or cancelled only if each of its members is: retrying a terminal
+    member costs no more than a try, but a member that should be retried and is not leaves its work undone until the
+    object changes. (Go takes a joined error as terminal if any of its members is.) `__context__` does not count: an
+    error that is raised while another one is handled need not be about that one.
     """
     if _stands_for(error, Cancelled):
         return Outcome.CANCELLED

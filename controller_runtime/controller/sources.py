@@ -52,7 +52,7 @@ class Intake:
     threads: list[Thread] = attrs.field(factory=list, init=False)
 
     def spawn(self, name: str, target: Callable[[], None]) -> None:
-        """Start a thread for a source. It must end when `stop` is set; if it fails, `stop` is failed."""
+        """Start a thread for a source. `target` must return when `stop` is set; its error is passed to `stop.fail`."""
         self.threads.append(spawn(self.host, self.stop, f"{self.name}/{name}", target))
 
 
@@ -61,10 +61,10 @@ class Source(Protocol):
 
     @property
     def collection(self) -> Collection | None:
-        """The collection that must be cached before the source is attached; None if there is none."""
+        """The collection that must be cached before the source is attached; None if the source needs no cache."""
 
     def attach(self, intake: Intake) -> Synced:
-        """Start to feed the queue, and return a function that waits until the initial list is in it."""
+        """Start to feed the queue, and return a function that waits until the initial list is in the queue."""
 
 
 @attrs.frozen
@@ -92,7 +92,7 @@ class Watch:
         return self.informer(intake.informers).add_handler(handle).wait_for_sync
 
     def informer(self, informers: Informers) -> Informer:
-        """Return the informer of the collection, which is made if it does not exist yet."""
+        """Return the informer of the collection, after making it if none exists yet."""
         return informers.of(self.collection)
 
     def _matters(self, delta: Delta) -> bool:
@@ -105,20 +105,20 @@ class Watch:
 
 @attrs.frozen
 class Follow:
-    """Requests from a callback that may remember and act; see `Controller.follow`."""
+    """Requests from a callback that may keep state and have side effects; see `Controller.follow`."""
 
     collection: Collection
     callback: Callback
     linger: float = 0.0
 
     def attach(self, intake: Intake) -> Synced:
-        """Subscribe: the callback sees every change once, in order, on a thread of its own."""
+        """Subscribe the callback to the collection: it gets every change once, in order, on a thread of its own."""
         feed = _feed(intake.queue, self.collection, self.callback)
         name = f"{intake.name}/follow-{self.collection.resource.plural}"
         return self.informer(intake.informers).subscribe(feed, name=name).wait_for_sync
 
     def informer(self, informers: Informers) -> Informer:
-        """Return the informer of the collection, which is made if it does not exist yet."""
+        """Return the informer of the collection, after making it if none exists yet."""
         return informers.of(self.collection, linger=self.linger)
 
 
@@ -149,12 +149,12 @@ class Every:
 
 
 def already_synced(stop: Stop, deadline: float | None) -> bool:
-    """Return True: the `Synced` of a source that has no initial list."""
+    """Return True at once, because the source has no initial list to wait for; see `Synced`."""
     return True
 
 
 def _feed(queue: WorkQueue[Request], collection: Collection, requests_of: Callback) -> Callable[[Delta], None]:
-    """Return a function that queues the requests of a delta; those of the initial list go to the low band."""
+    """Return a function that queues the requests for a delta, with low priority if the delta is of the initial list."""
     plural = collection.resource.plural
     listed, added, changed, deleted = (f"{plural} {how}" for how in ("listed", "added", "changed", "deleted"))
 

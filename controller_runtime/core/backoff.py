@@ -13,15 +13,15 @@ class Backoff:
     """The parameters of a backoff: an immutable value that any number of users can share.
 
     The default delays are those of client-go's reflector (`tools/cache/reflector.go`): 0.8 s, doubled by each
-    failure, at most 30 s, each stretched by a random part of up to its own length. The rule by which they start
-    again is not client-go's; see `Retrying`.
+    failure, at most 30 s, each stretched by a random part of up to its own length. The rule by which they
+    return to the first one is not client-go's; see `Retrying`.
 
     Attributes:
         initial: Seconds before the second attempt.
         factor: Factor by which the delay grows with each failure.
         cap: Longest delay in seconds, before jitter.
         jitter: Each delay is multiplied by 1 plus a random part of this.
-        forgotten_after: Least number of seconds of success after which the delays start again.
+        forgotten_after: Least number of seconds of success after which the next delay is `initial` again.
     """
 
     initial: float = attrs.field(default=0.8, validator=attrs.validators.gt(0))

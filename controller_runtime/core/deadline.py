@@ -17,7 +17,7 @@ def reconcile_deadline() -> float | None:
     """Return the deadline of the reconcile that calls this; None if there is no timeout, or outside of a reconcile.
 
     It is in absolute monotonic seconds: compare it with `host.monotonic()`. A reconciler that waits for anything but
-    requests of `Manager.client` should not wait longer.
+    requests of `Manager.client` should not wait beyond this time.
     """
     return _current.get()
 

@@ -34,7 +34,7 @@ class Condition(Lock, Protocol):
         It may return early without a reason, so call it in a loop that checks the state.
 
         Args:
-            deadline: Absolute `Clock.monotonic` seconds; None is never. If it has passed, this returns at once.
+            deadline: Absolute `Clock.monotonic` seconds; None sets no deadline. If it has passed, this returns at once.
         """
 
     def notify(self) -> None:
@@ -58,7 +58,7 @@ class Thread(Protocol):
     name: str
 
     def join_until(self, deadline: float | None) -> bool:
-        """Wait for the thread, and return whether it has ended by `deadline` (monotonic seconds, None: never)."""
+        """Wait for the thread, and return whether it ended by `deadline` (monotonic seconds; None waits forever)."""
 
     def stack(self) -> str:
         """Return the thread's present stack as text, the innermost call last; empty once it has ended."""

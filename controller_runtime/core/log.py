@@ -43,23 +43,23 @@ class Logger:
         self._logger = logger
 
     def debug(self, message: str, /, **fields: Any) -> None:
-        """Log what happens often: each event, each reconcile."""
+        """Log, at level DEBUG, something that happens often, such as an event or a reconcile."""
         self._log(logging.DEBUG, message, fields)
 
     def info(self, message: str, /, **fields: Any) -> None:
-        """Log a start, a stop or another change of state."""
+        """Log, at level INFO, a start, a stop or another change of state."""
         self._log(logging.INFO, message, fields)
 
     def warning(self, message: str, /, **fields: Any) -> None:
-        """Log a failure that will be retried, or that costs little."""
+        """Log, at level WARNING, a failure that will be retried, or that costs little."""
         self._log(logging.WARNING, message, fields)
 
     def error(self, message: str, /, **fields: Any) -> None:
-        """Log a failure that will not be retried."""
+        """Log, at level ERROR, a failure that will not be retried."""
         self._log(logging.ERROR, message, fields)
 
     def exception(self, message: str, /, **fields: Any) -> None:
-        """Log an unexpected error, with the traceback of the exception that is being handled."""
+        """Log, at level ERROR, an unexpected error with the traceback of the exception that is being handled."""
         self._log(logging.ERROR, message, fields, exc_info=True)
 
     def _log(self, level: int, message: str, fields: dict[str, Any], exc_info: bool = False) -> None:

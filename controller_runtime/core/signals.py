@@ -33,8 +33,8 @@ _NOWHERE = -1  # the wakeup descriptor of a program that has none
 def stop_on_signals(host: Host, stop: Stop, numbers: Iterable[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
     """Set `stop` at the first of these signals, while the `with` block lasts; then put the old handlers back.
 
-    A second signal ends the process at once, with status 1, because the stop may hang. SIGHUP is the exception: a
-    closed terminal may send it more than once. The callbacks of `stop` run on a thread of their own.
+    A second signal ends the process at once, with status 1, because the stop may hang. A SIGHUP that comes second or
+    later is ignored: a closed terminal may send several. The callbacks of `stop` run on a thread of their own.
 
     A handler that other code installs inside the block replaces the one installed here, and stays. An event loop
     still gets its own signals, whether it runs around the block or inside. If blocks are nested, the inner one gets
@@ -71,7 +71,7 @@ class StopRequests:
         self._setting: Thread | None = None
 
     def received(self, number: int) -> None:
-        """Set the stop if this is the first signal; else end the process, unless the signal is SIGHUP."""
+        """Set the stop if this is the first signal. Later, ignore a SIGHUP, and end the process at any other signal."""
         if self._setting is None:
             log.info("stopping", signal=signal.Signals(number).name)
             # On a thread of its own: if a callback hangs, the next signal must still be received.
@@ -82,7 +82,7 @@ class StopRequests:
             os._exit(1)
 
     def close(self) -> None:
-        """Wait until the callbacks of the stop have run, if a signal has set it."""
+        """Wait until the callbacks of the stop have run; return at once if no signal has come."""
         if self._setting is not None:
             self._setting.join_until(None)
 
@@ -122,9 +122,9 @@ def signals_received(host: Host, numbers: Iterable[int], received: Callable[[int
 
 
 class _Handlers:
-    """The handlers of one block, and the handlers that they replaced.
+    """The handlers that one `with` block of `signals_received` installs, and the handlers that they replace.
 
-    Threads: `pass_on` any, the rest the main thread.
+    Threads: `pass_on` may be called from any thread, the other methods from the main thread only.
     """
 
     def __init__(self, numbers: Iterable[int], writer: int) -> None:

@@ -59,7 +59,7 @@ class Stop:
         return self._stage is not Stage.RUNNING
 
     def is_cancelled(self) -> bool:
-        """Return True once running work must be given up as well."""
+        """Return True once running work must be given up, too, and not only new work refused."""
         return self._stage is Stage.CANCELLED
 
     def raise_if_cancelled(self) -> None:
@@ -72,7 +72,7 @@ class Stop:
         self._advance(Stage.STOPPING, None)
 
     def cancel(self) -> None:
-        """Request that running work is given up as well; implies `set`. Calling it again is harmless."""
+        """Request that running work is given up; implies `set`. Calling it again is harmless."""
         self._advance(Stage.CANCELLED, None)
 
     def fail(self, failure: BaseException, stage: Stage = Stage.STOPPING) -> None:
@@ -80,7 +80,7 @@ class Stop:
         self._advance(stage, failure)
 
     def wait_until(self, deadline: float | None, stage: Stage = Stage.STOPPING) -> bool:
-        """Wait until `stage` is reached, and return whether it was by `deadline` (monotonic seconds, None: never)."""
+        """Wait until `stage` is reached, and return whether it was by `deadline` (monotonic; None: no limit)."""
         with self._condition:
             while self._stage < stage:
                 if deadline is not None and self._host.monotonic() >= deadline:
@@ -89,7 +89,7 @@ class Stop:
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Sleep for `seconds`; return True, and early, if the stop is set."""
+        """Sleep for `seconds`, or until the stop is set, and return whether it is set."""
         return self.wait_until(self._host.monotonic() + seconds)
 
     def on_set(self, callback: Callable[[], None], stage: Stage = Stage.STOPPING) -> Callable[[], None]:

@@ -49,17 +49,17 @@ class _View(msgspec.Struct, gc=False):
 
 
 class LeaseCandidate:
-    """Creates the candidate, answers pings, and deletes the candidate at the end.
+    """Creates our LeaseCandidate object, renews it, also when the coordinator pings, and deletes it at the end.
 
-    If the candidate is deleted meanwhile, it is created again.
+    If another client deletes the object before that, it is created again.
 
     Args:
         host: Its clock, threads and randomness.
         client: Writes the candidate.
         informer: Watches this one object.
         key: The candidate; its name is the identity with which we would lead.
-        lease: The name of the lease that it is for.
-        candidacy: The versions and the strategy that it declares.
+        lease: The name of the lease that the candidate is for.
+        candidacy: The binary and emulation versions and the strategy that the candidate declares.
 
     Attributes:
         name: What threads and logs call it.
@@ -82,14 +82,14 @@ class LeaseCandidate:
         self._decode = decoder_for(_View, LEASE_CANDIDATES)
         # Guards the fields below; `run` and `withdraw` wait on it.
         self._condition = host.condition(self.name)
-        self._asked: datetime | None = None  # the coordinator's last ping that is not answered yet, by its clock
+        self._asked: datetime | None = None  # the coordinator's last ping that is not answered yet, in its clock
         self._offset = timedelta(0)  # the coordinator's clock minus ours
         self._is_due = True
         self._is_leaving = False
         self._is_gone = False
 
     def renew(self) -> None:
-        """Renew the candidate soon: no replica seems to lead, so an election may be near."""
+        """Wake `run` to renew the candidate. Call this when no replica seems to lead: an election may be near."""
         self._wake(is_due=True)
 
     def withdraw(self, deadline: float) -> None:
@@ -123,7 +123,7 @@ class LeaseCandidate:
                 self._condition.notify_all()
 
     def _candidate_changed(self, delta: Delta) -> None:
-        """Note a ping. Runs on the informer's thread, so it only sets fields."""
+        """Record a ping for `run`, and wake it. Runs on the informer's thread, so it only sets fields."""
         if delta.new is None:
             self._wake(is_due=True)
             return
@@ -197,7 +197,7 @@ class LeaseCandidate:
             raise
 
     def _note_failure(self, error: str) -> None:
-        """Remember the error, and log the first of a row."""
+        """Keep the error in `last_error`, and log it unless the renewal before failed as well."""
         if not self.last_error:
             log.warning("candidate not renewed", candidate=self._key, error=error)
         self.last_error = error
@@ -215,7 +215,7 @@ class LeaseCandidate:
 def candidate_for(
     host: Host, client: Client, informers: Informers, config: LeaderElectionConfig
 ) -> LeaseCandidate | None:
-    """Return the candidate of a replica whose identity is known; None if it takes the lease by itself."""
+    """Return the candidate for `config`; None if the election is not coordinated, or `config` has no identity."""
     if config.coordinated is None or config.identity is None:
         return None
     key = ObjectKey(config.identity, config.namespace)

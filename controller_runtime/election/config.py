@@ -47,7 +47,7 @@ class Candidacy:
 
     Attributes:
         binary_version: The version of the program; by default this package's. Missing numbers of the three are zero.
-        emulation_version: The version that it behaves like; by default `binary_version`.
+        emulation_version: The version that the program behaves like; by default `binary_version`.
         strategy: The strategy by which the coordinator elects.
 
     Raises:
@@ -128,10 +128,10 @@ class LeaderElectionConfig:
             raise ValueError(f"identity {self.identity!r} cannot be the name of a candidate: {problems[0]}")
 
     def named_by(self, host: Host) -> Self:
-        """Return the same configuration with an identity: its own, or a new one for this run on `host`."""
+        """Return this configuration if it has an identity; else a copy with a new one, made from the host's name."""
         return self if self.identity is not None else attrs.evolve(self, identity=f"{host.name}_{host.uuid()}")
 
     @property
     def request_timeout(self) -> float:
-        """Seconds for one request: half the renew deadline, so that a second attempt fits before it."""
+        """Seconds for one request: half the renew deadline, so that a second attempt fits in, but at least 1.0."""
         return max(1.0, self.renew_deadline / 2)

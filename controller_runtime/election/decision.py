@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides what to do about the lease, from what it said, when that was first seen, and the leadership we have."""
+"""Decides what to do about the lease, from its record, when that was first seen, and the leadership we have."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from controller_runtime.election.record import LeaseRecord
 
 @attrs.frozen
 class Sighting:
-    """What the lease said, and when that was first seen.
+    """The record of the lease, and when a look first found it.
 
     Attributes:
-        record: What it said; None if there is no lease.
-        seen_at: Monotonic seconds of our own clock at which a look first found this record.
+        record: The record in the lease; None if there is no lease.
+        seen_at: Monotonic seconds of our own clock at which a look first found the record.
     """
 
     record: LeaseRecord | None
@@ -24,10 +24,10 @@ class Sighting:
 
     @property
     def expires_at(self) -> float:
-        """Monotonic seconds from which others may take the lease, unless it changes before.
+        """Monotonic seconds from which other replicas may take the lease, unless its record changes before.
 
-        The holder measures its deadline from before it wrote the record, and we measure from when we
-        saw it, which is later. So the holder has stopped by then, however wrong any wall clock is.
+        The holder's deadline counts from before the holder wrote the record; `expires_at` counts from when we
+        saw the record, which is later. So the holder has stopped by then, however wrong any wall clock is.
         """
         return self.seen_at + (self.record.duration if self.record is not None else 0)
 
@@ -50,7 +50,7 @@ class Held:
 
 
 class Action(enum.Enum):
-    """What to do next."""
+    """The next step of an elector."""
 
     CREATE = "create"
     """Create the lease, with us as its holder: it does not exist."""
@@ -71,18 +71,18 @@ class Action(enum.Enum):
     """End the work and renew no more: the coordinator prefers another candidate."""
 
     GIVE_BACK = "give back"
-    """Blank the lease: it names us, but it is too late to begin under it."""
+    """Clear the holder of the lease: it names us, but it is too late to begin under it."""
 
 
 def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
-    """Return what a replica does that takes the lease by itself.
+    """Return the next step of a replica in an election without a coordinator.
 
     A leader that finds any record but its own has lost the lease: another replica may have led in
     between, even if none does now. A replica that does not lead takes a record with its own name as if it
     were free, because a write whose answer was lost may have succeeded. Each leadership gets a new token.
 
     Args:
-        seen: What the lease said last.
+        seen: The last look at the lease.
         identity: Our holder identity.
         held: Our leadership; None if we have none.
         now: Monotonic seconds.
@@ -98,7 +98,7 @@ def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Acti
 
 
 def decide_coordinated(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
-    """Return what a replica does where a coordinator elects: it creates the lease and names its holder.
+    """Return the next step of a replica where a coordinator elects: that creates the lease and names its holder.
 
     A lease that names us but has expired before we began is given back: no other client renews it
     on our behalf, so it would keep naming us.
@@ -121,5 +121,5 @@ def decide_coordinated(seen: Sighting, identity: str, held: Held | None, now: fl
 
 
 def is_vacant(seen: Sighting, now: float) -> bool:
-    """Return whether no replica leads, by what was seen last."""
+    """Return whether, according to the last look at the lease, no replica leads."""
     return seen.record is None or not seen.record.holder or seen.expires_at <= now

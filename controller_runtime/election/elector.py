@@ -99,12 +99,12 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """The identity that the lease named when it was last seen; empty if it named none."""
+        """The holder that the lease named when we last saw it; empty if there was none."""
         return self._leader
 
     @property
     def term(self) -> Term | None:
-        """Our leadership while we have it, and after it was lost; None before, and once it is given back."""
+        """Our leadership, while we have it and after it was lost; None before we lead, and once we have resigned."""
         return term_of(self.state)
 
     @property
@@ -126,7 +126,7 @@ class LeaderElector:
     def problem(self, tolerance: float = 20.0) -> str:
         """Return a text if the elector hangs, for a health check; else an empty one.
 
-        It hangs if it still leads `tolerance` seconds after others may have taken the lease.
+        An elector hangs if it still leads `tolerance` seconds after other replicas may have taken the lease.
         """
         match self.state:
             case Leading(term) | Yielding(term):
@@ -138,10 +138,10 @@ class LeaderElector:
         return f"lease {self.lock} was not renewed for {late:.1f} s: {self.last_error or 'the elector hangs'}"
 
     def run(self, stop: Stop) -> None:
-        """Compete for the lease, renew it until `stop` is set, then give it back; if `stop` is cancelled, do not.
+        """Compete for the lease, renew it until `stop` is set, then give it back unless `stop` is cancelled.
 
         Raises:
-            LeadershipLost: It led, and has lost the lease or passed its deadline.
+            LeadershipLost: The elector led, and has lost the lease or passed its deadline.
         """
         try:
             while not stop.is_set():
@@ -247,14 +247,14 @@ class LeaderElector:
             raise self._lost("its renewal was answered too late")
 
     def _yield(self, preferred: str) -> None:
-        """Renew no more. The work may end until the deadline; then the lease is given back."""
+        """Stop renewing the lease, and call `on_yielding`, so that the work ends before the deadline."""
         if isinstance(self.state, Leading):
             self._enter(Yielding(self.state.term))
             log.info("yielding the lease", lease=self.lock, identity=self.identity, preferred=preferred)
             self._on_yielding(LeadershipLost(f"lease {self.lock} is given up: {preferred} is preferred"))
 
     def _lost(self, why: str) -> LeadershipLost:
-        """End our term, so that the fence closes now, and return the error to raise."""
+        """End our term, so that the fence refuses requests from now on, and return the error to raise."""
         if self.term is not None:
             self.term.end(why)
         return LeadershipLost(f"lease {self.lock} is lost: {why}")
@@ -291,7 +291,7 @@ class LeaderElector:
         return soon if term is None else min(soon, term.held.until)
 
     def _note(self, record: LeaseRecord | None) -> None:
-        """Remember what the lease says, and make the callback if its holder has changed."""
+        """Keep the record of the lease, and call `on_new_leader` if the holder has changed."""
         self._seen = self._seen.again(record, self._host.monotonic())
         leader = record.holder if record is not None else ""
         if leader != self._leader:

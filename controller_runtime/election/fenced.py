@@ -26,12 +26,12 @@ def elector_and_fence(
     on_leading: Callable[[], None],
     on_yielding: Callable[[LeadershipLost], None],
 ) -> tuple[LeaderElector, DeadlineTransport]:
-    """Return an elector, and `transport` held to the deadline of its leadership.
+    """Return an elector, and a wrapper of `transport` that refuses requests once the elector's leadership is over.
 
     The elector and its candidate use `transport` as it is: they must reach the server when nothing else may.
 
     Args:
-        host: What they run on.
+        host: The machine that both run on.
         transport: Reaches the API server.
         informers: Makes the informer of the candidate, in a coordinated election.
         config: The election.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives a lease back: blanks it if it still names us, so that the next leader need not wait until it expires."""
+"""Gives a lease back: clears its holder if that is still us, so that the next leader need not wait for its expiry."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ log = get_logger(__name__)
 
 
 def release(lock: LeaseLock, identity: str, host: Host, stop: Stop, deadline: float) -> LeaseRecord | None:
-    """Blank the lease and return what was written; None if it names another holder, or cannot be blanked in time.
+    """Clear the holder of the lease and return the new record; None if the holder is another or time has run out.
 
-    The lease is read first, and the write names the version that was read. So the lease of another
-    holder is never blanked, even if it took the lease a moment ago.
+    The lease is read first, and the write names the resourceVersion that was read. So another holder
+    is never cleared, even one that took the lease a moment ago.
 
     Args:
         lock: The lease.
         identity: Our holder identity.
         host: Its clock bounds the attempts, and stamps the record.
         stop: When it is cancelled, no further attempt is made.
-        deadline: Absolute monotonic seconds by which all of it must be over.
+        deadline: Absolute monotonic seconds by which all attempts must be over.
     """
     try:
         while not stop.is_cancelled() and host.monotonic() < deadline:

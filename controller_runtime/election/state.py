@@ -10,7 +10,7 @@ from controller_runtime.election.term import Term
 
 @attrs.frozen
 class Waiting:
-    """Another replica leads, or none does; we look at the lease now and then."""
+    """Another replica leads, or none does; we read the lease periodically, and when it expires."""
 
 
 @attrs.frozen
@@ -26,7 +26,7 @@ class Leading:
 
 @attrs.frozen
 class Yielding:
-    """We lead but renew no more, because another candidate is preferred. The work ends, then the lease is blanked.
+    """We lead but renew no more, because another candidate is preferred. The work ends, then the lease is given back.
 
     Attributes:
         term: Our leadership, until its deadline at the latest.

@@ -13,15 +13,15 @@ from controller_runtime.election.decision import Held
 
 
 class Term:
-    """One leadership. Once any thread has seen that it is over, it stays over for all of them.
+    """One leadership. Once any thread has seen that it is over, it stays over for all threads.
 
     Args:
         host: Its monotonic clock decides.
         token: The fencing token, `leaseTransitions` of the lease.
-        until: Monotonic seconds at which it ends unless it is extended before.
+        until: Monotonic seconds at which the leadership ends unless it is extended before.
 
     Attributes:
-        why_over: Why it is over; meaningless while it is not.
+        why_over: Why the leadership is over; meaningless while it is not.
 
     Threads: any.
     """
@@ -49,7 +49,7 @@ class Term:
             return self._check()
 
     def extend(self, until: float) -> bool:
-        """Move the deadline to `until`, never backwards; return False if it has passed already."""
+        """Move the deadline to `until`, never backwards; return False if the present deadline has passed already."""
         with self._lock:
             if self._check():
                 return False
@@ -57,7 +57,7 @@ class Term:
             return True
 
     def end(self, why: str) -> None:
-        """End the leadership now, whatever its deadline; `why` is set before any request is refused for it."""
+        """End the leadership now, whatever its deadline; requests refused from now on give `why` as the reason."""
         with self._lock:
             if not self._check():
                 self.why_over, self._is_over = why, True

@@ -2,7 +2,7 @@
 """Correlation for core/v1 events: equal events become one with a count, and many similar ones are combined.
 
 Events are equal if they differ in their times only, and similar if they differ in their times and messages.
-Of similar events the first nine messages have events of their own; all other messages share
+Of similar events, each of the first nine different messages gets an event; all other messages share
 one combined event. This is what client-go's older recorder does, with its numbers. Kubelets
 report this way, so the node agent does; so should components whose events are compared with theirs.
 """
@@ -32,7 +32,7 @@ COMBINED = "(combined from similar events): "
 
 @attrs.define
 class _Group:
-    """Similar events: the messages that have events of their own, and when the last event happened."""
+    """A group of similar events: the messages that are not combined, and when the last occurrence happened."""
 
     notes: set[str]
     last_at: float
@@ -47,7 +47,7 @@ class _Record:
 
 
 class CountingCorrelator:
-    """A `occurrence.Correlator` for core/v1.
+    """Counts equal occurrences and combines similar ones: an `occurrence.Correlator` for core/v1.
 
     Args:
         reporter: The reporter of the events.
@@ -73,7 +73,7 @@ class CountingCorrelator:
         return []
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
-        """Return the write of a new event or of a new count.
+        """Count an occurrence, and return the write of the new event or of the new count.
 
         If the bound forbids the write, return `SPAM` for a new event, which is lost, and `HELD` for a
         count, which a later write will contain.

@@ -99,7 +99,7 @@ class Fate(enum.Enum):
 
 
 class Correlator(Protocol):
-    """Turns many occurrences into few writes; it sends nothing itself.
+    """Turns many occurrences into few writes, and leaves it to others to send them.
 
     Times that are passed to it never decrease. Threads: one.
     """
@@ -108,17 +108,17 @@ class Correlator(Protocol):
         """Return the writes that are due at `now` (monotonic seconds), without a new occurrence."""
 
     def next_due(self) -> float | None:
-        """Return when `due` will next have writes, if nothing happens before; None for never."""
+        """Return when (monotonic seconds) `due` next has writes if nothing is observed before; None if never."""
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
-        """Return the write for one occurrence, or `HELD` or `SPAM`. Call `due` with its time before."""
+        """Return the write for one occurrence, or `HELD` or `SPAM`. Before this, call `due` with `occurrence.at`."""
 
     def close(self) -> list[Write]:
-        """Return the writes without which counts would be lost, because no others will be made."""
+        """Return the writes of all counts that are not written yet. Call this last: nothing is observed afterwards."""
 
 
 SpamKey = Callable[[Occurrence], Hashable]
-"""Returns the key of an occurrence; those with equal keys share a bound of writes."""
+"""Returns the key of an occurrence; occurrences with equal keys share a bound of writes."""
 
 
 def by_object(occurrence: Occurrence) -> Hashable:

@@ -47,17 +47,17 @@ class EventAPI(enum.Enum):
 
 
 class EventRecorder:
-    """Writes Kubernetes events: reports to the people who run a cluster what happens to its objects.
+    """Writes Kubernetes events, which tell the people who run a cluster what happens to its objects.
 
-    Its role needs `create` and `patch` of `events`, in the groups `events.k8s.io` and core.
+    The role of the program needs `create` and `patch` of `events`, in the groups `events.k8s.io` and core.
 
     Args:
         host: Its clock, locks and randomness.
         client: Writes the events.
         component: The reporter: the controller's name, with a DNS prefix if it is not Kubernetes' own.
         api: The API to write to.
-        spam_key: Returns the key of an occurrence. Those with equal keys share a bound of 25 writes
-            and then one in 300 seconds; by default, all that are about one object.
+        spam_key: Returns the key of an occurrence. Occurrences with equal keys share a bound of 25 writes and then
+            one in 300 seconds. By default all occurrences that are about one object have the same key.
 
     Raises:
         ValueError: `component` is not a qualified name.
@@ -105,7 +105,7 @@ class EventRecorder:
         resource: Resource[Any] | None = None,
         field_path: str = "",
     ) -> None:
-        """Report that something happened to `obj`. It returns at once, before the event is written.
+        """Queue an event, which reports that something happened to `obj`, and return before it is written.
 
         Args:
             obj: A `Cached`, a dict, a model, or a view that declares metadata.
@@ -117,8 +117,8 @@ class EventRecorder:
             field_path: The part of the object that is meant, such as `spec.containers{web}`.
 
         Raises:
-            ValueError: The server would refuse it: another type, or a reason or an action that
-                is empty or longer than 128 bytes. Or the object's kind is not known.
+            ValueError: The server would refuse the event: `type` is not one of the two, or `reason` or `action` is
+                empty or longer than 128 bytes. Or the kind of `obj` is not known.
         """
         _refuse_what_a_server_would(type, reason, action or reason)
         regarding = reference_to(obj, resource, field_path=field_path)
@@ -140,7 +140,7 @@ class EventRecorder:
                 self._condition.notify()
 
     def counts(self) -> dict[Fate, int]:
-        """Return the numbers of occurrences and writes so far, by their fate."""
+        """Return the numbers of occurrences and writes so far, for each fate."""
         with self._condition:
             return self._counts.copy()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends one write to the server: patches an event, or creates it if there is none, and tries again after errors."""
+"""Sends one write to the server: patches or creates an event, and tries again after some errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RETRY_PERIOD = 10.0
 """Seconds between tries, as in client-go."""
 
 JITTER = 0.1
-"""The share of the period by which it is lengthened at random, so that replicas do not try together."""
+"""Each period is lengthened by a random part of this share of it, so that replicas do not try at the same time."""
 
 
 class Sender:
@@ -49,7 +49,8 @@ class Sender:
     def send(self, write: Write) -> Fate:
         """Send one write and return `WRITTEN` or `FAILED`.
 
-        It is tried again if there was no answer, or the server asked for it. Other errors are final.
+        The write is tried again if there was no answer, or if the answer was an error of the server or a 429. Other
+        errors are final.
         """
         tries = 0
         while True:
@@ -77,7 +78,11 @@ class Sender:
         self._client.create(write.resource, write.body)
 
     def _delay(self, tries: int, error: ControllerRuntimeError) -> float:
-        """Return the seconds until the next try; the first wait is random, to spread the clients of a lost server."""
+        """Return the seconds until the next try: at least the `Retry-After` of a 429.
+
+        The first delay is any part of the period, so that the clients of a server that went away do not all return
+        at once. Later delays are the period, lengthened by up to `JITTER`.
+        """
         chance = self._host.random.random()
         delay = RETRY_PERIOD * (chance if tries == 1 else 1.0 + JITTER * chance)
         return max(delay, error.retry_after or 0.0) if isinstance(error, TooManyRequests) else delay

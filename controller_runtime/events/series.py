@@ -2,7 +2,7 @@
 """Correlation for events.k8s.io/v1: repetitions of an event become a series, which is one event with a count.
 
 The first repetition is written at once. Later ones are counted, and the count is written every half
-hour, or when the note changes; a series without repetitions ends. Two things are not so in
+hour, or when the note changes; a series without repetitions ends. Two things differ from
 client-go: a changed note is written too, and the writes about one object are bounded.
 """
 
@@ -28,7 +28,7 @@ IDLE = 360.0
 
 @attrs.define
 class _Series:
-    """One event: its occurrences so far, and the state in which it was last written."""
+    """One event: its first and last occurrence, their number, and the same as of the last write."""
 
     first: Occurrence
     last: Occurrence
@@ -54,7 +54,7 @@ class _Series:
 
 
 class SeriesCorrelator:
-    """A `occurrence.Correlator` for events.k8s.io/v1.
+    """Turns repetitions into series: an `occurrence.Correlator` for events.k8s.io/v1.
 
     Args:
         reporter: The reporter of the events.
@@ -69,12 +69,12 @@ class SeriesCorrelator:
         self._series: TTLCache[Hashable, _Series] = TTLCache(CACHED, IDLE, timer=lambda: self._now)
 
     def next_due(self) -> float | None:
-        """Return when the first series ends, unless it is repeated before; None if there is no series."""
+        """Return when the next series ends (monotonic seconds), unless it is repeated before; None without a series."""
         first = next(iter(self._series), None)
         return None if first is None else self._series[first].last.at + IDLE
 
     def due(self, now: float) -> list[Write]:
-        """Return the last counts of the series that have ended."""
+        """Return the writes of counts not written yet, of series that have ended or have to make room."""
         self._now = now
         ended = [series for _, series in self._series.expire(now)]
         if len(self._series) == CACHED:  # make room for one more here, because the cache would drop a count
@@ -82,14 +82,15 @@ class SeriesCorrelator:
         return self._last_writes(ended)
 
     def close(self) -> list[Write]:
-        """Return the last counts of all series."""
+        """Return the writes of counts not written yet, of all series."""
         return self._last_writes([*self._series.values()])
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
-        """Return the write of a new event, of a first repetition or of a count that is due.
+        """Count an occurrence, and return the write that it causes, or its fate if it causes none.
 
-        Return `HELD` for a repetition that a later write will contain, and `SPAM` for a new event that
-        the bound forbids, which is lost.
+        A new event and a first repetition are written, and a count if the note has changed or `REFRESH` has passed.
+        Other repetitions, and those that the bound forbids, are `HELD`: a later write will contain them. A new
+        event that the bound forbids is `SPAM` and is lost.
         """
         self._now = occurrence.at
         key = (occurrence.regarding, occurrence.type, occurrence.reason, occurrence.action)

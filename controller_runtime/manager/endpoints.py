@@ -74,7 +74,7 @@ class Endpoints:
         return [listener.getsockname()[1] for listener, *_ in self._listeners]
 
     def serve(self, manager: Manager) -> None:
-        """Start to serve a manager, whose host must be the real machine."""
+        """Begin to answer requests about `manager`, on other threads; its host must be the real machine."""
         for listener, address, answers in self._listeners:
             routes = {name: answer for part in answers for name, answer in part(manager).items()}
             self._stack.enter_context(Server(manager.host, listener, routes, address.rpartition(":")[0].strip("[]")))

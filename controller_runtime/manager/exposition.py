@@ -37,7 +37,13 @@ class Row(Generic[T]):
 
 
 def metrics_of(rows: Iterable[Row[T]], labels: Labels, things: Sequence[tuple[Labels, T]]) -> Iterator[Metric]:
-    """Yield the metrics of a table for all `things`, each of which comes with its label values."""
+    """Yield one metric for each row of a table, with one series for each thing.
+
+    Args:
+        rows: The table.
+        labels: The label names.
+        things: Each thing with its label values, in the order of the label names.
+    """
     for row in rows:
         series = [(values, row.value(thing)) for values, thing in things]
         yield row.make(row.name, row.text, labels, [(values, value) for values, value in series if value is not None])

@@ -34,7 +34,7 @@ _TEXT = {"content-type": "text/plain; charset=utf-8"}
 
 @attrs.frozen
 class Health:
-    """Two lists of checks, by name, and the answers to requests for them.
+    """Holds the checks of `/livez` and of `/readyz`, by name, and answers the requests of probes.
 
     Attributes:
         live: Checks for problems that a restart would cure.

@@ -29,7 +29,7 @@ class Runnable(Protocol):
         """Its name in logs, and that of its thread; unique in its manager."""
 
     def run(self, stop: Stop) -> None:
-        """Work until `stop` is set, or until the work is finished. If it raises, the manager stops."""
+        """Work until `stop` is set, or until the work is finished. An error that this raises stops the manager."""
 
 
 class Lifecycle:
@@ -89,7 +89,7 @@ class Lifecycle:
     def start(self, things: Sequence[Controller | Runnable], cache_sync_timeout: float) -> None:
         """Wait until all caches are filled, then start `things`; if `stopping` is set first, start nothing.
 
-        While another replica leads, controllers are only noted. Call this again when this replica leads.
+        While another replica leads, controllers are kept for later. Call this again when this replica leads.
 
         Args:
             things: The controllers and runnables that were added since the last call, in that order.
@@ -171,7 +171,10 @@ class Lifecycle:
             self._stopping.fail(error, Stage.CANCELLED)  # another replica may lead by now, so there is no grace
 
     def _end_election(self, work_goes_on: bool) -> list[Thread]:
-        """Give the lease back, unless a controller still works under it; then it must expire."""
+        """End the election, and return its thread if that has not ended.
+
+        The lease is given back, unless a controller still works under it: then it is left to expire.
+        """
         if self._elector is None:
             return []
         if work_goes_on:
@@ -182,7 +185,10 @@ class Lifecycle:
         return self._end(_joining(self._elections), self._election_stop, deadline)
 
     def _end(self, join_until: Callable[[float], list[Thread]], stop: Stop, deadline: float) -> list[Thread]:
-        """Wait until `deadline`; then cancel, wait for `CANCEL_GRACE`, and return the threads that have not ended."""
+        """Wait until threads have ended, and return those that have not.
+
+        Those that still run at `deadline` are cancelled with `stop`, and get another `CANCEL_GRACE` seconds.
+        """
         if not join_until(deadline):
             return []
         stop.cancel()
@@ -192,7 +198,7 @@ class Lifecycle:
         return [thread for controller in reversed(self._controllers) for thread in controller.join_until(deadline)]
 
     def _pass_on_failure(self) -> None:
-        """Make a failure of the informers one of the manager."""
+        """Stop the manager with the error of the informers, if they have failed."""
         if self._informers_stop.failure is not None:
             self._stopping.fail(self._informers_stop.failure)
 

@@ -61,8 +61,8 @@ class Manager:
             and in a reconcile nothing after that reconcile's deadline.
         elector: Competes for the lease; None without leader election.
         informers: The caches.
-        stopping: Set when the manager stops, and cancelled when its grace has run out; for reconcilers that wait or
-            take long.
+        stopping: Set when the manager begins to stop, and cancelled when its grace has run out; for reconcilers that
+            wait or take long.
 
     Raises:
         ValueError: A negative grace.
@@ -117,8 +117,8 @@ class Manager:
         """Return a manager on this machine, for the cluster that a kubeconfig describes.
 
         Args:
-            path: The file. None is the cluster of the pod that this process runs in; outside a pod, the file that
-                `$KUBECONFIG` names, or `~/.kube/config`.
+            path: The file. If None, the file that `$KUBECONFIG` names, or `~/.kube/config`; but a process in a pod uses
+                the cluster of the pod, unless `context` is given.
             context: The name of one of its contexts; None is the current one.
             **options: As for the class.
 
@@ -177,7 +177,7 @@ class Manager:
     def informer(
         self, resource: Resource[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Informer:
-        """Return the informer of one collection, to subscribe to; it runs while the manager does."""
+        """Return the informer of one collection, to subscribe to; the informer runs while the manager does."""
         return self.informers.of(Collection(resource, namespace, label_selector, field_selector))
 
     def recorder(self, component: str) -> EventRecorder:
@@ -187,7 +187,7 @@ class Manager:
             component: The reporting component; each has one recorder.
 
         Raises:
-            UsageError: The component has a recorder already, or the manager stops or has stopped.
+            UsageError: The component has a recorder already, or the manager is stopping or has stopped.
         """
         # Its client is not bound to the leadership's deadline: events of the time when we led may be written later.
         recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component)
@@ -205,10 +205,10 @@ class Manager:
         return [member for member in self._members.all() if isinstance(member, EventRecorder)]
 
     def add(self, thing: Controller | Runnable) -> None:
-        """Run a controller or a runnable with the manager: from its start on, or at once if it runs already.
+        """Run a controller or a runnable with the manager: from the manager's start on, or at once if the manager runs.
 
         Raises:
-            UsageError: The name is taken, or the manager stops or has stopped.
+            UsageError: The name is taken, or the manager is stopping or has stopped.
         """
         self._members.add(thing)
 
@@ -218,7 +218,7 @@ class Manager:
         `client` still works afterwards; its connections stay open then until the caller closes `transport`.
 
         Raises:
-            UsageError: It has run before.
+            UsageError: The manager has run before.
             CacheSyncTimeout: The caches did not fill in time.
             LeadershipLost: The lease was lost; all work was cancelled at once.
             Exception: The first failure of a thread.

@@ -13,16 +13,16 @@ Member = Controller | Runnable
 
 
 class Members:
-    """The controllers and runnables that were added to a manager, with those that are not started yet.
+    """The controllers and runnables of a manager, and those of them that its thread still has to start.
 
-    The manager's thread takes and starts them. It waits for three kinds of news: a member was added, this
-    replica leads from now on, or the manager stops.
+    The manager's thread takes the members and starts them. It waits for three kinds of news: a member was added, this
+    replica leads from now on, or the manager is stopping.
 
     Args:
-        host: Its condition.
+        host: Makes the condition variable.
         stopping: The manager's stop: once it is set, nothing can be added.
 
-    Threads: any; `take_added` and `wait_for_news` one, the manager's.
+    Threads: one, the manager's, for `take_added` and `wait_for_news`; any for the rest.
     """
 
     def __init__(self, host: Host, stopping: Stop) -> None:
@@ -41,10 +41,10 @@ class Members:
             return [*self._members]
 
     def begin(self) -> None:
-        """Note that the manager runs.
+        """Record that the manager runs.
 
         Raises:
-            UsageError: It has run before.
+            UsageError: The manager has run before.
         """
         with self._condition:
             if self._has_run:
@@ -55,7 +55,7 @@ class Members:
         """Add a member, and wake the manager's thread.
 
         Raises:
-            UsageError: The name is taken, or the manager stops or has stopped.
+            UsageError: The name is taken, or the manager is stopping or has stopped.
         """
         with self._condition:
             if self._stopping.is_set():
@@ -67,13 +67,13 @@ class Members:
         self.wake()
 
     def wake(self) -> None:
-        """Wake the manager's thread: a member was added, this replica leads, or the manager stops."""
+        """Wake the manager's thread. Call this when this replica begins to lead or the manager begins to stop."""
         with self._condition:
             self._has_news = True
             self._condition.notify_all()
 
     def take_added(self) -> list[Member]:
-        """Return the members that were added since the last call."""
+        """Return the members that were added since the last call, and forget the news."""
         with self._condition:
             taken, self._added, self._has_news = self._added, [], False
             return taken

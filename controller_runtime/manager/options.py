@@ -13,7 +13,7 @@ from controller_runtime.election.config import LeaderElectionConfig
 
 
 class ManagerOptions(TypedDict, total=False):
-    """The keyword arguments of `Manager`. Python cannot derive this from its signature; a test compares the two."""
+    """The keyword arguments of `Manager`, repeated here for type checkers; a test compares them with its signature."""
 
     grace: float
     cache_sync_timeout: float

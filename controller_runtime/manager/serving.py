@@ -36,7 +36,7 @@ MOST_ANSWERS = 16
 """Answers that are sent at the same time, for each path; for one more the oldest connection is dropped."""
 
 GRACE = 0.1
-"""Seconds that a connection has for its request before it may be dropped for another; that one waits meanwhile."""
+"""Seconds that a connection has for its request before it may be dropped for a new one, which waits meanwhile."""
 
 ACCEPT_AGAIN = 1.0
 """Seconds until the next attempt to accept a connection after one failed, as it does without a free descriptor."""
@@ -139,7 +139,7 @@ class Server:
         self._loop.call_later(seconds, self._listen, listener)
 
     def _accept(self, listener: socket.socket) -> None:
-        """Accept the next connection. While no slot can be had, it waits in the system's queue with those after it."""
+        """Accept the next connection. Until there is a slot for it, all wait in the operating system's queue."""
         now = self._host.monotonic()
         if (seconds := self._silent.wait_for_one(now)) > 0.0:
             return self._listen_after(seconds, listener)

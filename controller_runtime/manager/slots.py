@@ -30,7 +30,7 @@ class Slots:
         return len(self._taken)
 
     def wait_for_one(self, now: float) -> float:
-        """Return the seconds until a slot can be had: zero if one is free, or if the oldest may be dropped."""
+        """Return the seconds until `take` may be called: zero if a slot is free or the oldest may be dropped."""
         if len(self._taken) < self._most:
             return 0.0
         return max(0.0, next(iter(self._taken.values())) + self._grace - now)

@@ -151,7 +151,7 @@ class MaxOf:
 
 @attrs.frozen
 class MaxWait:
-    """Another limiter whose delays are cut off at `longest` seconds."""
+    """Wraps a limiter: the delays are those of `limiter`, but at most `longest` seconds."""
 
     limiter: RateLimiter
     longest: float

@@ -173,7 +173,7 @@ class DelayedTurns(Generic[T]):
         self.first: float | None = None
 
     def __len__(self) -> int:
-        """Return how many entries there are, with the stale ones."""
+        """Return how many entries there are, including the stale ones."""
         return len(self._entries)
 
     def put(self, turn: Turn[T], due: float, live: int) -> bool:

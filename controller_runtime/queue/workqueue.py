@@ -84,7 +84,8 @@ class WorkQueue(Generic[T]):
 
         Args:
             item: The item.
-            low: Put it into the low band, for what is not news, such as an initial list.
+            low: Put it into the low band, for items that have not changed, such as those of an initial list. An
+                addition without `low` moves an item that waits in the low band up to the normal one.
             cause: Why, for the log: a few words, the same ones for the same reason.
         """
         with self._condition:
@@ -95,8 +96,8 @@ class WorkQueue(Generic[T]):
     def add_after(self, item: T, delay: float, *, cause: str = "") -> None:
         """Hand out `item` once `delay` has passed. Ignored once the queue is shut down.
 
-        If the item is to be handed out already, the sooner time wins. The band is that in which the item is being
-        processed, or the normal one if it is not.
+        If the item is to be handed out already, the sooner time wins. An item that is being processed from the low
+        band keeps that band. Any other is planned in the normal one, and moved up to it if it waits in the low band.
 
         Args:
             item: The item.
@@ -111,8 +112,8 @@ class WorkQueue(Generic[T]):
     def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
         """Hand out `item` again after the delay that the limiter decides. Ignored once the queue is shut down.
 
-        If an event had the item processed before its last retry was due, and it failed again, that failure does not
-        count: events must not make the delays grow. The item is retried when it would have been.
+        A failure that comes before the last retry was due, because an event caused a reconcile in between, does not
+        count: events must not make the delays grow. The item is then retried at the time of that retry.
 
         Args:
             item: The item that failed.
@@ -226,7 +227,7 @@ class WorkQueue(Generic[T]):
         self._plan(item, now, due, processed is not None and processed.low, cause)
 
     def _plan(self, item: T, now: float, due: float, low: bool, cause: str) -> None:
-        """Make the item dirty; if it is already, bring its turn forward to `due` and up to its band."""
+        """Plan a turn of the item; if one is planned already, bring it forward to `due`, and up unless `low`."""
         if self._delayed.first is not None and self._delayed.first <= now:  # these precede what is added now
             self._queue_due(now)
         turn = self._dirty.get(item)
@@ -252,7 +253,7 @@ class WorkQueue(Generic[T]):
             self._enqueue(turn, turn.at)
 
     def _enqueue(self, turn: Turn[T], at: float) -> None:
-        """Queue a turn, even if its item is being processed: its place in the order is that of its addition."""
+        """Queue a turn, even if the item is being processed: a turn's place in the order is set when it is added."""
         turn.at = at
         self._tally.adds += 1
         self._queue.append(turn)

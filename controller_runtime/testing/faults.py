@@ -74,7 +74,7 @@ Faults = Callable[[int, HTTPRequest], Fault | None]
 
 
 def scripted(script: Mapping[int, Fault]) -> Faults:
-    """Return faults by the number of the call."""
+    """Return a function that looks up the fault of a call by its number; a number not in `script` has none."""
     return lambda number, request: script.get(number)
 
 

@@ -53,7 +53,7 @@ Setter = Callable[[Situation, Status], Status]
 
 
 def compose(before: Mapping[str, Any] | None, situation: Situation) -> Composed:
-    """Return the new status. Fields that no setter sets stay, and `before` itself is not changed."""
+    """Return the new status. Fields that no setter sets keep their values, and `before` is not modified."""
     status, problems = dict(before or {}), []
     for setter in SETTERS:
         try:

@@ -19,7 +19,7 @@ class _SeenRenewal:
     """A candidate's renewal as seen last.
 
     Attributes:
-        version: The newest version of the object that shows it.
+        version: The newest resourceVersion of the candidate that shows this renewal.
         renewal: The fields that change with each renewal.
         since: Monotonic seconds at which it was first seen; -inf if it was there at the first look.
     """
@@ -57,7 +57,7 @@ class Memory:
         self._problems: dict[ObjectKey, dict[Problem, float]] = {}
 
     def unchanged_for(self, lease: ObjectKey, renewal: object) -> float:
-        """Return the seconds for which the lease has had this renewal, as far as we have seen."""
+        """Return the seconds since this process first saw the lease with this renewal; 0 at the first look."""
         now = self._host.monotonic()
         with self._lock:
             before, since = self._holders.get(lease, (None, now))
@@ -67,11 +67,13 @@ class Memory:
         return now - since
 
     def seconds_since_renewals(self, lease: ObjectKey, renewals: Mapping[str, tuple[str, object]]) -> dict[str, float]:
-        """Return by name the seconds since each candidate was seen to be renewed; infinite if it has not been yet.
+        """Return, by name, the seconds since this process first saw the last renewal of each candidate.
+
+        They are infinite for a candidate that has not been renewed since the first look at it.
 
         Args:
             lease: The lease of the candidates.
-            renewals: For all its candidates by name, the version and the fields that change with each renewal.
+            renewals: For each candidate by name, its resourceVersion and the fields that change with each renewal.
         """
         now = self._host.monotonic()
         with self._lock:

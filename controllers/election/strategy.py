@@ -43,7 +43,7 @@ class Candidate:
 
     @property
     def binary_version(self) -> SemVer:
-        """The binary version; the lowest of all versions if it cannot be parsed."""
+        """The binary version; 0.0.0 if it cannot be parsed."""
         return parse_tolerant(self.binary) or ZERO
 
     @property

@@ -22,7 +22,7 @@ HEALTHY: Mapping[str, tuple[str, str]] = {
 """Status and reason of each condition of a healthy node, in a kubelet's order."""
 
 
-class Condition(msgspec.Struct, gc=False):
+class HollowCondition(msgspec.Struct, gc=False):
     """The part of a condition that tells whether it is as a healthy node posts it."""
 
     type: str
@@ -30,7 +30,7 @@ class Condition(msgspec.Struct, gc=False):
 
 
 class _Status(msgspec.Struct, gc=False):
-    conditions: list[Condition] | None = None
+    conditions: list[HollowCondition] | None = None
 
 
 class NodeConditions(msgspec.Struct, gc=False):

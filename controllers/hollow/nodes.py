@@ -164,7 +164,7 @@ class HollowNodes(Reconciler):
         return self._change(which, lambda state: state is not KubeletState.KILLED, KubeletState.KILLED)
 
     def pause(self, which: Selection) -> list[str]:
-        """Freeze the kubelets of these nodes, and return the names of those that ran.
+        """Freeze the kubelets of these nodes, and return the names of those that were running before.
 
         Raises:
             UsageError: There is no such node, zone or rack.
@@ -172,7 +172,7 @@ class HollowNodes(Reconciler):
         return self._change(which, lambda state: state is KubeletState.RUNNING, KubeletState.PAUSED)
 
     def revive(self, which: Selection) -> list[str]:
-        """Let the kubelets of these nodes run again, and return the names of those that did not run.
+        """Let the kubelets of these nodes run again, and return the names of those that were not running before.
 
         Raises:
             UsageError: There is no such node, zone or rack.

@@ -169,10 +169,11 @@ class NodeLifecycle(Reconciler):
         return written
 
     def _taint(self, node: MonitoredNodeView, health: Health) -> float | None:
-        """Bring a node's taints and labels up to date by its conditions.
+        """Change a node's taints and labels so that they fit its conditions.
 
         Returns:
-            Seconds after which to ask for its turn to be evicted; None if it needs no turn, or will be woken.
+            Seconds after which the next reconcile has to ask whether it is the node's turn to be evicted. None if the
+            node needs no turn, or if its key is added to the controller's queue when its turn comes.
         """
         what = eviction(node, all_silent=self.monitor.all_silent)
         wait = None
@@ -237,7 +238,7 @@ class NodeLifecycle(Reconciler):
     def _patch(
         self, node: MonitoredNodeView, metadata: dict[str, Any], patch: dict[str, Any], subresource: str = ""
     ) -> MonitoredNodeView:
-        """Patch the node at the version that was judged, and return it as written."""
+        """Patch the node if its resourceVersion is still the one that was judged, and return it as written."""
         body = {"metadata": {"resourceVersion": node.metadata.resource_version, **metadata}, **patch}
         request = ObjectKey(node.name)
         written = self.client.patch(NODES, request, body, type=PatchType.STRATEGIC, subresource=subresource)

@@ -56,7 +56,7 @@ class PendingPods:
             self._passes[name] = MarkingProgress()
 
     def clear(self, name: str) -> None:
-        """End the pass over the pods of a node: they are marked, or need not be any more."""
+        """End the pass: all pods of the node are marked as not ready, or the node is not Unknown any more."""
         with self._lock:
             self._passes.pop(name, None)
 

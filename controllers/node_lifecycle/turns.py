@@ -11,11 +11,12 @@ class Turns:
     """A token bucket that holds at most one turn, and the queue of the nodes that wait for a turn, in order of arrival.
 
     The bucket fills at `rate` turns per second. It keeps its level when the rate changes, and does not fill while
-    the rate is zero, so a state that lasts only a moment delays evictions only by that moment.
+    the rate is zero. If the rate is zero for five seconds, evictions are therefore delayed by five seconds only.
 
-    Only the first node of the queue is told when to ask again. All others wait until they are woken, so nothing has
-    to be recomputed when a node leaves the middle of the queue. Each method that changes the queue or its pace
-    returns the nodes to wake, which should ask again now. The caller has to wake them, or the queue stops.
+    Only for the first node of the queue does `ask` return when to ask again. All others wait until they are woken, so
+    nothing has to be recomputed when a node leaves the middle of the queue. Each method that changes the queue or its
+    pace returns the nodes to wake: the caller has to reconcile them soon, so that `ask` is called for each. Otherwise
+    the queue stops.
 
     A node that was given a turn has it until it leaves, so a failed write is tried again without a second turn.
 
@@ -52,7 +53,7 @@ class Turns:
 
     @property
     def _first(self) -> list[str]:
-        """The node that is next, in a list; empty if none waits."""
+        """A list that holds only the first node of the queue; an empty list if no node waits."""
         return [name] if (name := next(iter(self._waiting), None)) is not None else []
 
     def set_rate(self, rate: float, now: float) -> list[str]:
@@ -77,8 +78,8 @@ class Turns:
         """Enter the queue at its end, unless the node is in it or has a turn.
 
         Returns:
-            Zero if the node may `take` its turn now; otherwise the seconds after which to ask again, or None if it
-            will be woken.
+            Zero if the node may `take` its turn now; otherwise the seconds after which to ask again, or None if a
+            later call of another method will return the node as one to wake.
         """
         if name not in self._granted:
             self._waiting.setdefault(name)

@@ -115,7 +115,7 @@ class TaintEviction(Reconciler):
         yield histogram(f"{prefix}_deletion_duration_seconds", text, (), [((), late)])
 
     def _look(self, request: Request, now: float) -> _Due | Result:
-        """Return the pod if by the cache it has to leave now, and otherwise how the reconcile ends.
+        """Return the pod if, according to the cache, it has to leave now, and otherwise the result of the reconcile.
 
         Raises:
             TerminalError: The pod or its node cannot be decoded, so that another try would fail in the same way.
@@ -177,13 +177,13 @@ class TaintEviction(Reconciler):
         return at
 
     def _end(self, key: ObjectKey, countdown: Countdown) -> None:
-        """End a countdown, with an event unless it ended because we deleted the pod."""
+        """End a countdown. Record an event that it is cancelled, unless this controller has deleted the pod."""
         self.countdowns.drop(key)
         if not countdown.written:
             self._record(key, countdown, "CancelDeletion", f"Cancelling deletion of Pod {key}")
 
     def _evict(self, key: ObjectKey, due: _Due, now: float) -> Result:
-        """Delete the pod at the version that was judged, with its own grace period."""
+        """Delete the pod, with its own grace period, if its resourceVersion is still the one that was judged."""
         pod, countdown = due.pod, Countdown(due.pod.metadata.uid, due.at)
         try:
             version = self._mark(key, pod)
@@ -200,7 +200,7 @@ class TaintEviction(Reconciler):
         return Result()
 
     def _mark(self, key: ObjectKey, pod: ToleratingPodView) -> str:
-        """Write into the pod's status why it is deleted, and return the version of the pod that says so."""
+        """Write into the pod's status why it is deleted, and return the resourceVersion of that write."""
         metadata = pod.metadata
         before = next((one for one in pod.status.conditions or () if one.type == EVICTED["type"]), PodCondition())
         if msgspec.to_builtins(before) == EVICTED:

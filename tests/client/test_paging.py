@@ -10,7 +10,7 @@ import pytest
 from controller_runtime.api.objects import Cached
 from controller_runtime.client.decoding import Page, Undecodable
 from controller_runtime.client.listwatch import PAGE_SIZE
-from controller_runtime.client.paging import ListBounds, Paging, Tally
+from controller_runtime.client.paging import ListBounds, ListTally, Paging
 from controller_runtime.core.errors import DecodeError
 
 RAW = b" " * 7000
@@ -86,14 +86,14 @@ def test_pages_that_come_round_again_are_refused_after_one_round(period: int) ->
 
 
 def test_the_bounds_count_what_has_come_on_all_pages() -> None:
-    tally = Tally("pods", ListBounds(objects=3, size=100))
+    tally = ListTally("pods", ListBounds(objects=3, size=100))
 
     tally.add(3, 100)
 
     with pytest.raises(DecodeError, match=r"pods: .* more than 3 objects; if they are legitimate, raise the bound"):
         tally.add(1, 0)
     with pytest.raises(DecodeError, match=r"more than 100 bytes"):
-        Tally("pods", ListBounds(size=100)).add(1, 101)
+        ListTally("pods", ListBounds(size=100)).add(1, 101)
 
 
 @pytest.mark.parametrize("bound", ["objects", "size", "short_pages", "empty_pages"])

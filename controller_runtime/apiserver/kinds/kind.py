@@ -17,7 +17,7 @@ VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update
     kw_only=True, eq=False
 )  # there is one instance for each kind, so comparing and hashing by identity is right, and fast
 class Kind:
-    """One kind of object in one version, and the rules of the API for it.
+    """One kind of object in one API version, and the rules of the API for it.
 
     Attributes:
         group: The API group; empty for the core group.
@@ -33,10 +33,11 @@ class Kind:
         unconditional_update: True if a PUT may come without a resourceVersion, so that the last writer wins.
         deletes_with_object: True if DELETE responds with the object, False if with a `Status`.
         name_rule: The rule for names: `subdomain`, `label`, `dns1035`, `key`, or `path` (any path segment).
-        fields: The fields that a field selector may name beside name and namespace, each with its value when absent.
-        field_paths: The path in the stored object of a selectable field whose name is not its path.
-        names_known_fields: True if the refusal of another field lists the supported ones.
-        stored_as: The kind as which its objects are stored, if this is another group or version of the same objects.
+        fields: The fields that a field selector may name besides name and namespace. The value of each is what a
+            selector compares if an object lacks the field.
+        field_paths: For each of `fields` whose name is not its path in the stored object: that path.
+        names_known_fields: True if the response that refuses a field selector lists the fields that it may name.
+        stored_as: The kind as which its objects are stored, if that is another group or API version of this kind.
         deprecation: The warning that each response carries; empty if the kind is not deprecated.
         scale: The paths of the fields that its `scale` subresource shows, if it has one.
         definition: The schema and columns of a custom kind; None for a built-in one.
@@ -44,7 +45,7 @@ class Kind:
         singular: The name of one object; by default the kind in lower case.
         list_kind: The kind of a list; by default the kind with `List` added.
         api_version: `group/version`, or the version alone in the core group.
-        resource: The name of the storage's collection, `plural.group` of the kind as which its objects are stored.
+        resource: The name of the collection in the storage: `plural.group` of `stored_as`, or of this kind without it.
     """
 
     group: str

@@ -41,7 +41,7 @@ class Form(Protocol):
 
         Args:
             items: The objects of this page.
-            version: The version at which the list was read.
+            version: The resourceVersion at which the list was read.
             token: The token of the next page; empty if there is none.
             remaining: How many objects follow this page; None if that is not known.
         """
@@ -51,13 +51,16 @@ class LineForm(Form, Protocol):
     """A form that also makes the lines of a watch."""
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """Return the line of a change; to this watcher, its type is `type_`."""
+        """Return the line of a change, as an event of type `type_`.
+
+        The type depends on the watcher: a change can make an object begin to match its selectors, or cease to.
+        """
 
     def initial(self, item: Stored) -> bytes:
         """Return the line of an object that existed when the watch began."""
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """Return the line of a bookmark: the watcher has received all changes up to `version`.
+        """Return the line of a bookmark: the watcher has received all changes up to this resourceVersion.
 
         `initial_end` marks the bookmark that ends the initial objects.
         """

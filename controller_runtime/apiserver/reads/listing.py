@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists: the version that a list shows, and its pages, which all show the same version.
+"""Lists: the resourceVersion that a list shows, and its pages, which all show the same one.
 
-A version that does not exist yet is refused at once. A real server first waits up to three seconds for it; here that
+A resourceVersion that does not exist yet is refused at once. A real server first waits up to three seconds; here that
 would block the caller's thread, and clients repeat the request in either case.
 """
 
@@ -31,9 +31,10 @@ class Page(NamedTuple):
 
     Attributes:
         items: The objects, in the order of their keys.
-        version: The version that all pages of the list show.
+        version: The resourceVersion of the state that the page shows.
         token: The token of the next page; empty on the last page.
-        remaining: How many objects follow; None if a selector would have to look at each to know.
+        remaining: How many objects follow; None on the last page, or if selectors decide: each
+            object would have to be compared with them.
     """
 
     items: Sequence[Stored]
@@ -43,7 +44,10 @@ class Page(NamedTuple):
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """The place where the next page begins: after the key `start`, in the state of version `rv` or the `_NEWEST`."""
+    """The place where the next page begins: after the key `start`, in the state of resourceVersion `rv`.
+
+    If `rv` is `_NEWEST`, that is the newest state.
+    """
 
     rv: int
     start: str
@@ -61,7 +65,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 def too_old(asked: int, forgotten: Compacted) -> StatusError:
-    """Return the refusal of a version whose state, or whose later changes, the storage has forgotten: 410."""
+    """Return the refusal of a resourceVersion whose state, or whose later changes, the storage has forgotten: 410."""
     return expired(f"too old resource version: {asked} ({forgotten.oldest})")
 
 
@@ -69,7 +73,7 @@ def page_of(storage: Storage, collection: str, selection: Selection, options: Li
     """Return the page that `options` ask for.
 
     Raises:
-        StatusError: 400 for a bad token or version, 410 if the state is forgotten, 504 if it does not exist yet.
+        StatusError: 400 for a bad token or resourceVersion; of its state, 410 if forgotten, 504 if not there yet.
     """
     if options.token:
         if options.version not in ("", "0"):

@@ -50,7 +50,7 @@ class ObjectWatch:
         form: The form of the lines.
         selection: The objects that are watched.
         initial: The objects to send first, as added; None to send only changes.
-        version: The version of `initial`; without it, the version after which changes are sent.
+        version: The resourceVersion of `initial`; without `initial`, the one after which changes are sent.
         bookmarks: Whether the client asks for bookmarks.
         duration: Seconds until the stream ends.
 
@@ -77,7 +77,7 @@ class ObjectWatch:
         self._selection = selection
         self._initial = iter(initial or ())
         self._phase = _Phase.LIVE if initial is None else _Phase.INITIAL
-        # The reader has received all changes up to this version.
+        # The reader has received all changes up to this resourceVersion.
         self._version = version
         self._bookmarks = bookmarks
         self._ends_at = clock.monotonic() + duration
@@ -133,7 +133,7 @@ class ObjectWatch:
                     lines.append(line)
                 self._version = change.version
             if batch.version is not None:
-                # The version from which the client watches may not exist yet. Then no bookmark may claim it.
+                # The resourceVersion from which the client watches may not exist yet. Then no bookmark may claim it.
                 has_reached = batch.version >= self._version
                 self._version = max(self._version, batch.version)
                 if now >= self._bookmark_at and len(lines) < limit:
@@ -145,7 +145,7 @@ class ObjectWatch:
     def _line(self, change: Change) -> bytes | None:
         """Return the line of a change; None if the change does not concern this watcher.
 
-        An object that begins to match the selectors is added for this watcher, one that ceases to match is deleted.
+        The event is ADDED for an object that begins to match the selectors, and DELETED for one that ceases to match.
         """
         old, new, selection = change.old, change.new, self._selection
         is_there = new is not None and selection.matches(new)
@@ -190,7 +190,7 @@ def open_watch(
 ) -> ObjectWatch | FailedWatch:
     """Return the watch that `options` ask for.
 
-    A watch without a version begins with the existing objects, even if the client did not ask for them, as on a real
+    A watch without a resourceVersion begins with the existing objects, even if not asked for, as on a real
     server since 1.34.
 
     Args:

@@ -52,7 +52,7 @@ class NodeRules(Rules):
 
 
 def _with_both_cidrs(obj: Object) -> Object:
-    """Return a node with both `podCIDR` and `podCIDRs`: the one is the first of the other, and clients set either."""
+    """Return a node with both fields: `podCIDR` is the first of `podCIDRs`, and clients may set only one of them."""
     spec = part(obj, "spec")
     one, many = spec.get("podCIDR"), spec.get("podCIDRs")
     if one and not many:

@@ -51,8 +51,8 @@ def volume_defaults(volume: Object) -> Object:
 def own_defaults(container: Object, *, on_host: bool) -> Object:
     """Return a container of a pod with the defaults that a pod template does not get.
 
-    A missing resource request is the limit of that resource. With `on_host`, that is, in the network of the node,
-    the host port is the port of the container.
+    A missing resource request defaults to the limit of that resource. With `on_host`, that is, if the pod uses the
+    network of the node, a missing host port defaults to the container's port.
     """
 
     def asking(resources: Object) -> Object:

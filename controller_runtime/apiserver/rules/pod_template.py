@@ -43,7 +43,10 @@ def _container(container: Object) -> Object:
 
 
 def _pull_policy(image: str) -> str:
-    """Return the default pull policy: always for an image with the tag `latest`, or without tag and digest."""
+    """Return the default pull policy of an image.
+
+    It is `Always` if the image has no digest and its tag is `latest` or missing, and `IfNotPresent` otherwise.
+    """
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "Always" if not digest and tag in ("", "latest") else "IfNotPresent"

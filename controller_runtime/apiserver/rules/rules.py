@@ -19,7 +19,7 @@ Object = Mapping[str, Any]
 
 
 class Rules:
-    """The rules of a kind without rules of its own, and the base class of all others.
+    """The base class of the rules of each kind; used itself for a kind that needs no special rules.
 
     Attributes:
         adds: Fields that the server adds to a new object, each as part and name, such as `("spec", "priority")`. No
@@ -31,7 +31,7 @@ class Rules:
     def stored_form(self, obj: Object) -> Object:
         """Return an object that a client sent, with the field names under which it is stored.
 
-        They differ only for a kind that is stored as another one: events of events.k8s.io are stored as core events.
+        The names differ only for a kind stored as another one: events of events.k8s.io are stored as core events.
         """
         return obj
 

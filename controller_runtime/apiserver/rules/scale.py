@@ -46,9 +46,10 @@ def scale_to_show(kind: Kind, obj: Object) -> dict[str, Any]:
 
 
 def scaled(kind: Kind, obj: Object, scale: Object) -> dict[str, Any]:
-    """Return a workload with the number of replicas of a scale.
+    """Return a workload whose wanted number of replicas is the one in `scale`.
 
-    The name, uid and version of the scale are copied, too: `prepare_update` then checks them as for any update.
+    The name, namespace, uid and resourceVersion of the scale are copied, too: `prepare_update` then checks them as for
+    any update.
 
     Args:
         kind: The kind of the workload.

@@ -118,7 +118,9 @@ def _prints_null(schema: Schema, child: Schema) -> bool:
 
 
 class _Fields:
-    """The fields of one object schema. The compiler fills it in after it has made the shape; then it does not change.
+    """The fields of one object schema.
+
+    The compiler first makes the shape that uses these fields, then fills them in. After that they do not change.
 
     Attributes:
         readers: The readers of scalar fields.

@@ -31,7 +31,10 @@ class StatusRules(Rules):
 
 
 class ServiceRules(Rules):
-    """A service has ports. It gets no cluster address, unlike on a real server: nothing would answer there."""
+    """A service must have ports, unless it is headless or of type ExternalName.
+
+    No service gets a cluster address, unlike on a real server: nothing would answer there.
+    """
 
     def on_create(self, obj: Object) -> Object:
         return {**obj, "spec": _service_defaults(part(obj, "spec")), "status": {"loadBalancer": {}}}
@@ -47,7 +50,7 @@ class ServiceRules(Rules):
 
 
 class IngressRules(SpecRules):
-    """An ingress has a default backend or rules. No traffic is routed by it."""
+    """An ingress must have a default backend or rules. The server routes no traffic."""
 
     def __init__(self) -> None:
         super().__init__(dict, {"loadBalancer": {}})
@@ -59,7 +62,7 @@ class IngressRules(SpecRules):
 
 
 class BudgetRules(SpecRules):
-    """A budget sets `minAvailable` or `maxUnavailable`, not both."""
+    """A budget sets at most one of `minAvailable` and `maxUnavailable`."""
 
     def __init__(self) -> None:
         super().__init__(dict, _COUNTS)
@@ -81,7 +84,7 @@ class RoleRules(Rules):
 
 
 class BindingRules(Rules):
-    """A binding names a role, which never changes."""
+    """A binding must name a role, and must name the same one after each update."""
 
     def on_create(self, obj: Object) -> Object:
         return _with_groups(obj)

@@ -217,10 +217,10 @@ def _text(value: object, absent: str) -> str:
 
 
 def check_fields(kind: Kind, fields: Sequence[str]) -> None:
-    """Refuse a field selector that names a field outside `supported_fields`.
+    """Refuse a field selector if one of the fields that it names is not in `supported_fields(kind)`.
 
     Raises:
-        StatusError: 400, with the words that a real server has for this kind.
+        StatusError: 400, with the message that a real server sends for this kind.
     """
     supported = supported_fields(kind)
     for field in fields:

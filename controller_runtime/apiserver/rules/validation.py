@@ -38,18 +38,18 @@ def required(field: str, text: str = "") -> Cause:
 
 
 def forbidden(field: str, text: str) -> Cause:
-    """Return the cause of a value that must not be set, or must not change."""
+    """Return the cause that reports a value that must not be set, or must not change."""
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
 
 def duplicate(field: str, value: object, text: str = "") -> Cause:
-    """Return the cause of a value that occurs twice where values have to be unique."""
+    """Return the cause that reports a value that occurs twice where values have to be unique."""
     shown = f"Duplicate value: {msgspec.json.encode(value).decode()}"
     return Cause("FieldValueDuplicate", f"{shown}: {text}" if text else shown, field)
 
 
 def not_supported(field: str, value: str, supported: Sequence[str]) -> Cause:
-    """Return the cause of a value that is none of the allowed words."""
+    """Return the cause that reports a value that is none of the allowed words."""
     allowed = ", ".join(f'"{word}"' for word in supported)
     return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {allowed}', field)
 

@@ -129,7 +129,7 @@ def quantity(value: Any) -> str:
 
 
 def int_or_string(value: Any) -> int | str:
-    """Return a number or a string, such as a port or its name."""
+    """Return a string unchanged, such as a port's name, and any other value as `int32` does, such as its number."""
     return value if type(value) is str else int32(value)
 
 

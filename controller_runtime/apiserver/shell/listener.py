@@ -89,10 +89,10 @@ class Connections:
         return self._places.is_full()
 
     def make_room(self, *, urgent: bool = False) -> bool:
-        """Close the least needed connection, and return whether there was one.
+        """Close the connection that is needed least, and return whether one was closed.
 
-        There is none if each is answering a request, or is too new to be closed. If `urgent`, new ones are closed,
-        too: the process has no descriptor left, and no client could connect otherwise.
+        None is closed if each is answering a request or is too new to be closed. If `urgent`, new connections are
+        closed, too: the process has no file descriptor left, and no client could connect otherwise.
         """
         closing = self._places.to_close(self._loop.time(), urgent=urgent)
         self._warn()

@@ -51,7 +51,7 @@ class Watches:
         self._due.pop(watcher, None)
 
     def wake(self, watcher: Watcher) -> None:
-        """Arrange that a watcher takes its events soon. Threads: any."""
+        """Schedule a watcher to take its events in one of the next passes of the event loop. Threads: any."""
         if threading.get_ident() == self.thread:
             self.mark_due(watcher)
             return

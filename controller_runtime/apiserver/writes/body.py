@@ -26,7 +26,9 @@ _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
 def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "") -> tuple[dict[str, Any], list[str]]:
-    """Return the object in a request's body, without kind and apiVersion and with metadata first; and the warnings.
+    """Return the object in a request's body, and the warnings.
+
+    The object has its metadata first, and lacks kind and apiVersion.
 
     Args:
         kind: The kind that the path names.
@@ -69,13 +71,13 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
 def admit(
     kind: Kind, obj: Mapping[str, Any], field_validation: str = "", *, old: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return an object that is decoded already, such as a patched one, typed and normalised; and the warnings.
+    """Return `obj` with typed and normalised values, and the warnings. `obj` is decoded already, as after a patch.
 
     Parts that `obj` shares with `old` (the same Python objects) were checked before and are not checked again, so
     the cost follows from the size of the change. `obj` is not modified.
 
     Raises:
-        StatusError: 400, another API version; 422, any other error.
+        StatusError: 400, `obj` has an apiVersion other than that of `kind`; 422, any other error.
     """
     name = str((old or obj).get("metadata", {}).get("name", ""))
     try:
@@ -112,10 +114,10 @@ def empty(kind: Kind) -> dict[str, Any]:
 
 
 def _bare(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
-    """Return `value` without defaults, and with null for required lists and maps.
+    """Return `value`, an object with all defaults, without those that are not empty, and with null for required fields.
 
-    In a real server those fields are null, not absent, in an object that was never written. Ownership is computed
-    by a comparison with such an object.
+    In a real server, an object of which no field has been set yet has null in its required lists and maps, instead of
+    lacking them. Ownership in a new object is computed by comparing the object with such an empty one.
     """
     bare: dict[str, Any] = dict.fromkeys(schema.required)
     for name, part in value.items():

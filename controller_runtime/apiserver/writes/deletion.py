@@ -62,7 +62,7 @@ class Deletion:
         self._storage = storage
 
     def delete(self, route: Route, options: DeleteOptions) -> Deleted:
-        """Delete one object; tried again for as long as other writes of the object come first."""
+        """Delete one object. If another write changes the object in the meantime, the deletion is tried again."""
         kind = route.kind
         if kind is NAMESPACE and route.name in _PERMANENT_NAMESPACES:
             raise forbidden(kind, route.name, "this namespace may not be deleted")

@@ -32,15 +32,17 @@ class Unreadable(Exception):
 
 
 def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any], list[str]]:
-    """Return the object in a JSON text and a warning for each repeated field name, of which the last value counts.
+    """Return the object in a JSON text, and a warning for each field name that an object repeats.
+
+    If a name is repeated, the last value counts.
 
     Args:
         body: The JSON text.
         tell_repeated: Whether repeated names are looked for.
 
     Raises:
-        Unreadable: It is not JSON, or not an object.
-        StatusError: 413, it holds too many values.
+        Unreadable: The body is not JSON, or not an object.
+        StatusError: 413, the body holds too many values.
     """
     check_values(body)
     try:

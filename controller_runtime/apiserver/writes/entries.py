@@ -54,12 +54,12 @@ def capped(entries: Sequence[Entry]) -> Sequence[Entry]:
 def _merged(updaters: Sequence[Entry], times: int) -> list[Entry]:
     """Return the entries after at most `times` merges, each of the two oldest entries of one API version.
 
-    Field paths of different versions cannot be merged. An entry that is merged already counts as the oldest
-    of its version, so that there is one for each version.
+    Field paths of different API versions cannot be merged. The result of an earlier merge counts as the oldest entry
+    of its API version, so that each API version has at most one such result.
     """
     left: dict[int, Entry] = dict(enumerate(updaters))
     oldest = {one["apiVersion"]: index for index, one in left.items() if one.get("manager") == _ANCIENT}
-    fields: dict[str, set[Path]] = {}  # the union of merged entries by version, encoded once at the end
+    fields: dict[str, set[Path]] = {}  # the union of merged entries by API version, encoded once at the end
     for index, entry in enumerate(updaters):
         version = entry["apiVersion"]
         if times <= 0:

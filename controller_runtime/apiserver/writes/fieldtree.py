@@ -160,9 +160,10 @@ def _add_all(schema: Schema | None, value: Any, path: Path, fields: set[Path]) -
 def _compare_fields(
     schema: Schema | None, old: dict[str, Any], new: dict[str, Any], path: Path, changes: Changes
 ) -> None:
-    """Add the differences between two objects; the same result as `compare`, but cheaper for the common case.
+    """Add the differences between two objects to `changes`, with the same result as `compare`, at a lower cost.
 
-    Steps are made only for fields that differ: nearly every write changes a few fields deep inside objects.
+    The step of a path is built only for a field that differs: nearly every write changes only a few fields, and those
+    are deep inside nested objects.
     """
     for name, item in new.items():
         before = old.get(name, ABSENT)

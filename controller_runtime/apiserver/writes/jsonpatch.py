@@ -205,7 +205,7 @@ def _child(container: Any, step: str) -> Any:
 
 
 def _index(step: str, length: int) -> int:
-    """Return the index, from 0, of one of `length` elements. A negative one counts from the end."""
+    """Return the index, from 0, of `step` in a list of `length` elements. A negative step counts from the end."""
     if not _INDEX.fullmatch(step):
         raise _Refused(f"{step!r} is no index")
     index = int(step)

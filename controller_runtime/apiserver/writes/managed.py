@@ -57,7 +57,7 @@ class Writer(NamedTuple):
     def owns(self, kind: Kind, entry: Entry) -> bool:
         """Return whether `entry` belongs to this writer.
 
-        An applier has one entry for all API versions, an updater one for each version.
+        An applier has one entry for all API versions, an updater one for each API version.
         """
         mine = (self.manager or _UNKNOWN, self.operation, self.subresource)
         if mine != (entry.get("manager", ""), entry.get("operation"), entry.get("subresource", "")):
@@ -91,7 +91,7 @@ def manager_from(user_agent: str) -> str:
 
 
 def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
-    """Return whether `writer` can own the field: not if the server or another path of the object writes it."""
+    """Return whether `writer` can own the field: not if only the server or another subresource can write the field."""
     part = path[0][2:]
     if part == "metadata":
         return len(path) > 1 and path[1][2:] in CLIENT_METADATA
@@ -99,7 +99,7 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
 
 
 def _elsewhere(kind: Kind, writer: Writer) -> tuple[str, ...]:
-    """Return the top-level fields that this writer's path does not write."""
+    """Return the top-level fields that a request to this writer's URL path cannot write: spec or status, or none."""
     if not kind.has_status:
         return ()
     return ("spec",) if writer.subresource == "status" else ("status",)

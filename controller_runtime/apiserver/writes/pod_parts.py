@@ -108,13 +108,17 @@ class PodParts:
 
         version = self._change(route, marked, dry_run)
         if wanted.resource_version is not None:
-            # The pod had the demanded version until the condition was added: the deletion demands the new one.
+            # The pod had the demanded resourceVersion until the condition was added: the deletion demands the new one.
             moved = msgspec.structs.replace(wanted, resource_version=str(version))
             options = msgspec.structs.replace(options, preconditions=moved)
         self._deletion.delete(route._replace(subresource=""), options)
 
     def _spend_budget(self, route: Route, pod: Object, dry_run: bool) -> None:
-        """Record one more disruption in the pod's budget, if it has one. Raise `StatusError` if none is allowed."""
+        """Record one more disruption in the pod's budget, if the pod has a budget.
+
+        Raises:
+            StatusError: The budget allows no further disruption, or the pod has more than one budget.
+        """
         labels = pod["metadata"].get("labels", {})
         while True:
             _, items = self._storage.read(DISRUPTION_BUDGET.resource, f"{route.namespace}/")
@@ -133,7 +137,10 @@ class PodParts:
                 return
 
     def _change(self, route: Route, change: Callable[[Object], Object], dry_run: bool) -> int:
-        """Apply `change` to the pod, again after each other write that comes first; return the resulting version."""
+        """Apply `change` to the pod, and return the resulting resourceVersion.
+
+        If another write changes the pod in the meantime, `change` is applied to the result of that write.
+        """
         while True:
             current = self._find(route)
             before = current.decode()
@@ -188,7 +195,7 @@ def _spent(budget: Object, pod: str, now: str) -> Object:
     """Return the budget after one more disruption.
 
     Raises:
-        StatusError: 429, the budget allows none, or its controller has not processed its newest version.
+        StatusError: 429, the budget allows none, or its controller has not processed its newest generation.
     """
     metadata, status = budget["metadata"], part(budget, "status")
     if status.get("observedGeneration", 0) < metadata.get("generation", 0):

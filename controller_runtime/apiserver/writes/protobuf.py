@@ -213,7 +213,7 @@ class _Reader:
         return dict(self._fields(data))
 
     def _fields(self, data: Data) -> Iterator[tuple[int, Wire]]:
-        """Yield number and value of each field."""
+        """Yield the number and the value of each field."""
         at = 0
         while at < len(data):
             self._spend()

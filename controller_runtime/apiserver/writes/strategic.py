@@ -62,7 +62,10 @@ def _merged(schema: Schema | None, current: Any, patch: Mapping[str, Any]) -> di
 
 
 def _fields(patch: Mapping[str, Any]) -> list[str]:
-    """Return the fields that a patch names, by a value or only by a directive."""
+    """Return the names of the fields that a patch changes.
+
+    The patch has a value for such a field, or only a directive about it, such as `$setElementOrder/containers`.
+    """
     names: dict[str, None] = {}
     for name in patch:
         if not name.startswith("$"):

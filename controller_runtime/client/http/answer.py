@@ -100,15 +100,19 @@ class _Buffer(io.BufferedReader):
         super().__init__(self._source, _CHUNK)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """Return this buffer, as the parser expects of a socket; a provisional answer and the next one share it."""
+        """Return this buffer. The parser calls this as if on a socket, for each provisional answer and the last one."""
         return self
 
     def head_is_read(self) -> None:
-        """End the bound of the head; `whole_answer` bounds the body."""
+        """Lift the limit on the size of the head, which has been read; `whole_answer` limits the body."""
         self._source.left = None
 
     def flush(self) -> None:
+<<<<<<< HEAD
         """Do nothing. The base would raise after `close`, and the garbage collector may call both, in any order."""
+=======
+        """Do nothing. The base class raises if `flush` follows `close`, as it may when the garbage collector runs."""
+>>>>>>> main
 
     def close(self) -> None:
         """Close the buffer; bytes after the answer belong to no request, so the connection is then out of step."""

@@ -49,7 +49,7 @@ class Source(Protocol):
 
     @property
     def is_followed(self) -> bool:
-        """Whether it must be asked regularly, because the credential does not say when it expires."""
+        """Whether the source must be asked regularly, because its credential does not say when it expires."""
 
     @property
     def is_quick(self) -> bool:

@@ -37,7 +37,7 @@ class ExecPlugin:
     Args:
         command: The program and its arguments.
         environment: Variables in addition to our environment.
-        api_version: The version of the ExecCredential that it reads and writes.
+        api_version: The API version of the ExecCredential that the plugin reads and writes.
         cluster: The description of the cluster that it gets; None for none.
         hint: Tells users how to install it.
         timeout: Seconds until it is killed.

@@ -34,7 +34,7 @@ class Lookup:
         self._inquiries: dict[tuple[str, int], Inquiry[list[Address]]] = {}
 
     def addresses(self, address: tuple[str, int], connection: Connection) -> list[Address]:
-        """Return the addresses of a host and port, by the deadline of the connection to be made.
+        """Return the addresses of a host and port; wait at most until the deadline of `connection`.
 
         Raises:
             OSError: The name has no addresses, the deadline passed, or the connection was shut down.

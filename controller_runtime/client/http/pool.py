@@ -17,7 +17,7 @@ class Pool:
     """Tracks the connections of one transport. Each is in use, idle, or owned by the reader of a stream.
 
     Args:
-        host: For its clock and its lock.
+        host: The machine that this runs on (`core.host.Host`, not a server), for its clock and its lock.
 
     Threads: any.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Caches under faults: watches that lag and break, compacted histories, servers restored from a backup.
 
-The invariants: a cache never goes back to older versions unless the server did, the changes that
+The invariants: a cache never goes back to older resourceVersions unless the server did, the changes that
 it reports add up to the objects that it holds, and in the end it holds what the server serves.
 """
 
@@ -65,7 +65,7 @@ LOST = 15
 
 
 def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
-    """Run caches under faults, then without faults until they must be right.
+    """Run the caches of readers while faults happen, then without faults, and check that the caches have recovered.
 
     Args:
         seed: Determines latencies, the schedule, the writes, and without a script the faults.
@@ -193,8 +193,9 @@ class CacheSystem:
         if fault.kind is FaultKind.CRASH or not self._disk.restore(LOST):
             return
         if fault.kind is FaultKind.REWIND:
-            # The server derives versions from its clock, so they go back only if the clock does. Nothing is written
-            # from then on, because a history that reaches the lost versions again cannot be told from the lost one.
+            # The server derives resourceVersions from its clock, so they go back only if the clock does. Nothing is
+            # written from then on, because a history that reaches the lost resourceVersions again cannot be told from
+            # the lost history.
             self._sim.jump(self._host, -3600.0)
             self._user_stop.set()
 

@@ -33,9 +33,15 @@ TOKEN = "test/token"
 
 @attrs.frozen
 class DoWhatIsWanted(Reconciler):
-    """Copies `WANTED` to `BEGUN` and then to `DONE`, with its token, if the node has not changed since it was read.
+    """Copies the annotation `WANTED` of a node to `BEGUN` and then to `DONE`, and writes `TOKEN` each time.
 
-    There are two writes, so that faults can happen between them.
+    The constants above describe these annotations. There are two writes, so that faults can happen between them.
+    Each is refused if another client has changed the node since it was read.
+
+    Attributes:
+        nodes: Reads nodes from the cache.
+        client: Writes the annotations.
+        token: Returns the fencing token of the leadership of this replica.
     """
 
     nodes: Lister[dict[str, Any]]
@@ -70,7 +76,7 @@ def do_what_is_wanted(manager: Manager) -> Controller:
 
 
 @attrs.define
-class Tally:
+class WorkTally:
     """The raises of one number, as its user knows them.
 
     Attributes:
@@ -90,7 +96,7 @@ class User:
     """
 
     def __init__(self, host: Host, client: Client) -> None:
-        self.tallies = {name: Tally() for name in NAMES}
+        self.tallies = {name: WorkTally() for name in NAMES}
         self._host = host
         self._client = client
 

@@ -53,7 +53,7 @@ class Connection:
         self._alarm: Timer | None = None
 
     def send(self) -> None:
-        """Send the request; all further steps are timers."""
+        """Send the request, and return at once: timers do all further steps."""
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
         if kind is FaultKind.REFUSE:
             self.mailbox.put(End(cut=True))
@@ -61,22 +61,22 @@ class Connection:
             self._pass(self._arrive, seconds if kind is FaultKind.SLOW_REQUEST else 0.0)
 
     def is_closed(self) -> bool:
-        """Return whether the caller has closed it."""
+        """Return whether the caller has closed this connection."""
         return self._is_closed
 
     def close(self) -> None:
-        """Close it from the caller's side; the server notices one latency later. Idempotent."""
+        """Close this connection from the caller's side; the server notices one latency later. Idempotent."""
         if not self._is_closed:
             self._is_closed = True
             self.mailbox.put(End(cut=False))
             self._pass(self._forget)
 
     def break_off(self) -> None:
-        """Break it from the server's side; the caller notices one latency later."""
+        """Break this connection from the server's side; the caller notices one latency later."""
         self._reply(End(cut=True))
 
     def _pass(self, action: Callable[[], None], late: float = 0.0) -> None:
-        """Run `action` at the server's end when it arrives, unless the link is cut when it leaves or arrives."""
+        """Send a message that runs `action` at the server, unless the link is cut when it leaves or arrives."""
         if not self._network.is_cut(self._host):
             arrival = max(self._network.arrival(late), self._arrived_until)
             self._arrived_until = arrival
@@ -125,7 +125,7 @@ class Connection:
     # The server's end of a watch.
 
     def _ask(self) -> None:
-        """Note that the watch may have lines, and have a thread take them; called by writers and by the alarm."""
+        """Record that the watch may have lines, and have a thread take them; called by writers and by the alarm."""
         self._is_asked = True
         if self._server is not None and self._watch is not None and not self._is_pumping:
             self._is_pumping = True

@@ -25,7 +25,7 @@ def pinned() -> Iterator[None]:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Disable the garbage collector of cycles: versions of Python run it, and so finalizers, at different times."""
+    """Disable the garbage collector of cycles: when it runs, and so calls `__del__`, depends on Python's version."""
     if not gc.isenabled():
         yield
         return

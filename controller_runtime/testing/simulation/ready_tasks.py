@@ -32,7 +32,7 @@ class ReadyTasks:
         return bool(self._frozen)
 
     def add(self, task: Task) -> None:
-        """Add a task that waits for nothing any more."""
+        """Add a task that is ready to run; it is held back while a pause of the task or its machine lasts."""
         (self._frozen if self.is_frozen(task) else self._able).append(task)
 
     def choose(self) -> Task:

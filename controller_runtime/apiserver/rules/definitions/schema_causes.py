@@ -51,7 +51,7 @@ def schema_causes(
         value: The value as it is to be stored.
         old: The value before the update; `NEW` if there was none.
         path: The path of the value, for messages.
-        work: The computation so far, which is limited; None to begin with.
+        work: The count of the checks done so far for the same object, which is limited; None starts a new count.
 
     Raises:
         StatusError: 413, the checks take too much computation.

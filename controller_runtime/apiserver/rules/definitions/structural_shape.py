@@ -137,7 +137,7 @@ class _Walk:
         return found
 
     def _default_of(self, schema: Raw, size: int) -> Any:
-        """Return a copy of a default, or refuse an object that becomes too large by its defaults."""
+        """Return a copy of a default, or refuse an object to which too many bytes of defaults would be added."""
         self._left -= size
         if self._left < 0:
             raise too_large(f"limit is {_MOST_FILLED} bytes of defaults")

@@ -55,9 +55,9 @@ ROOT = Path(None, "")
 
 
 class Work:
-    """The computation for one object or one definition, counted in checks and limited to `MOST_CHECKS`.
+    """The count of the checks that one object or one definition causes; more than `MOST_CHECKS` are refused.
 
-    Threads: one.
+    Threads: one; it is not thread-safe.
     """
 
     def __init__(self) -> None:
