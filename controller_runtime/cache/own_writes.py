@@ -69,11 +69,7 @@ class OwnWrites:
                 record.writes[lister] = _Write(version, lister.resets)
 
     def check(self, owner: ObjectKey) -> None:
-<<<<<<< HEAD
-        """Raise if a cache lacks a write for `owner`; else forget the writes for it.
-=======
         """Raise if a cache does not show the last write for `owner` yet; else forget the writes for `owner`.
->>>>>>> main
 
         Raises:
             StaleCache: A cache is behind; the message names the cache and both resourceVersions.

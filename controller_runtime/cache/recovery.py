@@ -40,19 +40,11 @@ class Recovery(NamedTuple):
 
 
 def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
-<<<<<<< HEAD
-    """Return the state in which to go on after a failure, and whether to wait first.
-
-    Args:
-        state: The state that failed.
-        failure: The kind of failure.
-=======
     """Return the state that follows from a failure in `state`, and whether to wait first.
 
     Args:
         state: The state in which the failure happened.
         failure: The kind of the failure.
->>>>>>> main
         streaming: Whether a new list begins as a streamed one.
     """
     relist = Streaming() if streaming else Listing()
@@ -97,14 +89,10 @@ def classify(error: ControllerRuntimeError) -> Failure:
 
 
 def is_lost(error: ControllerRuntimeError) -> bool:
-<<<<<<< HEAD
     """Return whether `error` means that the server cannot be reached.
 
     A silent stream does not: other requests may still be answered.
     """
-=======
-    """Return whether `error` says that the server is out of reach, which a silent stream does not say."""
->>>>>>> main
     return isinstance(error, ConnectionLost) and not isinstance(error, StreamIdle)
 
 

@@ -78,12 +78,8 @@ class Subscription:
     def end(self) -> None:
         """End the thread, without removing the handler from the delivery.
 
-<<<<<<< HEAD
         It is a callback of the stop, which a handler may set. There the delivery's lock is taken, so that removing the
         handler, which needs the lock, would be a deadlock.
-=======
-        A stop calls this. The stop may be set from inside a handler, where the delivery's lock is taken already.
->>>>>>> main
         """
         with self._condition:
             self._closed = True

@@ -108,11 +108,7 @@ class _Buffer(io.BufferedReader):
         self._source.left = None
 
     def flush(self) -> None:
-<<<<<<< HEAD
-        """Do nothing. The base would raise after `close`, and the garbage collector may call both, in any order."""
-=======
         """Do nothing. The base class raises if `flush` follows `close`, as it may when the garbage collector runs."""
->>>>>>> main
 
     def close(self) -> None:
         """Close the buffer; bytes after the answer belong to no request, so the connection is then out of step."""
