@@ -34,7 +34,7 @@ class Verbs:
     """Answers requests for objects of all kinds.
 
     Args:
-        host: The host of the server.
+        host: Time, locks and randomness of the server (not a host name).
         storage: The objects.
 
     Attributes:

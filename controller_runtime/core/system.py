@@ -97,4 +97,4 @@ class SystemHost:
 
     @staticmethod
     def leaving(label: str) -> None:
-        """Do nothing: the operating system may switch threads at any point anyway."""
+        """Do nothing. A simulation may switch threads here; the operating system may do so at any point anyway."""

@@ -163,7 +163,7 @@ class LeaseCandidate:
             return not self._is_leaving
 
     def _renew_now(self) -> None:
-        """Renew the candidate, stamped with the coordinator's clock; an answered ping is cleared."""
+        """Renew the candidate with our estimate of the coordinator's time, and forget the ping that this answers."""
         with self._condition:
             asked, self._is_due = self._asked, False
             renewed = self._host.now() + self._offset

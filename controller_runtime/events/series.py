@@ -28,7 +28,7 @@ IDLE = 360.0
 
 @attrs.define
 class _Series:
-    """One event: its first and last occurrence, their number, and the same as of the last write."""
+    """One event: its first and last occurrence and their number, now and as they were at the last write."""
 
     first: Occurrence
     last: Occurrence

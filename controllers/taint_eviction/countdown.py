@@ -25,7 +25,8 @@ class Countdown:
         uid: The pod's. Another pod of the same name has a countdown of its own.
         at: Monotonic seconds at which the pod has to leave; -inf if it must not stay at all.
         taints: The taints that it has to leave for, as last seen.
-        written: The version of the pod that we deleted; empty before.
+        written: The resourceVersion of the pod after our last write of it, once we have asked for its deletion; empty
+            before.
     """
 
     uid: str

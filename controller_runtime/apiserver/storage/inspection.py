@@ -112,7 +112,7 @@ def faults_of(found: Contents, mark: Mark | None) -> list[str]:
 
 
 def _summary_faults(found: Contents, mark: Mark | None) -> list[str]:
-    """Return how the rows differ from the summary, and the summary from the witness."""
+    """Return how the rows differ from the stored summary, and the summary from `mark`, its copy beside the database."""
     summary = found.summary
     if summary is None:
         return [f"{NAME} has no summary of its objects"]

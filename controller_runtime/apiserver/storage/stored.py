@@ -50,7 +50,7 @@ class Draft(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> Draft:
-        """Encode an object with its metadata first, in the real server's order; its present version is left out."""
+        """Encode an object without its resourceVersion: metadata comes first, its keys in the real server's order."""
         unordered = {**obj["metadata"], "resourceVersion": ""}
         whole = {"metadata": {name: unordered[name] for name in METADATA_ORDER if name in unordered}}
         whole |= {name: part for name, part in obj.items() if name != "metadata"}

@@ -95,8 +95,9 @@ def step_to(schema: Schema, element: Any) -> str:
 def fields_of(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the fields that a manager owns by applying `value`.
 
-    These are the values without parts, and each element of a map or of a list with parts. A declared field that
-    has parts is itself among them only if it is empty; `with_parents` adds the others.
+    These are the plain values, the maps and lists that are owned as a whole, and each element of a map or list whose
+    elements are owned one by one. A declared object or map of the latter kind is itself yielded only if it is
+    empty; `with_parents` adds the others.
     """
     parts = _parts(schema, value)
     if parts is None:

@@ -20,7 +20,8 @@ def storable(obj: Mapping[str, Any], *, is_definition: bool = False) -> Draft:
     The limits are lower for a definition, so that the server can still write its status.
 
     Raises:
-        StatusError: 413 or 500, the object is so large that a client could read it but not send it back.
+        StatusError: 500, the encoded object has too many bytes, or 413, it has too many values. With the fields
+            that the server adds it would be larger than a request may be, so no client could update it.
     """
     draft, room = Draft.of(obj), _STATUS_ROOM if is_definition else 0
     size = len(draft.head) + len(draft.tail)

@@ -116,7 +116,10 @@ class _Loader(KubeConfigLoader):
     source: Source | None = None
 
     def set_active_context(self, context_name: str | None = None) -> None:
-        """Choose the context, as the base does; but name the contexts in the error, and refuse one without its user."""
+        """Choose the context as the base class does, but refuse one whose user the kubeconfig does not define.
+
+        The error lists the contexts to choose from if none is given.
+        """
         config: Any = self._config
         name = context_name or config.safe_get("current-context")
         if not name:
