@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever happens on the way, the copy ends equal to the server, and what was told adds up to it."""
+"""The copy ends equal to the server after any sequence of faults, and the reported changes add up to it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ACTS = st.one_of(
 
 
 class Ledger:
-    """What was told, added up; each change must begin where the last one ended."""
+    """Adds up the reported changes; each must begin where the last one ended."""
 
     def __init__(self) -> None:
         self.copy: dict[ObjectKey, Cached] = {}
@@ -59,7 +59,7 @@ def act(server: ModelServer, sim: Simulation, what: str, how: object) -> None:
             server.delete(name)
         case "spoil", str(name):
             server.spoil(name)
-        case "miss", (list(names), bool(forgets)):  # what happens while nobody watches
+        case "miss", (list(names), bool(forgets)):  # changes while no watch is open
             server.cut()
             for name in names:
                 (server.delete if name in server.present else server.put)(name)
@@ -130,7 +130,7 @@ def play(seed: int, acts: list[tuple[str, object]], *, streaming: bool, go_back:
 def test_copy_ends_equal_to_the_server_and_the_deltas_add_up_to_it(
     seed: int, acts: list[tuple[str, object]], streaming: bool
 ) -> None:
-    """Among cuts and errors midway, refusals, compactions, silences and garbage: the store ends equal to the source."""
+    """The store ends equal to the source after cuts, errors, refusals, compactions, silences and garbage."""
     play(seed, acts, streaming=streaming)
 
 

@@ -33,7 +33,7 @@ DEFINITION = {
 
 
 class World:
-    """A server that has gadgets, and a program that has never heard of them."""
+    """A server that has gadgets, and a program that does not know their kind in advance."""
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim

@@ -17,7 +17,7 @@ from controller_runtime.testing.simulation import Simulation
 
 
 class Told:
-    """A handler that keeps what it hears, and a copy of the collection made of it, under a lock like a queue's."""
+    """A handler that keeps the changes it gets, and a copy of the collection, under a lock like a queue's."""
 
     def __init__(self, host: Host | None = None) -> None:
         self._lock = (host or SystemHost("test")).lock("told")
@@ -58,7 +58,7 @@ def test_handler_finds_the_change_in_the_store() -> None:
 
 @pytest.mark.scenario("FF-16")
 def test_handler_hears_exactly_what_changed() -> None:
-    """Create into empty, a mixed change, delete all: adds, updates with the old object, deletions."""
+    """A creation, a mixed change and a deletion of all come as adds, updates with the old object, and deletions."""
     delivery, _ = made()
     delivery.add(told := Told(), told.sync)
     a1, b2, a3, c4 = cached("a", 1), cached("b", 2), cached("a", 3), cached("c", 4)

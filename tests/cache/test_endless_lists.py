@@ -23,7 +23,7 @@ TEN_MINUTES = 600.0
 
 
 def paged(page_of: Callable[[int], Act]) -> Callable[[str, int], Act]:
-    """Streams are refused, lists are this."""
+    """Refuse streams, and answer lists with this."""
     return lambda kind, number: page_of(number) if kind == "list" else failure(422, "Invalid", "no streamed lists")
 
 

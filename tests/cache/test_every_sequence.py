@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any sequence of writes, cuts, forgotten versions and lists, against the real server core with a short memory.
 
-Whatever hypothesis thinks of, the copy ends equal to the server and what was told adds up to it.
+After any sequence the copy ends equal to the server, and the reported changes add up to it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ FAULTS = st.one_of(
 
 
 class Ledger:
-    """What was told, added up."""
+    """Adds up the reported changes."""
 
     def __init__(self) -> None:
         self.copy: dict[ObjectKey, Cached] = {}
@@ -104,7 +104,7 @@ class CuttableTransport:
 
 
 class CuttableStream(Stream):
-    """One of its streams."""
+    """A stream of the transport that can be cut."""
 
     def __init__(self, inner: Stream) -> None:
         self.response = inner.response
@@ -120,7 +120,7 @@ class CuttableStream(Stream):
 
 
 class EverySequence(RuleBasedStateMachine):
-    """A server, a cache that follows it, and a transport that fails as told."""
+    """A server, a cache that follows it, and a transport that fails on command."""
 
     @initialize(
         seed=st.integers(0, 1000),
@@ -170,7 +170,7 @@ class EverySequence(RuleBasedStateMachine):
 
     @rule(names=st.lists(NAMES, min_size=2, max_size=6))
     def miss_much(self, names: list[str]) -> None:
-        """Many writes while nobody is watching: with a short memory, too many."""
+        """Write many times while no watch is open; with a short memory these are too many."""
         self.faults.append(Refused())
         self.streams.cut()
         for name in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that does the same wrong thing for ever: how often it is asked, what is kept, and what readiness says."""
+"""A server that always does the same wrong thing: how often it is asked, what is kept, and what readiness says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HALF_AN_HOUR = 1800.0
 
 
 def listing(watch: Callable[[int], Act]) -> Behaviour:
-    """Lists work, watches do not, lists by stream there are not."""
+    """Answer lists, but neither watches nor lists by stream."""
 
     def behave(kind: str, version: int) -> Act:
         match kind:
@@ -30,7 +30,7 @@ def listing(watch: Callable[[int], Act]) -> Behaviour:
 
 
 def streaming(*after: bytes | Pause | Cut | End) -> Behaviour:
-    """Every request is a good streamed list, which then goes on like this."""
+    """Answer every request with a good streamed list, which then goes on like this."""
     return lambda kind, version: watched(
         line("ADDED", node("a", version)), bookmark_line(version, ends_initial="true"), *after
     )

@@ -116,7 +116,7 @@ def test_store_learns_of_writes_elsewhere_by_bookmarks(sim: Simulation) -> None:
 
 
 class Ledger:
-    """What was told, added up."""
+    """Adds up the reported changes."""
 
     def __init__(self) -> None:
         self.copy: dict[ObjectKey, Cached] = {}

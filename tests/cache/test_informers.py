@@ -40,7 +40,7 @@ class Program:
 
 @pytest.fixture
 def program(sim: Simulation) -> Iterator[Callable[..., Program]]:
-    """Makes a program, and sees to it that it stops within the instant."""
+    """Make a program, and check that it stops within the instant."""
     made: list[Program] = []
 
     def make(*script: Act) -> Program:
@@ -192,7 +192,7 @@ class Broken:
 
 @pytest.mark.scenario("SI-20")
 def test_bug_inside_a_list_stops_the_program_and_the_threads_end(sim: Simulation) -> None:
-    """It becomes the failure of whoever runs the informers, and nothing is left running."""
+    """The error is raised where the informers are run, and no thread is left running."""
     host = sim.host("r0")
     stop, informers = Stop(host), Informers(host, Broken())
     informers.of(Collection(NODES)).subscribe(print, name="follow")
@@ -275,7 +275,7 @@ def test_callback_that_raises_hears_no_more_and_stops_the_program(
 def test_closing_a_subscription_returns_at_once_and_its_callback_ends_by_itself(
     program: Callable[..., Program], sim: Simulation
 ) -> None:
-    """Closed while its callback runs: close returns, the callback finishes, and nothing follows."""
+    """When it is closed while its callback runs, close returns, the callback finishes, and no other call follows."""
     p = program(TWO_NODES)
     slow = Slow(p.host, seconds=10.0)
     subscription = p.informers.of(Collection(NODES)).subscribe(slow, name="slow")
@@ -322,7 +322,7 @@ def test_stop_names_the_subscription_that_is_stuck(program: Callable[..., Progra
 
 @pytest.mark.scenario("SI-16")
 def test_informers_stopped_before_they_start_end_at_once(program: Callable[..., Program], sim: Simulation) -> None:
-    """Stopped before or after running, all threads end."""
+    """All threads end, whether the stop comes before or after the start."""
     p = program(page(5))
     p.informers.of(Collection(NODES)).subscribe(Slow(p.host), name="never")
     p.stop.set()

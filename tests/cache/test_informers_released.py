@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Informers that are given back: the last one to do so ends them, whatever they are at."""
+"""Informers that are given back: the last release ends them, in any state."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Program:
 
 @pytest.fixture
 def p(sim: Simulation) -> Iterator[Program]:
-    """A program whose server streams a node, as often as it is asked."""
+    """Return a program whose server streams a node, as often as it is asked."""
     program = Program(sim, *[A_NODE] * 200)
 
     yield program
@@ -82,7 +82,7 @@ def test_released_too_often_is_refused_and_harms_no_other(p: Program) -> None:
 
 @pytest.mark.scenario("CC-07")
 def test_asked_for_again_at_once_it_is_a_new_one_that_fills(p: Program) -> None:
-    """Remove an informer, then ask: the old one stopped and keeps its last state, a new one starts."""
+    """A removed informer stops and keeps its last state, and the next request starts a new one."""
     old = p.informers.of(Collection(NODES))
     p.start()
     p.informers.release(old)

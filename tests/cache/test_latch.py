@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something that happens once and can be waited for, and given up."""
+"""An event that happens once, and a wait for it that can be given up."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def lease(name: str, namespace: str, **labels: str) -> Cached:
 
 @pytest.mark.scenario("CC-08")
 def test_one_store_is_read_as_several_classes() -> None:
-    """Typed, plain and own views of one kind: each works, over one store and so one watch."""
+    """Typed, plain and own views of one kind all work over one store and thus over one watch."""
     store = store_of(cached("a", 1, zone="x"))
 
     model = Lister(store, NODES).get(ObjectKey("a"))
@@ -55,7 +55,7 @@ def test_one_store_is_read_as_several_classes() -> None:
 
 @pytest.mark.scenario("CC-02")
 def test_changing_what_was_read_leaves_the_store_alone() -> None:
-    """A reader owns what it reads: the cache is unaffected."""
+    """A reader owns the objects that it reads: changes to them do not reach the cache."""
     lister = Lister(store_of(cached("a", 1, zone="x")), NODES, dict)
 
     for read in (lister.get(ObjectKey("a")), *lister.list()):

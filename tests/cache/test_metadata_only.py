@@ -57,7 +57,7 @@ def test_only_metadata_is_kept_of_what_is_there_and_of_what_changes(sim: Simulat
 
 
 def test_it_is_asked_for_by_name_and_nothing_else_is_taken(sim: Simulation) -> None:
-    """A server that does not strip is refused: what it sends would be read as if it had."""
+    """A server that does not strip is refused, because its whole objects would be taken for stripped ones."""
     host = sim.host("r0")
     accepted: list[str] = []
 
@@ -79,7 +79,7 @@ def test_it_is_asked_for_by_name_and_nothing_else_is_taken(sim: Simulation) -> N
 
 
 def test_a_real_servers_list_of_metadata_is_read(sim: Simulation) -> None:
-    """As recorded: the items name their own kind."""
+    """The items name their own kind, as they do in the recording."""
     item = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "n", "uid": "u"}}
     body = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "7"}}
     answer = Answer(200, msgspec.json.encode({**body, "items": [item]}))

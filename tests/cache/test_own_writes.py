@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading one's own writes through a cache that hears of them ten seconds later."""
+"""Reads of one's own writes through a cache that receives them ten seconds later."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def world(sim: Simulation) -> Iterator[World]:
 
 
 Write = Callable[[World, Resource[Any], ObjectKey], str]
-"""Writes, and says at which version."""
+"""Writes, and returns the version of the write."""
 
 LABEL = {"metadata": {"labels": {"l": "v"}}}
 
@@ -127,7 +127,7 @@ def scale_replaced(world: World, resource: Resource[Any], key: ObjectKey) -> str
 def test_after_waiting_for_its_version_every_read_has_the_write(
     world: World, resource: Resource[Any], write: Write
 ) -> None:
-    """The watch lags ten seconds; get and list, in one namespace and all, as a dict, a model and metadata."""
+    """While the watch lags ten seconds, get and list find the write: in one namespace and all, in each form."""
     request = ObjectKey("x", "default" if resource.namespaced else "")
     world.client.create(resource, world.thing(resource))
     listers = [
@@ -157,7 +157,7 @@ def test_after_waiting_for_its_version_every_read_has_the_write(
 def test_after_waiting_for_its_deletion_no_read_has_it_as_it_was(
     world: World, resource: Resource[Any], finalizers: list[str]
 ) -> None:
-    """Not found and not listed after a deletion; with a finalizer, the timestamp of deletion and the finalizers."""
+    """A deleted object is neither found nor listed; with finalizers it is, with its timestamp of deletion."""
     thing = world.thing(resource)
     thing["metadata"]["finalizers"] = finalizers
     lister = world.lister(resource, dict)
@@ -188,7 +188,7 @@ def test_a_deletion_is_seen_though_another_has_taken_the_name(world: World) -> N
 
 @pytest.mark.scenario("RY-02")
 def test_a_write_that_fails_leaves_reads_alone(world: World) -> None:
-    """There is nothing to wait for, and nothing waits."""
+    """No read waits, because there is no write to wait for."""
     made = world.client.create(NODES, world.thing(NODES))
     lister = world.lister(NODES, dict)
     before = world.sim.time
@@ -203,7 +203,7 @@ def test_a_write_that_fails_leaves_reads_alone(world: World) -> None:
 
 @pytest.mark.scenario("RY-04")
 def test_a_storm_of_writes_to_one_object_delays_no_read_of_another(world: World) -> None:
-    """Reads never wait by themselves, and who waits for a version waits for that alone."""
+    """Reads never wait by themselves, and a wait for a version waits for that version alone."""
     world.client.create(NODES, world.thing(NODES, "a"))
     other = world.client.create(NODES, world.thing(NODES, "b"))
     lister, own = world.lister(NODES, dict), OwnWrites(world.host)
@@ -221,7 +221,7 @@ def test_a_storm_of_writes_to_one_object_delays_no_read_of_another(world: World)
 
 
 class Gate:
-    """A gate and two collections that go as far as they are told."""
+    """A gate and two collections whose versions a test sets."""
 
     OWNER = ObjectKey("owner")
 
@@ -248,7 +248,7 @@ def gate(sim: Simulation) -> Gate:
 
 @pytest.mark.scenario("GS-01")
 def test_an_owner_is_held_up_until_the_cache_has_its_newest_write(gate: Gate) -> None:
-    """5, 10 and 8 are written: never filled it is ready, at 5 it is not, at 10 it is, and the record is dropped."""
+    """After writes 5, 10 and 8 the gate is ready while empty, not ready at 5, and ready at 10, without the record."""
     for version in ("5", "10", "8"):
         gate.own.wrote(gate.OWNER, "u", gate.nodes, version)
     assert (gate.is_ready(), len(gate.own)) == (True, 0)
@@ -265,7 +265,7 @@ def test_an_owner_is_held_up_until_the_cache_has_its_newest_write(gate: Gate) ->
 
 @pytest.mark.scenario("GS-01")
 def test_an_owner_is_held_up_until_all_caches_have_its_writes(gate: Gate) -> None:
-    """A second resource that is behind keeps it, though the first has caught up beyond."""
+    """The record is kept while a second resource is behind, though the first has caught up beyond."""
     gate.fill(0, 15)
     gate.fill(1, 3)
     gate.own.wrote(gate.OWNER, "u", gate.nodes, "10")
@@ -283,7 +283,7 @@ def test_an_owner_is_held_up_until_all_caches_have_its_writes(gate: Gate) -> Non
     ids=["unknown owner", "wrong uid", "right uid", "any uid"],
 )
 def test_what_is_forgotten_is_the_owners_own(gate: Gate, owner: str, uid: str, left: int) -> None:
-    """Kept for an unknown owner and a wrong uid, dropped for the right one and for none."""
+    """The record is kept for an unknown owner and a wrong uid, and dropped for the right uid and for no uid."""
     gate.own.wrote(gate.OWNER, "u", gate.nodes, "10")
 
     gate.own.forget(ObjectKey(owner), uid)
@@ -305,7 +305,7 @@ def test_a_new_owner_of_the_name_begins_anew_and_odd_versions_hold_nobody_up(gat
 
 @pytest.mark.scenario("GS-01")
 def test_a_hundred_threads_make_one_record(sim: Simulation, gate: Gate) -> None:
-    """Each writes one version of the same owner: one record, and the newest version counts."""
+    """When each thread writes one version of the same owner, there is one record, and the newest version counts."""
     gate.fill(0, 99)
     host = sim.host("r1")
     for version in range(1, 101):
@@ -318,7 +318,7 @@ def test_a_hundred_threads_make_one_record(sim: Simulation, gate: Gate) -> None:
 
 
 class AskedBeforeAWrite(Lister[Any]):
-    """Something is written each time it is asked."""
+    """A collection in which an object is written each time it is asked."""
 
     def __init__(self, store: Store, write: Callable[[Lister[Any]], None]) -> None:
         super().__init__(store, NODES, dict)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole lists by pages: all of it, in order, and not a page more than is used."""
+"""Whole lists by pages: all objects come, in order, and no page is requested that is not used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def served(sim: Simulation, count: int, page_size: int) -> tuple[ModelServer, Li
 @pytest.mark.scenario("PG-01")
 @pytest.mark.parametrize(("count", "pages"), [(0, 1), (9, 1), (10, 1), (11, 2), (21, 3)])
 def test_all_objects_arrive_in_order_in_as_few_pages_as_hold_them(sim: Simulation, count: int, pages: int) -> None:
-    """0, 9, 10, 11 and 21 objects with pages of 10: all of them; paged in the last two cases only."""
+    """With pages of 10, lists of 0, 9, 10, 11 and 21 objects are complete, and only the last two are paged."""
     _, source = served(sim, count, 10)
 
     found = [*source.pages()]
@@ -38,7 +38,7 @@ def test_all_objects_arrive_in_order_in_as_few_pages_as_hold_them(sim: Simulatio
 
 @pytest.mark.scenario("PG-04")
 def test_no_page_is_asked_for_before_it_is_used(sim: Simulation) -> None:
-    """A consumer that stops mid-way has had what came before once, in order, and costs no further request."""
+    """A consumer that stops mid-way has received the objects before once, in order, and causes no further request."""
     server, source = served(sim, 50, 10)
 
     found = [*itertools.islice(source.pages(), 2)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bounds of lists and watches: checked, and heeded."""
+"""The bounds of lists and watches: they are checked, and they are kept."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_managers_cache_that_lost_the_server_tries_as_soon_as_a_write_is_answe
     manager, stop = Manager(host, server, patience=SHORT), Stop(host)
     manager.informer(NODES)
     thread = host.spawn("manager", lambda: manager.run(stop))
-    sim.advance(30.0)  # lost after 3 s, tried 1, 3, 7 and 15 s later, and would be after 31
+    sim.advance(30.0)  # it is lost after 3 s, tried 1, 3, 7 and 15 s later, and would be tried after 31
     began = host.monotonic()
 
     manager.transport.request(HTTPRequest("PUT", "/api/v1/nodes/a"), began + 1.0)

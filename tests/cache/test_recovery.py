@@ -74,7 +74,7 @@ def test_each_recovery_is_a_change_of_state_that_there_is(state: State, streamin
 
 @pytest.mark.parametrize("most_recent", [True, False])
 def test_a_version_once_refused_is_not_asked_for_again(most_recent: bool) -> None:
-    """Until a list has succeeded, whatever else fails in between."""
+    """Until a list has succeeded, other failures do not change which version is asked for."""
     assert recovery(Listing(most_recent), Failure.BUSY, streaming=True).state == Listing(most_recent)
     assert recovery(Streaming(most_recent), Failure.BUSY, streaming=True).state == Streaming(most_recent)
     assert recovery(Streaming(most_recent), Failure.OTHER, streaming=True).state == Listing(most_recent)
@@ -85,7 +85,7 @@ def test_a_version_once_refused_is_not_asked_for_again(most_recent: bool) -> Non
     [pytest.param(True, Streaming(), id="streamed"), pytest.param(False, Listing(), id="paged")],
 )
 def test_an_event_that_the_server_cannot_read_is_made_up_for_by_a_list(streaming: bool, relist: State) -> None:
-    """The same watch would meet it again, so the first such failure lists; one of a list is like any other."""
+    """The same watch would fail in the same way, so the first such failure lists; a list's is like any other."""
 
     def after(state: State) -> Recovery:
         return recovery(state, Failure.EVENT, streaming=streaming)

@@ -20,7 +20,7 @@ Make = Callable[..., Scene]
 
 @pytest.mark.scenario("RF-07")
 def test_six_cycles_on_one_store(scene: Make) -> None:
-    """List and adds; relist with changes; list and watch errors in between; at each end the store is the server's."""
+    """At the end of each cycle the store is the server's, also after relists and errors of lists and watches."""
     s = scene(
         page(1),
         watched(line("ADDED", node("a", 2)), line("ADDED", node("b", 3)), error_line(410, "Expired")),
@@ -99,7 +99,7 @@ def test_relist_keeps_the_objects_that_did_not_change(scene: Make) -> None:
 
 @pytest.mark.scenario("RF-02")
 def test_stop_ends_a_blocked_watch_at_once_and_closes_it(scene: Make, sim: Simulation) -> None:
-    """Stopped in the middle of a live watch: what came before is in the store, the stream is closed, run returns."""
+    """When it is stopped in a live watch, the store has the earlier events, the stream is closed, and run returns."""
     s = scene(watched(SYNCED, line("ADDED", node("a", 6))))
     before = sim.time
 

@@ -19,7 +19,7 @@ Make = Callable[..., Scene]
 @pytest.mark.scenario("WL-05")
 @pytest.mark.scenario("WL-12")
 def test_streamed_list_is_complete_with_its_bookmark(scene: Make) -> None:
-    """Two objects and the bookmark at 5: synced with one request, at the bookmark's version and not before."""
+    """After two objects and the bookmark at 5 it is synced, with one request and at the bookmark's version."""
     s = scene(watched(line("ADDED", node("p1", 1)), Pause(1.0), line("ADDED", node("p2", 2)), SYNCED))
     assert (s.held, s.store.version) == ({}, "")
 
@@ -31,7 +31,7 @@ def test_streamed_list_is_complete_with_its_bookmark(scene: Make) -> None:
 
 @pytest.mark.scenario("WL-06")
 def test_changes_before_the_bookmark_are_part_of_the_list(scene: Make) -> None:
-    """p1, p2, p1 modified, p3 added and deleted, bookmark: the store holds the modified p1, and p2."""
+    """After p1, p2, p1 modified, p3 added and deleted, and the bookmark, the store holds the modified p1, and p2."""
     s = scene(
         watched(
             line("ADDED", node("p1", 1)),
@@ -49,7 +49,7 @@ def test_changes_before_the_bookmark_are_part_of_the_list(scene: Make) -> None:
 @pytest.mark.scenario("WL-02")
 @pytest.mark.parametrize("end", [End(), Cut(), bookmark_line(5), bookmark_line(5, ends_initial="false")])
 def test_streamed_list_without_its_bookmark_fills_nothing(scene: Make, end: End | Cut | bytes) -> None:
-    """One ADDED and no bookmark that says so: the store stays empty."""
+    """The store stays empty after one ADDED without the bookmark that ends the list."""
     s = scene(watched(line("ADDED", node("p1", 1)), end), Refused(), Refused())
 
     assert (s.held, s.store.filled) == ({}, False)
@@ -57,7 +57,7 @@ def test_streamed_list_without_its_bookmark_fills_nothing(scene: Make, end: End 
 
 @pytest.mark.scenario("WL-07")
 def test_overloaded_server_is_asked_the_same_again(scene: Make) -> None:
-    """Two 429, then success: three stream requests with the same parameters, no list."""
+    """Two 429 and then a success make three stream requests with the same parameters, and no list."""
     s = scene(BUSY, BUSY, watched(SYNCED))
 
     s.sim.advance(60.0)
@@ -70,7 +70,7 @@ def test_overloaded_server_is_asked_the_same_again(scene: Make) -> None:
 
 @pytest.mark.scenario("WL-08")
 def test_streamed_list_that_breaks_is_begun_again(scene: Make) -> None:
-    """A stream cut before its bookmark: the same request again, and what it had brought is forgotten."""
+    """After a cut before the bookmark, the same request is made again, and the objects of the first are dropped."""
     s = scene(watched(line("ADDED", node("gone", 1)), Cut()), watched(line("ADDED", node("p2", 2)), SYNCED))
 
     s.sim.advance(60.0)
@@ -93,7 +93,7 @@ def test_streamed_list_that_breaks_is_begun_again(scene: Make) -> None:
     ],
 )
 def test_server_that_does_not_stream_lists_is_listed_at_once(scene: Make, refusal: Act) -> None:
-    """Any refusal but overload falls back in the same cycle: stream, list, watch."""
+    """Any refusal but overload falls back in the same cycle: it makes a stream, a list and a watch."""
     s = scene(refusal, page(7, node("a", 6)), watched(line("ADDED", node("b", 8))))
 
     assert s.server.questions == ["stream 0", "list 0", "watch 7"]
@@ -133,7 +133,7 @@ def test_streamed_list_that_falls_silent_is_listed_instead(scene: Make) -> None:
 
 @pytest.mark.scenario("RF-06")
 def test_without_streaming_one_list_at_any_version_then_a_watch_with_bookmarks(scene: Make) -> None:
-    """With streaming off: one list at "0" with limit 500, then a watch from its version, events in order."""
+    """With streaming off, one list at "0" with limit 500 is made, then a watch from its version, in order."""
     changes = [line("MODIFIED", node("a", 2)), *(line("ADDED", node(f"n{v}", v)) for v in range(3, 7))]
     s = scene(page(1, node("a", 1)), watched(*changes), streaming=False)
 
@@ -145,7 +145,7 @@ def test_without_streaming_one_list_at_any_version_then_a_watch_with_bookmarks(s
 
 @pytest.mark.scenario("RF-15")
 def test_every_page_has_the_limit(scene: Make) -> None:
-    """Ten objects in three pages of four: each request has the limit, all ten arrive."""
+    """Ten objects come in three pages of four: each request has the limit, and all ten arrive."""
     nodes = [node(f"n{i}", i + 1) for i in range(10)]
     script = [page(20, *nodes[:4], more="A"), page(20, *nodes[4:8], more="B"), page(20, *nodes[8:])]
     s = scene(*script, streaming=False, page_size=4)

@@ -13,11 +13,11 @@ Make = Callable[..., Scene]
 
 
 STEADY: dict[str, float] = {"initial": 1.0, "factor": 10.0, "jitter": 0.0}
-"""Waits for 1 s, 10 s, 30 s."""
+"""The waits: 1 s, 10 s and 30 s."""
 
 
 def since_lost(s: Scene) -> list[float]:
-    """When the watch was asked for, in seconds since the first time."""
+    """Return when the watch was asked for, in seconds since the first time."""
     return [round(time - s.server.times[1], 3) for time in s.server.times[1:]]
 
 

@@ -27,7 +27,7 @@ FIRST_STREAM = {(Streaming, Receiving), (Receiving, Watching)}
 
 @pytest.fixture
 def changes(monkeypatch: pytest.MonkeyPatch) -> set[Change]:
-    """The changes of state that reflectors of the test have made."""
+    """Return the changes of state that reflectors of the test have made."""
     seen: set[Change] = set()
     enter = Reflector._enter
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reflector asks for when the server refuses the version that it asked for."""
+"""The versions that a reflector asks for after the server refused one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Make = Callable[..., Scene]
 @pytest.mark.scenario("RF-28")
 @pytest.mark.parametrize("gone", [EXPIRED, watched(error_line(410, "Expired"))], ids=["answer", "event"])
 def test_expired_watch_lists_at_the_last_version_first(scene: Make, gone: Act) -> None:
-    """A 410 at version n: the next list is at n; the most recent only if that is refused too."""
+    """After a 410 at version n the next list is at n; it asks for the most recent only if that is refused too."""
     s = scene(page(5), gone, EXPIRED, page(30, node("a", 20)), streaming=False)
 
     s.sim.advance(30.0)
@@ -30,7 +30,7 @@ def test_expired_watch_lists_at_the_last_version_first(scene: Make, gone: Act) -
 @pytest.mark.scenario("RF-18")
 @pytest.mark.scenario("RF-19")
 def test_refused_relist_asks_for_the_most_recent_state_at_once(scene: Make) -> None:
-    """Lists at "0", "10", then "" without a wait; the store is replaced."""
+    """Lists are made at "0", "10" and "" without a wait, and the store is replaced."""
     s = scene(page(10, node("a", 5)), EXPIRED, EXPIRED, page(30, node("b", 20)), streaming=False)
     s.sim.advance(30.0)
 
@@ -53,7 +53,7 @@ def test_refused_relist_asks_for_the_most_recent_state_at_once(scene: Make) -> N
     ],
 )
 def test_version_too_large_asks_for_the_most_recent_state_at_once(scene: Make, refusal: Answer) -> None:
-    """Each of the three forms: an immediate retry with no version, and the next list starts from what was seen."""
+    """Each of the three forms is retried at once with no version, and the next list starts from the version seen."""
     s = scene(page(20), EXPIRED, refusal, page(30), EXPIRED, page(40), streaming=False)
     s.sim.advance(30.0)
 
@@ -65,7 +65,7 @@ def test_version_too_large_asks_for_the_most_recent_state_at_once(scene: Make, r
 @pytest.mark.scenario("RF-20")
 @pytest.mark.scenario("PG-02")
 def test_list_whose_continuation_expired_is_begun_again_by_pages(scene: Make) -> None:
-    """Page 2 expires: the list is begun again, by pages and never unpaged, and all objects arrive."""
+    """When page 2 expires, the list is begun again, by pages and never unpaged, and all objects arrive."""
     nodes = [node(f"n{i}", i + 1) for i in range(8)]
     again = [page(20, *nodes[:4], more="B"), page(20, *nodes[4:])]
     s = scene(page(10, *nodes[:4], more="A"), EXPIRED, *again, streaming=False, page_size=4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a reflector watches: what it applies, where it resumes, how long it waits, and when it lists."""
+"""Watches of a reflector: the events it applies, where it resumes, how long it waits, and when it lists."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_watch_events_change_the_store_and_a_foreign_object_is_ignored(scene: Ma
 
 @pytest.mark.scenario("RF-23")
 def test_store_is_told_every_version_bookmarks_included(scene: Make) -> None:
-    """ADD 10, MODIFY 20, BOOKMARK 30, DELETE 40: the store is told each."""
+    """The store is passed each of ADD 10, MODIFY 20, BOOKMARK 30 and DELETE 40."""
     steps = [
         line("ADDED", node("a", 10)),
         line("MODIFIED", node("a", 20)),
@@ -75,7 +75,7 @@ def test_initial_objects_do_not_move_the_version(scene: Make) -> None:
 @pytest.mark.scenario("WL-09")
 @pytest.mark.parametrize("end", [Cut(), End()])
 def test_watch_that_ends_is_resumed_at_the_last_version(scene: Make, end: Cut | End) -> None:
-    """A stream that breaks after the sync: a plain watch from the last version, without initial events."""
+    """After a stream breaks behind the sync, a plain watch begins at the last version, without initial events."""
     s = scene(watched(SYNCED, line("ADDED", node("a", 6)), end), watched(line("ADDED", node("b", 7))))
 
     s.sim.advance(60.0)
@@ -108,7 +108,7 @@ def test_watch_that_ends_at_once_without_a_word_counts_as_an_error(
 
 
 def test_watches_that_end_at_once_again_and_again_list_after_the_second_and_wait_longer_each_time(scene: Make) -> None:
-    """A server that closes the watch of a forgotten version, and does not say so."""
+    """A watch of a forgotten version may be closed by a server that does not say why."""
     cycle = [page(9, node("a", 8)), watched(End()), watched(End())]
     s = scene(page(5), watched(End()), watched(End()), *cycle * 5, streaming=False)
     s.sim.advance(200.0)
@@ -129,7 +129,7 @@ def test_watches_that_end_at_once_again_and_again_list_after_the_second_and_wait
 def test_server_that_is_killed_again_and_again_is_found_as_soon_as_after_the_first_time(
     scene: Make, stands: float, latest: float
 ) -> None:
-    """Ten kills in a row, each followed by two refusals: the last one costs no more than the first."""
+    """After ten kills in a row, each followed by two refusals, the last one costs no more than the first."""
     kill = [watched(Pause(stands), Cut()), Refused(), Refused()]
     s = scene(page(5), *kill * 10, watched(), streaming=False)
     s.sim.advance(30 * 60.0 + 10 * stands)
@@ -162,7 +162,7 @@ def test_server_that_forgets_the_version_of_each_list_is_listed_less_and_less(sc
 
 @pytest.mark.scenario("RF-11")
 def test_overload_in_two_forms_waits_twice_and_does_not_list(scene: Make) -> None:
-    """A 429 answer, then a stream whose first event is a 429: two waits, the list is not repeated."""
+    """After a 429 answer and a stream whose first event is a 429 there are two waits, and no second list."""
     s = scene(page(5), BUSY, watched(error_line(429, "TooManyRequests")), watched(End()), streaming=False)
 
     s.sim.advance(10.0)
@@ -176,7 +176,7 @@ def test_overload_in_two_forms_waits_twice_and_does_not_list(scene: Make) -> Non
 @pytest.mark.scenario("RF-12")
 @pytest.mark.parametrize("act", [BUSY, Refused(), failure(503, "ServiceUnavailable")], ids=["429", "refused", "503"])
 def test_server_that_is_down_or_busy_is_watched_again_and_never_listed(scene: Make, act: Act) -> None:
-    """Four failures of the watch, then a good one: one list, five watches."""
+    """Four failures of the watch and then a good one make one list and five watches."""
     s = scene(page(5), *[act] * 4, watched(), streaming=False)
 
     s.sim.advance(100.0)
@@ -186,7 +186,7 @@ def test_server_that_is_down_or_busy_is_watched_again_and_never_listed(scene: Ma
 
 @pytest.mark.scenario("RF-08")
 def test_delays_between_tries_double(scene: Make) -> None:
-    """Refused five times with 1 ms doubling to 50 ms and jitter 1: between 31 and 62 ms in all."""
+    """When it is refused five times with 1 ms doubling to 50 ms and jitter 1, it waits 31 to 62 ms in all."""
     s = scene(page(5), *[Refused()] * 5, watched(), streaming=False, initial=0.001, cap=0.05)
 
     s.sim.advance(1.0)
@@ -196,7 +196,7 @@ def test_delays_between_tries_double(scene: Make) -> None:
 
 @pytest.mark.scenario("RF-09")
 def test_delays_between_tries_stop_growing(scene: Make) -> None:
-    """Refused 40 times: growth flattens at the cap."""
+    """When it is refused 40 times, growth flattens at the cap."""
     s = scene(page(5), *[Refused()] * 40, watched(), streaming=False, initial=0.001, cap=0.05)
 
     s.sim.advance(10.0)
@@ -228,7 +228,7 @@ def test_watches_ask_for_an_end_in_five_to_ten_minutes(scene: Make) -> None:
 
 @pytest.mark.scenario("RF-30")
 def test_silent_watch_is_given_up_and_opened_again_at_the_last_version(scene: Make) -> None:
-    """A half-open connection: abandoned after the silence of bookmarks, counted, re-opened at the last version."""
+    """A half-open connection is abandoned after a silence, counted, and opened again at the last version."""
     s = scene(watched(SYNCED, bookmark_line(9)), watched(bookmark_line(10)))
 
     s.sim.advance(149.9)
@@ -284,7 +284,7 @@ def test_without_the_right_to_watch_it_lists_again_and_again_and_says_why(scene:
 
 
 def test_bookmark_of_the_past_lists_again(scene: Make) -> None:
-    """The server's data went back: waiting for it to reach our version would be waiting among the wrong objects."""
+    """When the server's data went back, a wait for our version would be a wait among the wrong objects."""
     too_large = failure(504, "Timeout", "Timeout: Too large resource version: 900, current: 40")
     s = scene(page(900, node("lost", 900)), watched(bookmark_line(40)), too_large, page(41), streaming=False)
 

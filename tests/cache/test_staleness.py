@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What readiness says of a watch that nothing comes from, and what its age is."""
+"""Readiness and age of a watch that receives no events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OVERDUE = Patience().overdue
 
 
 class Program:
-    """One informer against a script, and what is said of it."""
+    """An informer against a script, with its readiness and its metrics."""
 
     def __init__(self, sim: Simulation, *script: Act) -> None:
         self.sim = sim
@@ -40,7 +40,7 @@ class Program:
 
     @property
     def age(self) -> float:
-        """What the metric of silence says."""
+        """Return the value of the metric of silence."""
         return self.host.monotonic() - self.informer.reflector.liveness.heard_at
 
 
@@ -58,7 +58,7 @@ def make(sim: Simulation) -> Make:
 
 
 def test_a_server_that_was_restarted_and_is_quiet_since_is_no_problem(make: Make) -> None:
-    """A bookmark a minute before the kill, ten seconds of refusals, two minutes until the next one."""
+    """There is no problem after a bookmark a minute before the kill, three refusals, and two minutes of silence."""
     kill = [Pause(60.0), bookmark_line(6), Pause(60.0), Cut()]
     p = make(page(5), watched(*kill), Refused(), Refused(), Refused(), watched(Pause(121.0), bookmark_line(6)))
 
@@ -69,7 +69,7 @@ def test_a_server_that_was_restarted_and_is_quiet_since_is_no_problem(make: Make
 
 @pytest.mark.scenario("RF-30")
 def test_a_proxy_that_takes_watches_up_and_swallows_all_is_told_in_time(make: Make) -> None:
-    """Each watch is taken up, none says a word: the age goes on from the last word, and readiness says so."""
+    """When each watch is accepted and stays silent, the age counts from the last event, and readiness shows it."""
     p = make(page(5), watched(bookmark_line(6)), *[watched()] * 10, failure(503, "ServiceUnavailable"))
 
     p.sim.advance(OVERDUE - 1.0)

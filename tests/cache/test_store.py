@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store: what it holds after each change, and what it says has changed."""
+"""The store: the objects it holds after each change, and the changes it reports."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_first_replace_is_the_initial_one_and_no_other(store: Store) -> None:
 
 @pytest.mark.scenario("SI-25")
 def test_object_recreated_between_two_looks_is_one_delta_of_two_uids(store: Store) -> None:
-    """A deletion and recreation during a disconnect is told, as one update whose two sides differ in uid."""
+    """A deletion and recreation during a disconnect is reported as one update whose two sides differ in uid."""
     before, after = cached("a", 1, uid="first"), cached("a", 7, uid="second")
     store.replace(listed(before), "1")
 
@@ -141,7 +141,7 @@ def test_equal_object_from_a_relist_is_kept_once(store: Store) -> None:
 
 @pytest.mark.scenario("ST-01")
 def test_index_keeps_no_empty_value_sets(store: Store) -> None:
-    """A value that no object has any more leaves nothing behind."""
+    """The index keeps no entry for a value that no object has any more."""
     store.add_index("zone", zone_of)
     store.apply(added(cached("a", 1, zones="east")))
     store.apply(deleted(cached("a", 2)))
@@ -151,7 +151,7 @@ def test_index_keeps_no_empty_value_sets(store: Store) -> None:
 
 @pytest.mark.scenario("ST-02")
 def test_index_value_lives_while_one_object_has_it(store: Store) -> None:
-    """Of two objects with one value, deleting one leaves the other."""
+    """After one of two objects with one value is deleted, the other is still found."""
     store.add_index("zone", zone_of)
     store.replace(listed(cached("a", 1, zones="east"), cached("b", 2, zones="east")), "2")
     store.apply(deleted(cached("a", 3)))
@@ -162,7 +162,7 @@ def test_index_value_lives_while_one_object_has_it(store: Store) -> None:
 @pytest.mark.scenario("ST-04")
 @pytest.mark.scenario("ST-05")
 def test_object_with_several_values_is_found_under_each_and_moves(store: Store) -> None:
-    """Multi-valued indices: ernie 2, bert 2, elmo 1, oscar 1; distinct values; an update moves the object."""
+    """Multi-valued indices find each object by each of its values, list distinct values, and follow an update."""
     store.add_index("zone", zone_of)
     one, two, three = (
         cached(n, v, zones=z)
@@ -195,7 +195,7 @@ def test_index_added_while_running_holds_what_is_there(store: Store) -> None:
 
 @pytest.mark.scenario("ST-06")
 def test_index_function_that_raises_fails_the_write_and_changes_nothing(store: Store) -> None:
-    """A failing index function is loud, and the store is as it was."""
+    """A failing index function raises, and the store stays as it was."""
 
     def broken(obj: Cached) -> list[str]:
         return [labels_of(obj)["needed"]]
@@ -285,7 +285,7 @@ def test_waiting_for_a_version_ends_with_a_list_that_has_it(sim: Simulation) -> 
 
 
 def test_what_a_store_holds_is_nothing_to_the_garbage_collector(store: Store) -> None:
-    """So a hundred thousand objects do not lengthen its pauses."""
+    """The garbage collector skips the objects, so a hundred thousand of them do not lengthen its pauses."""
     store.add_index("name", lambda obj: [obj.name])
     store.replace(listed(*(cached(f"n{i}", i + 1) for i in range(100))), "100")
     store.apply(added(cached("late", 101)))

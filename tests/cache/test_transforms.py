@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cache keeps of an object: what a transform leaves of it, in every way that an object can come."""
+"""Transforms of a cache's objects: each object is transformed, however it arrives."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ SUFFIX = edited(suffix)
 
 
 class Program:
-    """One informer with a transform, a handler of its changes, and a lister."""
+    """An informer with a transform, a handler of its changes, and a lister."""
 
     def __init__(self, sim: Simulation, transform: Transform, *script: Act, streaming: bool = True) -> None:
         self.host = sim.host("r0")
@@ -124,7 +124,7 @@ class Program:
 @pytest.mark.scenario("SI-07")
 @pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "paged"])
 def test_handlers_and_readers_see_transformed_objects_only(sim: Simulation, streaming: bool) -> None:
-    """Initial list, changes and a relist: everything is transformed, once, in the temporary buffer as well."""
+    """The objects of the initial list, changes and a relist are transformed once, in the temporary buffer as well."""
     first, more = line("ADDED", node("a", 1, seen="x")), line("ADDED", node("b", 6, seen="y"))
     gone, deleted = error_line(410, "Expired"), line("DELETED", node("b", 7, seen="y"))
     again = node("a", 1, seen="x"), node("c", 8, seen="z")
@@ -149,7 +149,7 @@ def test_handlers_and_readers_see_transformed_objects_only(sim: Simulation, stre
 @pytest.mark.scenario("SI-08")
 @pytest.mark.parametrize("seed", range(5))
 def test_no_reader_sees_a_half_transformed_object(seed: int) -> None:
-    """Many objects, a handler and a reader while it runs: none is seen half-transformed or transformed twice."""
+    """With many objects, a handler and a reader, no object is seen half-transformed or transformed twice."""
     events = [line("MODIFIED", node(f"n{i % 7}", 10 + i, seen=str(i))) for i in range(60)]
     with Simulation(seed=seed) as sim:
         p = Program(sim, SUFFIX, watched(SYNCED, *(part for event in events for part in (Pause(0.1), event))))

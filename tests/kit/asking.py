@@ -36,7 +36,7 @@ def pod(name: str, **spec: Any) -> Object:
 
 
 class Told:
-    """One watch, and the number of calls of its `on_ready`."""
+    """A watch, and the number of calls of its `on_ready`."""
 
     def __init__(self) -> None:
         self.times = 0

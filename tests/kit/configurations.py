@@ -41,5 +41,5 @@ CONFIGURATIONS = st.fixed_dictionaries({"metadata": METADATA}, optional={"spec":
 
 
 def said(config: dict[str, Any]) -> Fields:
-    """The fields a configuration speaks of."""
+    """Return the fields that a configuration contains."""
     return frozenset(fields_of(POD.schema, config)) - {("f:metadata",)}

@@ -43,7 +43,7 @@ CALM = 300.0
 SILENCE = 150.0
 """Seconds after which a watch that has fallen silent is noticed."""
 LATENESS = 60.0
-"""Three times 20 s: a watch opened under faults stays late, at the end of a lease, at a ping and at its answer."""
+"""Three times 20 s, because a watch opened under faults may be late at a lease's end, at a ping and at its answer."""
 FARTHEST = 720.0
 """Seconds by which wall clocks are wrong, at most."""
 BOUND = 70.0
@@ -107,7 +107,7 @@ class System:
     def run(self, seconds: float) -> None:
         """Run with faults, then without, and check the final state."""
         self._course.pass_until(seconds)
-        # To a clock that is wrong the stamp of a dead one may look fresh just now, and it is tried for some seconds.
+        # To a wrong clock the stamp of a dead one may look fresh just now, and it is tried for some seconds.
         while (why := self._unsettled()) and self._sim.time < seconds + BOUND:
             self._course.pass_until(self._sim.time + TURN)
         if why:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server core for tests: it echoes, answers with any status, and its watches say what a test tells them."""
+"""A server core for tests: it echoes, answers with any status, and its watches send the lines that a test sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JSON = {"content-type": "application/json"}
 
 
 class ScriptedWatch:
-    """A watch whose lines a test says. Threads: any."""
+    """A watch whose lines a test sets. Threads: any."""
 
     def __init__(self, host: Host, on_ready: Callable[[], None], wake_every: float | None) -> None:
         self.headers: Mapping[str, str] = {**JSON, "x-watch": "scripted"}
@@ -27,7 +27,7 @@ class ScriptedWatch:
         self.closed = False
 
     def say(self, *lines: bytes, over: bool = False, aloud: bool = True) -> None:
-        """Have these lines taken; not `aloud` leaves it to the reader to look again."""
+        """Append these lines; if not `aloud`, the reader is not woken and has to look again."""
         with self._condition:
             self._lines += [line + b"\n" for line in lines]
             self._over = over
@@ -55,7 +55,7 @@ class ScriptedWatch:
 
 
 class EchoHandler:
-    """`/echo` tells what was asked, `/status/N` answers N, `/watch` is a watch, `/wakeful` one looked at often."""
+    """`/echo` returns the request, `/status/N` answers N, `/watch` is a watch, `/wakeful` one looked at often."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

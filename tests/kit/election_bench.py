@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidates on hosts of their own, one server, and what each asked of it and when."""
+"""Candidates on hosts of their own, one server, and the requests of each with their times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEASE = ObjectKey("program", "default")
 
 @attrs.define
 class Candidate:
-    """An elector that runs, and what was seen of it."""
+    """An elector that runs, and the observations of it."""
 
     host: SimulatedHost
     elector: LeaderElector
@@ -47,7 +47,7 @@ class Candidate:
 
 @attrs.define
 class Bench:
-    """A server and those who compete for a lease on it."""
+    """A server, and candidates for a lease on it."""
 
     sim: Simulation
     server: APIServer = attrs.field(init=False)
@@ -93,7 +93,7 @@ class Bench:
         return Candidate(host, elector, Stop(host), Stop(host, "outcome"), calls, told)
 
     def start(self, name: str, faults: Faults = no_faults, **config: Any) -> Candidate:
-        """A candidate that runs on a thread of its own."""
+        """Return a candidate that runs on a thread of its own."""
         candidate = self.candidate(name, faults, **config)
         target: Callable[[], None] = lambda: candidate.elector.run(candidate.stop)  # noqa: E731
         candidate.thread = spawn(candidate.host, candidate.outcome, "elector", target)

@@ -137,7 +137,7 @@ class Evicting:
         )
         self.sim.settle()
 
-    # What a test can observe.
+    # Observations for a test.
 
     def text(self, metric: str) -> list[str]:
         """Return the values of a metric."""

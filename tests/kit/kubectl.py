@@ -25,7 +25,7 @@ class Kubectl:
     def run(
         self, *arguments: str, sent: str | None = None, environment: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """One command to its end, whatever that is."""
+        """Run a command to its end, whether it succeeds or not."""
         return subprocess.run(
             ["kubectl", *arguments],
             input=sent,
@@ -37,24 +37,24 @@ class Kubectl:
         )
 
     def __call__(self, *arguments: str, sent: str | None = None) -> str:
-        """What a command that succeeds prints."""
+        """Return the output of a command that succeeds."""
         done = self.run(*arguments, sent=sent)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def fails(self, *arguments: str, sent: str | None = None) -> str:
-        """What a command that fails complains of."""
+        """Return the error output of a command that fails."""
         done = self.run(*arguments, sent=sent)
         assert done.returncode != 0, done.stdout
         return done.stderr
 
     def apply(self, *objects: Mapping[str, Any]) -> str:
-        """`kubectl apply` of some objects."""
+        """Run `kubectl apply` with some objects."""
         return self("apply", "-f", "-", sent=yaml.safe_dump_all(objects))
 
     @contextlib.contextmanager
     def running(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """A command that goes on; it is ended with the block if it has not by then."""
+        """Start a command that goes on; it is ended with the block if it has not by then."""
         process = subprocess.Popen(
             ["timeout", str(PATIENCE), "kubectl", *arguments], env=self._environment, stdout=subprocess.PIPE, text=True
         )
@@ -64,5 +64,5 @@ class Kubectl:
 
 
 def rows(table: str) -> list[list[str]]:
-    """The cells of a printed table, its head first."""
+    """Return the cells of a printed table, its head first."""
     return [line.split() for line in table.splitlines()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transport whose streams tell everything some seconds later."""
+"""A transport whose streams deliver everything some seconds later."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controller_runtime.core.host import Host
 
 
 class LaggingTransport:
-    """Requests pass at once, lines of a stream `lag` seconds after they came."""
+    """Passes requests at once, and lines of a stream `lag` seconds after they came."""
 
     def __init__(self, host: Host, inner: Transport, lag: float) -> None:
         self._host = host
@@ -27,7 +27,7 @@ class LaggingTransport:
 
 
 class LaggingStream(Stream):
-    """One of its streams. Threads: one reads, any closes."""
+    """A stream of the transport. Threads: one reads, any closes."""
 
     def __init__(self, host: Host, inner: Stream, lag: float) -> None:
         self.response = inner.response

@@ -19,7 +19,7 @@ LEASES, NODES, PODS = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/l
 
 
 class Node:
-    """What reached the server about one node.
+    """The record of one node at the server.
 
     Attributes:
         beats: Times of its renewals and posts.
@@ -65,7 +65,7 @@ class Witness:
         self._sim = sim
         self._disk = disk
         self._looked_at = 0
-        self._violated: Violated | None = None  # said by `look`, and not on a thread of the server's
+        self._violated: Violated | None = None  # reported by `look`, and not on a thread of the server's
         self._controllers = controllers
         self._grace = grace
         self._node_of = node_of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A manager on the embedded server in a simulation, with members that note what they do."""
+"""A manager on the embedded server in a simulation, with members that note their calls."""
 
 from __future__ import annotations
 

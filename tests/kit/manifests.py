@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of manifests share."""
+"""Helpers that tests of manifests share."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 Right = tuple[str, str, str]
-"""API group, resource, verb."""
+"""The API group, the resource and the verb."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small server that keeps every state it has been in, and fails as it is told."""
+"""A small server that keeps every state it has been in, and fails on command."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ State = dict[str, int]
 
 
 class ModelServer:
-    """One collection of nodes behind a transport.
+    """A collection of nodes behind a transport.
 
     Attributes:
         states: Each state by its version; states[-1] is the present.
         compacted: Versions below are forgotten.
-        refuses: With what the next requests are refused, one each; 0 is no answer at all.
+        refuses: Status codes with which the next requests are refused, one each; 0 is no answer at all.
         breaks: How the next streams that begin well end: after so many lines, with an error of that code, or cut for 0.
-        unreadable: Names and versions of what cannot be read.
-        deaf: Streams opened meanwhile never say a word.
+        unreadable: Names and versions of objects that cannot be read.
+        deaf: Streams that are opened while this is true send nothing.
     """
 
     def __init__(self, host: Host) -> None:
@@ -45,33 +45,33 @@ class ModelServer:
 
     @property
     def present(self) -> State:
-        """What there is now."""
+        """Return the present objects."""
         return self.states[self.version]
 
     def put(self, name: str) -> None:
-        """Create or update."""
+        """Create or update an object."""
         known = name in self.present
         self._change({**self.present, name: self.version + 1}, "MODIFIED" if known else "ADDED", name)
 
     def spoil(self, name: str) -> None:
-        """Create or update it as something that nobody can read."""
+        """Create an object that cannot be read, or make an object unreadable."""
         self.unreadable.add((name, self.version + 1))
         self.put(name)
 
     def mend(self) -> bool:
-        """Update what cannot be read, so that it can; whether there was any."""
+        """Update an unreadable object, so that it can be read; return whether there was any."""
         spoiled = [item[0] for item in self.present.items() if item in self.unreadable]
         for name in spoiled:
             self.put(name)
         return bool(spoiled)
 
     def delete(self, name: str) -> None:
-        """Delete, if it is there; what cannot be read cannot be told of either, and stays."""
+        """Delete an object if it exists; an unreadable one stays, because its deletion could not be reported."""
         if name in self.present and (name, self.present[name]) not in self.unreadable:
             self._change({other: v for other, v in self.present.items() if other != name}, "DELETED", name)
 
     def restore(self, version: int) -> None:
-        """Go back to an earlier state, as if restored from a backup; whoever is connected loses the connection."""
+        """Go back to an earlier state, as if restored from a backup; all clients lose their connections."""
         self.version = version
         self.states = {v: state for v, state in self.states.items() if v <= version}
         self.changes = {v: change for v, change in self.changes.items() if v <= version}
@@ -141,7 +141,7 @@ class ModelServer:
         return packed({"kind": "NodeList", "apiVersion": "v1", "metadata": metadata, "items": items})
 
     def node(self, name: str, version: int) -> dict[str, Any]:
-        """An object as it is sent."""
+        """Return an object as it is sent."""
         sent = node(name, version)
         if (name, version) in self.unreadable:
             sent["metadata"]["uid"] = 0
@@ -156,7 +156,7 @@ class ModelServer:
 
 
 class ModelStream:
-    """A watch of the model: says what changed after its cursor, and bookmarks."""
+    """A watch of the model: it sends the changes after its cursor, and bookmarks."""
 
     def __init__(self, host: Host, server: ModelServer, query: dict[str, str]) -> None:
         self.response = HTTPResponse(200)
@@ -173,7 +173,7 @@ class ModelStream:
         self._closed = self._cut = False
 
     def begin_with_the_present(self, wanted: str) -> None:
-        """A streamed list, of a state that may be old when any will do."""
+        """Return a streamed list, of a state that may be old when any will do."""
         if wanted and int(wanted) > self._server.version:
             self.response = _failure(504, "Timeout", "Too large resource version")
             return
@@ -184,7 +184,7 @@ class ModelStream:
         self.break_as_told()
 
     def break_as_told(self) -> None:
-        """Have it end early, if one is to."""
+        """Use the next of `breaks`, if there is one."""
         if self._server.breaks:
             self._lines_left, self._breaks_with = self._server.breaks.pop(0)
 

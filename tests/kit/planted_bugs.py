@@ -32,11 +32,11 @@ class Bug(NamedTuple):
     """A planted bug.
 
     Attributes:
-        name: What it is called on the command line.
-        what: What goes wrong.
+        name: Its name on the command line.
+        what: The error in behavior that it causes.
         file: Where it is planted.
         old: The text that it replaces, found there exactly once.
-        new: What stands there instead.
+        new: The text in place of the old one.
         tests: Arguments for pytest: those that must fail, at least one.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands as processes, by what they say on standard error."""
+"""Commands as processes, observed by their output on standard error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 @contextlib.contextmanager
 def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """Inside, the command runs; whatever happens it is gone afterwards."""
+    """Run the command inside the block; it is gone after the block, even after an error."""
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     with process:
         try:

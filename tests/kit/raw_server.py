@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that does to its connections whatever a test scripts; for what a well-behaved server never does."""
+"""A server whose connections a test scripts, for behavior that a correct server never shows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Connection:
         self.sock.settimeout(60.0)
 
     def read_request(self) -> bytes:
-        """The head of the next request, its body read too, or what there was of it when the client went."""
+        """Return the head of the next request, its body read too, or as much of it as came before the client went."""
         head = b""
         with contextlib.suppress(OSError):
             while not head.endswith(b"\r\n\r\n") and (byte := self.sock.recv(1)):
@@ -39,7 +39,7 @@ class Connection:
             self.sock.sendall(part)
 
     def drip(self, data: bytes) -> None:
-        """One byte at a time, again and again, until the client goes; the pace is a read that times out."""
+        """Send one byte at a time until the client goes; the pace is a read that times out."""
         self.sock.settimeout(0.01)
         while True:
             try:
@@ -55,7 +55,7 @@ class Connection:
                 return
 
     def wait_for_end(self) -> None:
-        """Say nothing until the client goes."""
+        """Send nothing until the client goes."""
         try:
             while self.sock.recv(1024):
                 pass
@@ -80,7 +80,7 @@ class RawServer:
 
     @property
     def configuration(self) -> Configuration:
-        """Leads here, over plain HTTP."""
+        """Return a configuration that leads here, over plain HTTP."""
         return Configuration(host=f"http://127.0.0.1:{self.port}")
 
     def _run(self) -> None:
@@ -103,7 +103,7 @@ class RawServer:
             self._condition.notify_all()
 
     def wait_for_end_of(self, count: int, deadline: float) -> None:
-        """Until so many connections have been closed from this side."""
+        """Wait until so many connections have been closed from this side."""
         with self._condition:
             while self._ended < count and self._host.monotonic() < deadline:
                 self._condition.wait_until(deadline)

@@ -57,7 +57,7 @@ Replay = dict[str, tuple[Answer, Answer]]
 
 @attrs.frozen
 class Exchange:
-    """One recorded exchange."""
+    """A recorded exchange."""
 
     id: str
     method: str

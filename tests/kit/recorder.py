@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transport that answers what a test says and remembers what was asked and until when."""
+"""A transport that gives the answers of a test, and keeps each request with its deadline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller_runtime.core.errors import ConnectionLost
 
 
 class Recorder:
-    """Gives the answers in order; the last one again and again. Threads: one."""
+    """Gives the answers in order, and repeats the last one. Threads: one."""
 
     def __init__(self, *answers: HTTPResponse) -> None:
         self.answers = [*answers]

@@ -37,11 +37,11 @@ class Scene:
         sim.settle()
 
     def then(self, *script: Act, seconds: float = 60.0) -> None:
-        """Goes on like this, for so long."""
+        """Append acts to the script, and let some time pass."""
         self.server.then(*script)
         self.sim.advance(seconds)
 
     @property
     def held(self) -> dict[str, str]:
-        """Name to version of what the store holds."""
+        """Return the versions of the objects in the store, by name."""
         return {obj.name: obj.resource_version for obj in self.store.list()}

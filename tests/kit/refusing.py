@@ -8,6 +8,6 @@ from controller_runtime.testing.faults import Answered
 
 
 def refused(code: int, reason: str) -> Answered:
-    """The server answers with `code` and a status of `reason`."""
+    """Return a fault: the server answers with `code` and a status of `reason`."""
     body = f'{{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"{reason}","code":{code},"message":"no"}}'
     return Answered(HTTPResponse(code, {"content-type": "application/json"}, body.encode()))

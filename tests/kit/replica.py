@@ -36,7 +36,7 @@ WRITTEN = ObjectKey("written")
 
 @attrs.frozen
 class Writer(Reconciler):
-    """Writes its name, whatever there is."""
+    """Writes its name over any earlier value."""
 
     client: Client
     name: str

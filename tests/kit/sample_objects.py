@@ -27,7 +27,7 @@ _SCHEMA = {
     },
 }
 
-# What a schema does not say of its kind.
+# Fields that a kind needs though its schema does not require them.
 _TOLD: Mapping[str, Mapping[str, Any]] = {
     "persistentvolumeclaims": {
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -74,18 +74,18 @@ _NAMED: Mapping[str, Any] = {
 
 
 def collection_of(kind: Kind) -> str:
-    """The path of its objects, in the namespace `default` if they live in one."""
+    """Return the path of its objects, in the namespace `default` if they live in one."""
     group = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     return f"{group}{'/namespaces/default' if kind.namespaced else ''}/{kind.plural}"
 
 
 def name_of(kind: Kind) -> str:
-    """What the object is called: `a`, unless its name has to say more."""
+    """Return the name of the object: `a`, unless its kind needs a longer one."""
     return "as.example.com" if kind is DEFINITION else "a"
 
 
 def sample_of(kind: Kind, name: str = "") -> dict[str, Any]:
-    """The object."""
+    """Return the object."""
     told = _EVENT if kind.kind == "Event" and kind.group else _TOLD.get(kind.resource, {})
     schema = kind.schema
     parts = {part: filled(schema.properties[part]) for part in ("spec", *schema.required) if part in schema.properties}
@@ -94,7 +94,7 @@ def sample_of(kind: Kind, name: str = "") -> dict[str, Any]:
 
 
 def custom_kind() -> Kind:
-    """The kind that the sample of a definition defines."""
+    """Return the kind that the sample of a definition defines."""
     definition = sample_of(DEFINITION)
     names = {**definition["spec"]["names"], "singular": "a", "listKind": "AList"}
     status = {"acceptedNames": names, "conditions": [{"type": "Established", "status": "True"}]}
@@ -102,7 +102,7 @@ def custom_kind() -> Kind:
 
 
 def filled(schema: Schema, *, whole: bool = False, depth: int = 0) -> Any:
-    """Some value of a schema: with its required fields, or with all of them, six deep."""
+    """Return some value of a schema: with its required fields, or with all of them, six deep."""
     if (named := _NAMED.get(schema.name.rpartition(".")[2])) is not None:
         return named
     if schema.items is not None:
@@ -117,7 +117,7 @@ def filled(schema: Schema, *, whole: bool = False, depth: int = 0) -> Any:
 
 
 def places(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where in a document something stands, its root last."""
+    """Yield the path of each value in a document, its root last."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, child in children:
         yield from places(child, (*place, step))
@@ -125,7 +125,7 @@ def places(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 
 
 def replaced(value: Any, place: tuple[str | int, ...], new: Any) -> Any:
-    """A document with something else at one place."""
+    """Return a document with another value at one place."""
     if not place:
         return new
     step, *rest = place

@@ -28,7 +28,7 @@ def series_of(manager: Manager) -> dict[Series, float]:
 
 
 def value_of(manager: Manager, metric: str, /, **labels: str) -> float | None:
-    """Return the value of the only series of a metric that has these labels (among others); None if there is none."""
+    """Return the value of the only series of a metric that has these labels (among others), or None."""
     wanted = set(labels.items())
     found = [value for (name, pairs), value in series_of(manager).items() if name == metric and pairs >= wanted]
     assert len(found) <= 1, f"{metric}{labels} is {len(found)} series"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server's end of a transport that does as it is told: each request meets the next act of a script."""
+"""A server's end of a transport, which follows a script: each request meets the next act."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Answer(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Nobody listens."""
+    """The server does not listen."""
 
 
 class Pause(NamedTuple):
-    """The stream says nothing for so many seconds."""
+    """The stream is silent for so many seconds."""
 
     seconds: float
 
@@ -49,24 +49,24 @@ Act = Answer | Refused | Watched
 
 
 def page(version: int, *items: dict[str, Any], more: str = "") -> Answer:
-    """A page of nodes."""
+    """Return a page of nodes."""
     metadata = {"resourceVersion": str(version), **({"continue": more} if more else {})}
     return Answer(200, packed({"kind": "NodeList", "apiVersion": "v1", "metadata": metadata, "items": [*items]}))
 
 
 def failure(code: int, reason: str, message: str = "", retry_after: int = 0, **details: Any) -> Answer:
-    """A refusal."""
+    """Return a refusal."""
     headers = {"retry-after": str(retry_after)} if retry_after else {}
     return Answer(code, packed(status(code, reason, message, **details)), headers)
 
 
 def watched(*steps: bytes | Pause | Cut | End) -> Watched:
-    """A stream."""
+    """Return a stream."""
     return Watched(steps)
 
 
 class ScriptedStream:
-    """The stream of one `Watched`."""
+    """The stream of a `Watched`."""
 
     def __init__(self, host: Host, steps: Iterable[bytes | Pause | Cut | End]) -> None:
         self.response = HTTPResponse(200)
@@ -115,7 +115,7 @@ class ScriptedStream:
 
 
 class ScriptedServer:
-    """A transport that tells afterwards what was asked, when. When its script is over, nothing is heard."""
+    """A transport that keeps each request with its time. After its script, lists are refused and streams are silent."""
 
     def __init__(self, host: Host, *script: Act) -> None:
         self.asked: list[dict[str, str]] = []
@@ -125,12 +125,12 @@ class ScriptedServer:
         self._script = list(script)
 
     def then(self, *script: Act) -> None:
-        """Go on like this."""
+        """Append acts to the script."""
         self._script += script
 
     @property
     def questions(self) -> list[str]:
-        """What was asked, in short: `list 10`, `list -` (most recent), `list >token`, `stream 0`, `watch 10`."""
+        """Return the requests in short: `list 10`, `list -` (most recent), `list >token`, `stream 0`, `watch 10`."""
         return [_short(query) for query in self.asked]
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How scenarios get their servers, and ways to them."""
+"""Types and functions with which scenarios reach their servers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 import yaml
 
 Serve = Callable[[], AbstractContextManager[Path]]
-"""Inside, a server without objects answers; the value is its kubeconfig."""
+"""Runs a server without objects inside the block; the value is its kubeconfig."""
 
 
 def rerouted(folder: Path, kubeconfig: Path, port: int) -> Path:
-    """The same cluster, by way of another port."""
+    """Write a kubeconfig that reaches the same cluster by way of another port; return its path."""
     document = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
     document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
     path = folder / "by-proxy"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that does the same wrong thing for ever, and an informer at work on it."""
+"""A server that always does the same wrong thing, and an informer at work on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controller_runtime.testing.simulation import Simulation
 from kit.scripted import Act, Answer, ScriptedServer, Watched
 
 Behaviour = Callable[[str, int], Act]
-"""What a request (`list`, `stream` or `watch`) meets; the number of requests before it is the version to use."""
+"""Returns the act for a request (`list`, `stream` or `watch`); the number is the version to use."""
 
 
 class WrongServer(ScriptedServer):
@@ -41,7 +41,7 @@ def most_in_a_minute(times: Sequence[float]) -> int:
 
 
 class Program:
-    """An informer at work on it."""
+    """An informer at work on such a server."""
 
     def __init__(self, sim: Simulation, behaviour: Behaviour, patience: Patience | None = None) -> None:
         self.host = sim.host("r0")
