@@ -248,7 +248,7 @@ def gate(sim: Simulation) -> Gate:
 
 @pytest.mark.scenario("GS-01")
 def test_an_owner_is_held_up_until_the_cache_has_its_newest_write(gate: Gate) -> None:
-    """After writes 5, 10 and 8 the gate is ready while empty, not ready at 5, and ready at 10, without the record."""
+    """After writes 5, 10 and 8 an unfilled cache holds nothing up, one at 5 does, and one at 10 drops the record."""
     for version in ("5", "10", "8"):
         gate.own.wrote(gate.OWNER, "u", gate.nodes, version)
     assert (gate.is_ready(), len(gate.own)) == (True, 0)

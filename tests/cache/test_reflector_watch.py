@@ -141,7 +141,7 @@ def test_server_that_is_killed_again_and_again_is_found_as_soon_as_after_the_fir
 
 
 def test_server_that_is_back_but_has_forgotten_the_version_is_listed_soon(scene: Make) -> None:
-    """Nine refusals make the delays long; the server's first word ends the waiting, as the last list is long ago."""
+    """Nine refusals make the delays long; the server's first answer ends the wait, as the last list is long ago."""
     s = scene(page(5), *[Refused()] * 9, EXPIRED, page(30, node("a", 20)), watched(), streaming=False)
 
     s.sim.advance(400.0)
@@ -196,7 +196,7 @@ def test_delays_between_tries_double(scene: Make) -> None:
 
 @pytest.mark.scenario("RF-09")
 def test_delays_between_tries_stop_growing(scene: Make) -> None:
-    """When it is refused 40 times, growth flattens at the cap."""
+    """The delay stops growing at its cap when 40 requests in a row are refused."""
     s = scene(page(5), *[Refused()] * 40, watched(), streaming=False, initial=0.001, cap=0.05)
 
     s.sim.advance(10.0)
