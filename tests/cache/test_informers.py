@@ -192,7 +192,7 @@ class Broken:
 
 @pytest.mark.scenario("SI-20")
 def test_bug_inside_a_list_stops_the_program_and_the_threads_end(sim: Simulation) -> None:
-    """The error is raised where the informers are run, and no thread is left running."""
+    """The error becomes the failure of the stop, and no thread is left running."""
     host = sim.host("r0")
     stop, informers = Stop(host), Informers(host, Broken())
     informers.of(Collection(NODES)).subscribe(print, name="follow")
@@ -322,7 +322,7 @@ def test_stop_names_the_subscription_that_is_stuck(program: Callable[..., Progra
 
 @pytest.mark.scenario("SI-16")
 def test_informers_stopped_before_they_start_end_at_once(program: Callable[..., Program], sim: Simulation) -> None:
-    """All threads end, whether the stop comes before or after the start."""
+    """All threads end and no request is made when the stop comes before the start."""
     p = program(page(5))
     p.informers.of(Collection(NODES)).subscribe(Slow(p.host), name="never")
     p.stop.set()

@@ -157,7 +157,7 @@ def test_after_waiting_for_its_version_every_read_has_the_write(
 def test_after_waiting_for_its_deletion_no_read_has_it_as_it_was(
     world: World, resource: Resource[Any], finalizers: list[str]
 ) -> None:
-    """A deleted object is neither found nor listed; with finalizers it is, with its timestamp of deletion."""
+    """A deleted object is gone from get and list; one with finalizers is found, with its timestamp of deletion."""
     thing = world.thing(resource)
     thing["metadata"]["finalizers"] = finalizers
     lister = world.lister(resource, dict)
