@@ -122,7 +122,7 @@ def test_a_change_back_is_posted_although_the_cache_knows_nothing_of_the_change(
 def test_the_interval_counts_from_the_success(sim: Simulation) -> None:
     """A PATCH that fails twice and then succeeds: the time of the success counts, and the hook was called once."""
     bench = AgentBench(sim, report_interval=60.0)
-    bench.start(15.0)  # with a first post, whose delay is drawn; that of the third is none
+    bench.start(15.0)  # this covers the first post, whose delay is drawn; the third post has no delay
     bench.faults["PATCH nodes/status"].extend([None, LostRequest(), LostRequest()])
 
     sim.advance(300.0)
