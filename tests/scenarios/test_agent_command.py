@@ -147,7 +147,7 @@ def test_kubectl_describes_it_like_any_node(cluster: Cluster, tmp_path: Path) ->
         said, table = kubectl("describe", "node", NAME), kubectl("get", "node", NAME)
         end(process)
 
-    addresses = [r"  InternalIP: +\S+"] if MachineObserver().observe().routed else []  # a machine without a network has no address
+    addresses = [r"  InternalIP: +\S+"] if MachineObserver().observe().routed else []  # there is none without a network
     for line in (
         *addresses,
         r"Name: +this-machine",

@@ -109,7 +109,7 @@ def at_rest(states: list[tuple[float, State]], now: float) -> tuple[bool, State]
 
 
 Key = tuple[Any, ...]
-"""A name, and what became of whom bears it or was told of him."""
+"""A name, and the results of the nodes and pods that bear it or tolerate it."""
 
 
 @attrs.frozen
