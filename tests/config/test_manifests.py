@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests: they parse, grant what is needed and no more, and start what the command line knows."""
+"""The manifests parse, grant the needed rights and no more, and start commands that the command line knows."""
 
 from __future__ import annotations
 

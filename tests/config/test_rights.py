@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rights of what is not deployed by default: each file grants what its program asks for, where it asks, no more."""
+"""Each file that is not deployed by default grants the rights its program asks for, in the right place, and no more."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def after_the_cut(folder: Path, plan: Plan, serve: Serve) -> float:
         (proxy.cut if plan.what == "cut" else proxy.stall)()
         cut_at = run.host.monotonic()
         run.stop.wait(plan.seconds)
-        passed = len(run.witness.renewals_since(cut_at + plan.seconds / 2))  # before, what had arrived is read
+        passed = len(run.witness.renewals_since(cut_at + plan.seconds / 2))  # the data received before is read
         proxy.restore()
         seconds = run.wait_for_renewals(run.host.monotonic())
 

@@ -138,7 +138,7 @@ def world(
 
 
 def problem(world: World) -> str:
-    """What /readyz says of the cache."""
+    """Returns the answer of /readyz about the cache."""
     return health.problem_of(world.informer, HOST)
 
 
@@ -154,7 +154,7 @@ def problem(world: World) -> str:
 def test_a_watch_that_brings_nothing_is_noticed_told_of_and_resumed_where_it_was(
     world: World, weather: Callable[[TCPProxy], None]
 ) -> None:
-    """A watch through a network that swallows or drips is given up, told of and resumed: nothing is lost or doubled."""
+    """A watch through a network that swallows or drips is ended, reported and resumed: nothing is lost or doubled."""
     weather(world.proxy)
     world.change(0)
     wait_for(lambda: world.informer.last_error != "")

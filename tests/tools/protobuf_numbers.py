@@ -80,7 +80,7 @@ class Program:
                     yield name, element
 
     def kind(self, type_: int) -> int:
-        """Which kind of type it is."""
+        """Returns the kind of the type."""
         return self._unpack("<B", type_ + 23)[0] & 31
 
     def element(self, type_: int) -> int:

@@ -252,7 +252,7 @@ def test_an_address_that_is_not_known_keeps_nothing_else_from_being_posted(sim: 
 
 @pytest.mark.scenario("B-33")
 def test_whoever_sets_the_update_frequency_alone_sets_both(sim: Simulation) -> None:
-    """With an update frequency of 20 s and no report frequency every round posts."""
+    """Every round posts with an update frequency of 20 s and no report frequency."""
     settings = settings_of(AgentOptions(node_status_update_frequency=20.0), NAME)
     assert settings.report_interval == 20.0
     assert settings_of(AgentOptions(), NAME).report_interval == 300.0
