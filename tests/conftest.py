@@ -58,7 +58,7 @@ hypothesis.settings.load_profile("untimed")
 
 @pytest.fixture(autouse=True)
 def no_thread_outlives_its_test() -> Iterator[None]:
-    """Whoever starts a thread ends it."""
+    """Fails a test that starts a thread and does not end it."""
     before = set(threading.enumerate())
 
     yield

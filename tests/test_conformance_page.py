@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance page says what the tests say."""
+"""The conformance page agrees with the tests."""
 
 from __future__ import annotations
 

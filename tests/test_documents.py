@@ -40,7 +40,7 @@ def test_the_readme_shows_the_examples_as_they_are() -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> dict[str, str]:
-    """An environment in which the package is installed and this repository is nowhere: what a wheel lays down.
+    """Returns an environment with the installed package and without this repository, as a wheel makes it.
 
     Where no wheel is installed, a folder is made as pip would: the package, and its entry points from `setup.cfg`.
     """
@@ -101,7 +101,7 @@ def test_every_example_runs_alone_and_ends_well(example: Path, tmp_path: Path) -
 
 
 def anchors_of(document: Path) -> set[str]:
-    """What the headings of a page can be linked by, as code hosts make it of them."""
+    """Returns the anchors of the headings of a page, as code hosts make them."""
     headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
@@ -121,7 +121,7 @@ def test_the_readme_leads_to_every_guide() -> None:
 
 
 def commands_of(document: Path) -> Iterator[list[str]]:
-    """The commands of this project that a page names, as words; what stands in brackets is optional."""
+    """Yields the commands of this project that a page names, as words; the parts in brackets are optional."""
     text = document.read_text().replace("\\\n", " ")
     for found in re.findall(r"(?:python|\.venv/bin/python) (?:-m [\w.]+|examples/\w+\.py)[^`\n#|&;]*", text):
         yield shlex.split(re.sub(r"[\[\]()…]", " ", found))[1:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What prose names in backticks exists: files, dotted names, and names with an underscore.
+"""Every name that prose puts in backticks exists: files, dotted names, and names with an underscore.
 
 Docstrings, comments and documents are read as text, the code as syntax trees. A dotted name counts only if
 it begins with a module, class or package of ours; `spec.nodeName` and its like belong to Kubernetes.
@@ -69,7 +69,7 @@ def texts() -> dict[str, str]:
 
 @attrs.frozen
 class Named:
-    """What the code defines: modules and classes with the names inside them, and every word of it."""
+    """The definitions of the code: modules and classes with the names inside them, and every word of it."""
 
     inside: dict[str, set[str]]
     words: set[str]
@@ -157,7 +157,7 @@ def is_file(name: str) -> bool:
 
 
 def stale(word: str, words: set[str] | None = None) -> bool:
-    """Whether a backticked word names something of ours that does not exist."""
+    """Returns whether a backticked word names something of ours that does not exist."""
     if FILE.fullmatch(word):
         return ("/" in word or word.endswith(".py")) and not is_file(word)
     if DOTTED.fullmatch(word):

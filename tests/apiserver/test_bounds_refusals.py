@@ -68,7 +68,7 @@ def test_a_wrong_word_does_not_quote_all_words_of_a_long_enum() -> None:
 
 
 def test_of_very_many_unknown_fields_a_hundred_are_told(ask: Asking) -> None:
-    """As in a real server."""
+    """A real server lists as many."""
     body = {**config(), **{f"x{index}": 1 for index in range(500)}}
 
     status, refused = ask("POST", CONFIGS, body, fieldValidation="Strict")
@@ -78,7 +78,7 @@ def test_of_very_many_unknown_fields_a_hundred_are_told(ask: Asking) -> None:
 
 
 def test_of_very_many_repeated_fields_a_hundred_are_told(ask: Asking) -> None:
-    """As in a real server."""
+    """A real server lists as many."""
     body = b'{"metadata":{"name":"a"},"data":{' + b",".join(b'"a%d":"","a%d":""' % (n, n) for n in range(500)) + b"}}"
 
     status, refused = ask("POST", CONFIGS, body, fieldValidation="Strict")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written is what an API server accepts, whatever it was written as."""
+"""Bodies are written as an API server accepts them, for every type of input."""
 
 from __future__ import annotations
 

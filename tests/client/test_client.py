@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client's verbs: what goes out, and what comes of the answers; over the embedded server where it matters."""
+"""The client's verbs send the right requests and return the right results, on the embedded server where it matters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def live(host: SimulatedHost) -> Client:
-    """A client of an embedded server."""
+    """Makes a client of an embedded server."""
     return Client(host, InProcessTransport(host, APIServer(host)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server-side apply with our own client, on the embedded server."""
+"""Server-side apply works with our own client, on the embedded server."""
 
 from __future__ import annotations
 

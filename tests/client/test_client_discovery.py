@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any kind by the names people give it, from either form of discovery; what is new is found, what is missing named."""
+"""Kinds are found by their usual names, with either form of discovery; new ones are found, and missing ones named."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subresources, whole collections, and what a client says with every write: on the wire, and on the embedded server."""
+"""Subresources, whole collections and the options of every write work on the wire and on the embedded server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def host(sim: Simulation) -> SimulatedHost:
 
 @pytest.fixture
 def live(host: SimulatedHost) -> Client:
-    """A client of an embedded server."""
+    """Makes a client of an embedded server."""
     return Client(host, InProcessTransport(host, APIServer(host)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The counting transport: it passes everything on, and counts it."""
+"""The counting transport passes everything on, and counts it."""
 
 from __future__ import annotations
 

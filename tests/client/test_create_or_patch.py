@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Making an object as one wants it, on the embedded server."""
+"""An object is created or patched to the wanted state, on the embedded server."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_is_missing_is_created(client: Client, resource: Resource[Any], req
 
 @pytest.mark.scenario("CU-01")
 def test_what_is_as_wanted_is_not_written(client: Client, transport: RecordingTransport) -> None:
-    """Where nothing differs, nothing is written."""
+    """If nothing differs, nothing is written."""
     client.create(NODES, {"metadata": {"name": "n", "labels": {"a": "x"}}})
     transport.requests.clear()
 
@@ -132,7 +132,7 @@ def test_the_status_of_what_is_created_is_written_too(client: Client, transport:
 def test_nothing_is_written_when_the_mutation_fails(
     client: Client, transport: RecordingTransport, exists: bool
 ) -> None:
-    """What `mutate` raises comes out, and nothing was written."""
+    """An exception from `mutate` is raised to the caller, and nothing was written."""
     if exists:
         client.create(NODES, {"metadata": {"name": "n"}})
     transport.requests.clear()

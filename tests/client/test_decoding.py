@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists and watch lines: what becomes of each object, and of what is none."""
+"""Lists and watch lines are decoded object by object, and anything that is no object is handled."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transport without a network, under virtual time; its contract is told in test_transport_contract."""
+"""The transport without a network works under virtual time; its contract is in test_transport_contract."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists and watches: what is asked of the server, and what its answers become."""
+"""Lists and watches send the right requests to the server, and their answers are decoded."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a list is followed through its pages: what is lawful passes without a pause, what has no end is refused."""
+"""A list is followed through its pages: a lawful page passes without a pause, and an endless list is refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_hundred_thousand_objects_in_full_pages_are_asked_for_without_a_pause(
 
 
 def test_a_whole_list_of_a_gibibyte_is_lawful() -> None:
-    """Such as a server sends that ignores the limit at version 0."""
+    """A server that ignores the limit at version 0 sends such a list."""
     large = page(*range(150_000), raw=RAW)
 
     assert sum(len(cached.raw) for cached in large.items) > 1024**3 * 0.97
@@ -58,7 +58,7 @@ def test_what_cannot_be_read_counts_as_an_object_of_a_full_page() -> None:
 
 
 def test_an_object_that_comes_twice_is_no_reason_to_give_up_while_others_come() -> None:
-    """As at the border of two pages of a server that pages by number while objects are added."""
+    """This happens at the border of two pages of a server that pages by number while objects are added."""
     paging = following()
 
     assert [paging.pause_after(page(n, n + 1, more=f"token-{n}")) for n in range(5)] == [0.05] * 5

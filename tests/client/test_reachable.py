@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Word of a server that answers: who waits hears of it, at once; and which answers count."""
+"""Callers that wait for a server continue as soon as it gives an answer that counts."""
 
 from __future__ import annotations
 

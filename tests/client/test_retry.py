@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trying again after a conflict."""
+"""A write is tried again after a conflict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def host(sim: Simulation) -> SimulatedHost:
 
 
 def failing(host: SimulatedHost, times: int, instants: list[float]) -> Callable[[], str]:
-    """An attempt that meets so many conflicts, and notes when it is made."""
+    """An attempt that meets so many conflicts, and records when it is made."""
 
     def attempt() -> str:
         instants.append(host.monotonic())
@@ -77,7 +77,7 @@ def test_any_other_error_is_raised_at_once(host: SimulatedHost) -> None:
 
 @pytest.mark.scenario("CF-01")
 def test_nothing_is_tried_once_cancelled(host: SimulatedHost) -> None:
-    """Where the stop was cancelled before, the attempt is not made; one that is merely set lets it through."""
+    """If the stop was cancelled before, the attempt is not made; a stop that is merely set lets it through."""
     stop, instants = Stop(host), list[float]()
 
     stop.set()
@@ -91,7 +91,7 @@ def test_nothing_is_tried_once_cancelled(host: SimulatedHost) -> None:
 
 @pytest.mark.scenario("CF-01")
 def test_cancelling_ends_the_wait(sim: Simulation, host: SimulatedHost) -> None:
-    """Cancelled while it waits, it raises that at once, with the conflict as its cause."""
+    """A retry that is cancelled while it waits raises that at once, with the conflict as its cause."""
     stop, ended = Stop(host), list[tuple[float, Cancelled]]()
 
     def work() -> None:

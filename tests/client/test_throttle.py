@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client's own limit: so many at once, then so many a second, and nobody waits in vain."""
+"""A client limits its own requests: so many at once, then so many a second, and no request waits in vain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def inner() -> Recorder:
 
 
 def spawn_askers(host: SimulatedHost, transport: ThrottledTransport, count: int, patience: float) -> list[str]:
-    """Each asks once; what became of those that failed."""
+    """Starts callers that each make one request, and returns the errors of those that failed."""
     failed: list[str] = []
 
     def ask() -> None:

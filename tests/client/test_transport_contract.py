@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every transport promises, told once: over TLS, in process, and through a wrapper without faults."""
+"""Every transport keeps the same contract: over TLS, in process, and through a wrapper without faults."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_threads_share_a_transport(peer: Peer) -> None:
 
 
 def read_lines(peer: Peer, stream: Stream, count: int) -> list[bytes]:
-    """Read until there are `count` lines or the stream is over; a read may bring any number of them."""
+    """Reads until there are `count` lines or the stream is over; a read may bring any number of them."""
     lines: list[bytes] = []
     while len(lines) < count and (more := stream.read(peer.soon())) is not None:
         lines += more

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server warns of is in the log, once."""
+"""A warning from a server is logged once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests: they parse, grant what is needed and no more, and start what the command line knows."""
+"""The manifests parse, grant the needed rights and no more, and start commands that the command line knows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILES = sorted(CONFIG.glob("*.yaml"))
 
 CORE, LEASES, EVENTS = "", "coordination.k8s.io", "events.k8s.io"
 
-# Who needs which right. Controllers are named by their option; what each reads and writes is in its guide.
+# Each right has its user. Controllers are named by their option; their reads and writes are in their guides.
 NEEDED: dict[Right, str] = {
     (CORE, "nodes", "get"): "node-ttl",
     (CORE, "nodes", "list"): "node-ttl",
@@ -117,7 +117,7 @@ def test_the_rights_of_a_controller_are_those_of_its_guide(name: str) -> None:
 
 
 def right_of(request: HTTPRequest) -> Right:
-    """What an API server asks the roles for."""
+    """Returns the right that an API server requires for the request."""
     parts = request.path.strip("/").split("/")
     group = "" if parts[0] == "api" else parts[1]
     rest = parts[2:] if parts[0] == "api" else parts[3:]

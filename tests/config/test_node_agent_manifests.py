@@ -46,7 +46,7 @@ def granted() -> set[Right]:
 
 
 def right_of(request: HTTPRequest) -> Right:
-    """What an API server asks the roles for."""
+    """Returns the right that an API server requires for the request."""
     parts = request.path.strip("/").split("/")
     group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
     rest = rest[2:] if rest[0] == "namespaces" else rest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rights of what is not deployed by default: each file grants what its program asks for, where it asks, no more."""
+"""Each file that is not deployed by default grants the rights its program asks for, in the right place, and no more."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def granted(*files: str) -> set[Right]:
 
 
 def right_of(request: HTTPRequest) -> Right:
-    """What an API server would ask the roles for."""
+    """Returns the right that an API server would require for the request."""
     parts = request.path.strip("/").split("/")
     group, parts = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
     namespace = ""
@@ -165,7 +165,7 @@ def run_election(sim: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.manager.add(lease_candidate_election(cluster.manager))
     cluster.start()
     sim.advance(60.0)
-    for holder in ("fresh", "stranger", "fresh"):  # what is wrong comes again, so its event is a series
+    for holder in ("fresh", "stranger", "fresh"):  # the same error comes again, so its event is a series
         cluster.user.patch(LEASES, ObjectKey("lease", "default"), {"spec": {"holderIdentity": holder}})
         sim.advance(60.0)
     sim.advance(3600.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deadline of a reconcile: what it bounds, and what happens when it has passed."""
+"""A reconcile is bounded by a deadline, and its outcome is defined when the deadline has passed."""
 
 from __future__ import annotations
 

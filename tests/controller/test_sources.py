@@ -72,7 +72,7 @@ def test_a_period_begins_when_the_last_one_is_queued(sim: Simulation, bench: Ben
 
 
 def test_what_time_causes_stands_behind_what_changes(bench: Bench) -> None:
-    """Of the requests that wait for the only worker, that of the change comes first, though it was added last."""
+    """The request of a change comes first to the only worker, though it was added last."""
     gate, noting = Stop(bench.host, "gate"), Noting()
 
     def wait_at_first() -> Result:
@@ -238,7 +238,7 @@ def test_a_watch_added_after_the_start_starts_at_once(bench: Bench) -> None:
 @pytest.mark.scenario("CT-15")
 @pytest.mark.parametrize("seed", range(10))
 def test_sources_added_by_many_while_it_starts_are_each_attached_once(seed: int) -> None:
-    """Whether the start or another thread attaches it: each source makes its requests once."""
+    """Each source makes its requests once, whether the start or another thread attaches it."""
     with Simulation(seed) as sim:
         bench, noting, asked = Bench.on(sim), Noting(), list[int]()
         controller = Controller("notes", noting).watch(NODES)

@@ -40,7 +40,7 @@ def test_cumulative_counts_are_what_a_look_at_all_values_would_give(observed: li
     at_most = [sum(value <= bound for value in observed) for bound in histogram.bounds]
     assert histogram.cumulative() == [*at_most, len(observed)]
     assert histogram.count == len(observed)
-    # Not `sum`, which adds more exactly from Python 3.12 on.
+    # `sum` is not used, because it adds more exactly from Python 3.12 on.
     assert histogram.total == functools.reduce(operator.add, observed, 0.0)
 
 

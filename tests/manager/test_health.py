@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Health checks: what fails them, what the answers say, and to which clients."""
+"""Health checks fail when they should, and their answers say the right things to the right clients."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Managers that share a lease: what runs without it, when it is given back, and what ends if it is lost."""
+"""Managers share a lease: some parts run without it, it is given back at the end, and its loss ends the others."""
 
 from __future__ import annotations
 

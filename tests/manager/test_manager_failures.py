@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a manager ends when something fails: with the first failure, and in order."""
+"""A manager ends in order when something fails, with the first failure."""
 
 from __future__ import annotations
 

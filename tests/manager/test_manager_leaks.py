@@ -73,7 +73,7 @@ def open_files() -> list[str]:
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc to count open files in")
 def test_a_manager_of_50_controllers_started_and_stopped_100_times_leaks_nothing() -> None:
     """Threads, sockets and open files are the same as before, at whatever moment of the start it is stopped."""
-    run_once(1)  # what is opened once and kept, by the standard library, is open now
+    run_once(1)  # the standard library opens some files once and keeps them; they are open from here on
     threads, files = threading.active_count(), open_files()
 
     for _ in range(100):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One embedded API server, in a process of its own, for every peer."""
+"""One embedded API server runs in a process of its own, for every peer."""
 
 from __future__ import annotations
 

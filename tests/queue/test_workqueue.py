@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the queue guarantees of each item: once, never twice at a time, in order, in two bands, counted."""
+"""The queue handles each item once, never twice at a time, in order, in two bands, and counts it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> str:
-    """Ask it to stop; what it said meanwhile."""
+    """Asks the process to stop, and returns its remaining output."""
     process.send_signal(number)
     _, rest = process.communicate()
     assert process.returncode == 0, rest
@@ -147,7 +147,7 @@ def test_kubectl_describes_it_like_any_node(cluster: Cluster, tmp_path: Path) ->
         said, table = kubectl("describe", "node", NAME), kubectl("get", "node", NAME)
         end(process)
 
-    addresses = [r"  InternalIP: +\S+"] if MachineObserver().observe().routed else []  # without a network there is none
+    addresses = [r"  InternalIP: +\S+"] if MachineObserver().observe().routed else []  # there is none without a network
     for line in (
         *addresses,
         r"Name: +this-machine",
@@ -165,7 +165,7 @@ def test_kubectl_describes_it_like_any_node(cluster: Cluster, tmp_path: Path) ->
 
 
 def test_a_killed_agent_leaves_node_and_lease_and_the_next_one_goes_on(cluster: Cluster) -> None:
-    cluster.client.create(NODES, {"metadata": {"name": NAME}})  # that somebody else made
+    cluster.client.create(NODES, {"metadata": {"name": NAME}})  # another client made this node
     with running(command(cluster.option)) as process:
         read_until(process, "node is registered")
         eventually(cluster.manager, LEASES, lambda: cluster.client.list(LEASES, NAMESPACE), timeout=120.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A leading process is killed, or frozen and woken: who writes when, by the record of a server over TLS."""
+"""A leading process is killed, or frozen and woken, and the record of a server over TLS shows who writes when."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def wait_for(check: Callable[[], object]) -> None:
 
 
 class Asked(NamedTuple):
-    """One request of one replica, as the server recorded it."""
+    """A request of one replica, as the server recorded it."""
 
     who: str
     verb: str
@@ -90,7 +90,7 @@ class Stage:
         return [asked.at for asked in self.asked_by(name) if asked.writes]
 
     def deadline_of(self, name: str) -> float:
-        """When its leadership ended at the latest: it counts from the sending of the last renewal, or before."""
+        """Returns the latest end of its leadership, which counts from the sending of the last renewal, or before."""
         return max(asked.at for asked in self.asked_by(name) if asked.renews or asked.verb == "create") + DEADLINE
 
     def let_lead(self, leader: str, other: str) -> None:
@@ -134,7 +134,7 @@ def stage(chosen: Path | None, pytestconfig: pytest.Config, tmp_path: Path) -> I
 
 
 def test_when_a_leader_is_killed_another_leads_as_soon_as_the_lease_has_run_out(stage: Stage) -> None:
-    """Not before, and with a token of its own; nobody is told of the death but by the lease."""
+    """The next leader does not lead earlier, and has a token of its own; only the lease shows it the death."""
     stage.let_lead("one", "two")
 
     stage.send("one", signal.SIGKILL)
@@ -148,7 +148,7 @@ def test_when_a_leader_is_killed_another_leads_as_soon_as_the_lease_has_run_out(
 
 
 def test_a_leader_frozen_for_two_leases_and_woken_writes_nothing_and_ends(stage: Stage) -> None:
-    """By the server's record none of its requests began after its deadline, though it was about to make many."""
+    """None of its requests began after its deadline by the server's record, though it was about to make many."""
     stage.let_lead("one", "two")
 
     frozen_at = stage.send("one", signal.SIGSTOP)

@@ -117,7 +117,7 @@ def definitions(client: Client) -> Resource[Any]:
 
 @attrs.frozen
 class Cluster:
-    """A manager in real time, a client of somebody else's, and the way to start the manager."""
+    """A manager in real time, a client of another user, and the way to start the manager."""
 
     manager: Manager
     user: Client

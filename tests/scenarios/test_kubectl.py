@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real kubectl against the embedded server: what people do by hand."""
+"""A real kubectl runs its everyday commands against the embedded server."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real kubectl on kinds of one's own: what people do by hand with a definition and its objects."""
+"""A real kubectl runs its everyday commands on custom kinds, with a definition and its objects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hollow nodes over TLS, and a network that is cut: all leases are renewed soon after, and nobody registers again.
+"""The network of hollow nodes over TLS is cut: all leases are renewed soon after, and no node registers again.
 
 The long ones, a minute with a thousand nodes each, are `tox -e endurance`.
 """
@@ -34,7 +34,7 @@ PATIENCE = 60.0
 
 @attrs.frozen
 class Plan:
-    """How many nodes, how often they beat, and what befalls the network for how long."""
+    """The number of nodes, the interval of their heartbeats, and the fault of the network with its duration."""
 
     nodes: int
     interval: float
@@ -105,7 +105,7 @@ class HollowRun:
         return seconds
 
     def identities(self) -> dict[str, Any]:
-        """Of every node: its uid and its age."""
+        """Returns the uid and the creation time of every node."""
         found: list[dict[str, Any]] = self.world.list(NODES, view=dict)
         metadata = [node["metadata"] for node in found]
         return {each["name"]: (each["uid"], each["creationTimestamp"]) for each in metadata}
@@ -132,7 +132,7 @@ def hollow_run(folder: Path, plan: Plan, serve: Serve) -> Iterator[tuple[HollowR
 
 
 def after_the_cut(folder: Path, plan: Plan, serve: Serve) -> float:
-    """Seconds after the end of the cut until every lease has been renewed; nobody registered again."""
+    """Returns the seconds from the end of the cut until every lease was renewed; no node may have registered again."""
     with hollow_run(folder, plan, serve) as (run, proxy):
         run.wait_for_renewals(0.0)
         before, registered = run.identities(), run.witness.registrations()
@@ -140,7 +140,7 @@ def after_the_cut(folder: Path, plan: Plan, serve: Serve) -> float:
         (proxy.cut if plan.what == "cut" else proxy.stall)()
         cut_at = run.host.monotonic()
         run.stop.wait(plan.seconds)
-        passed = len(run.witness.renewals_since(cut_at + plan.seconds / 2))  # before, what had arrived is read
+        passed = len(run.witness.renewals_since(cut_at + plan.seconds / 2))  # the data received before is read
         proxy.restore()
         seconds = run.wait_for_renewals(run.host.monotonic())
 

@@ -52,7 +52,7 @@ def test_120_nodes_cross_the_boundary_and_a_signal_ends_everything_well(
     with running(command(*options, *NODE_TTL, "--hollow-nodes", "120")) as process:
         server = None if where else int(read_until(process, r"server is ready pid=(\d+)")[1])
         read_until(process, r"crossed a size boundary nodes=101 ttl=15 was=0")
-        # Of a cluster that others use as well, the nodes are not counted.
+        # If others use the cluster as well, its nodes are not counted.
         read_until(process, r"hollow nodes registered .*nodes=120" if where else r" nodes=120 .*ttl_15=120 ")
 
         process.send_signal(number)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Informers and clients over TLS through a network that is cut, stalls, drips and loses answers, in real time.
 
-The bounds are made small here; what they are otherwise is the reflector's to say.
+The bounds are made small here; the reflector defines their defaults.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ QUICK = Patience(silence=0.6, overdue=0.9, backoff=Backoff(initial=0.05, cap=0.2
 
 
 class Ledger:
-    """What a handler was told, added up; a gap or a repetition does not add up."""
+    """The sum of the deltas that a handler received; a gap or a repetition does not add up."""
 
     def __init__(self) -> None:
         self.copy: dict[ObjectKey, Cached] = {}
@@ -62,7 +62,7 @@ class Ledger:
 
 @attrs.frozen
 class World:
-    """A server, an informer of its nodes through a proxy, and somebody who writes past the proxy."""
+    """A server, an informer of its nodes through a proxy, and a client that writes past the proxy."""
 
     proxy: TCPProxy
     transport: HTTPTransport
@@ -71,7 +71,7 @@ class World:
     ledger: Ledger
 
     def agrees(self) -> bool:
-        """Whether the copy, and what was told of it, are what the server has."""
+        """Returns whether the copy and the sum of its deltas are equal to the server's objects."""
         there = {
             (node["metadata"]["name"], node["metadata"]["resourceVersion"]) for node in self.user.list(NODES, view=dict)
         }
@@ -80,7 +80,7 @@ class World:
         return there == here == told
 
     def change(self, round_: int) -> None:
-        """One of each: a change, a deletion, a creation."""
+        """Makes one change, one creation, and one deletion after the first round."""
         self.user.patch(NODES, ObjectKey("steady"), {"metadata": {"labels": {"round": str(round_)}}})
         self.user.create(NODES, {"metadata": {"name": f"new-{round_}"}})
         if round_:
@@ -138,7 +138,7 @@ def world(
 
 
 def problem(world: World) -> str:
-    """What /readyz says of the cache."""
+    """Returns the answer of /readyz about the cache."""
     return health.problem_of(world.informer, HOST)
 
 
@@ -154,7 +154,7 @@ def problem(world: World) -> str:
 def test_a_watch_that_brings_nothing_is_noticed_told_of_and_resumed_where_it_was(
     world: World, weather: Callable[[TCPProxy], None]
 ) -> None:
-    """A watch through a network that swallows or drips is given up, told of and resumed: nothing is lost or doubled."""
+    """A watch through a network that swallows or drips is ended, reported and resumed: nothing is lost or doubled."""
     weather(world.proxy)
     world.change(0)
     wait_for(lambda: world.informer.last_error != "")

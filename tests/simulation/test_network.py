@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated network: which messages arrive and when, and what the caller notices."""
+"""The simulated network delivers messages or loses them, at its times, and the caller notices the results."""
 
 from __future__ import annotations
 

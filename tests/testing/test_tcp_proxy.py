@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TCP proxy: which bytes pass, which do not, and what each side notices."""
+"""The TCP proxy passes some bytes and not others, and each side notices the results."""
 
 from __future__ import annotations
 

@@ -80,11 +80,11 @@ class Program:
                     yield name, element
 
     def kind(self, type_: int) -> int:
-        """Which kind of type it is."""
+        """Returns the kind of the type."""
         return self._unpack("<B", type_ + 23)[0] & 31
 
     def element(self, type_: int) -> int:
-        """What a pointer points to."""
+        """Returns the type that a pointer points to."""
         return self._unpack("<Q", type_ + TYPE_SIZE)[0]
 
     def name(self, struct_: int) -> str:

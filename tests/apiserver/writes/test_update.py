@@ -236,7 +236,7 @@ def in_parallel(sim: Simulation, count: int, act: Any) -> list[Any]:
 @pytest.mark.scenario("H-74")
 @pytest.mark.parametrize("seed", range(3))
 def test_of_a_hundred_puts_of_one_version_one_wins(seed: int) -> None:
-    """Of a hundred PUTs of one version exactly one succeeds, and 99 conflict."""
+    """Exactly one of a hundred PUTs of one version succeeds, and 99 conflict."""
     with Simulation(seed=seed, switch_chance=0.5) as sim:
         ask = Asking(APIServer(sim.host("apiserver")))
         made = ask.ok("POST", LEASES, lease("a"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The token is asked for as time goes by, by one caller at a time, and no lock is held meanwhile."""
+"""A token is requested when it is due, by one caller at a time, and no lock is held during the request."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def plugin(sim: Simulation) -> Plugin:
 
 
 def header(authorization: Authorization, seconds: float = 60.0) -> str | None:
-    """What is said now, or within so many seconds."""
+    """Returns the header that is sent now, or that becomes available within so many seconds."""
     return authorization.identity(authorization._host.monotonic() + seconds).credential.header
 
 
 @pytest.fixture
 def authorization(sim: Simulation, plugin: Plugin) -> Authorization:
-    """One that has asked once."""
+    """Makes an authorization that has requested its credential once."""
     made = Authorization(plugin._host, plugin.configuration)
     header(made)
     return made
@@ -105,7 +105,7 @@ def test_without_credentials_there_is_no_header(sim: Simulation) -> None:
 
 
 class Scripted:
-    """A source whose credentials expire, and that takes its time."""
+    """A source whose credentials expire, and whose answers take time."""
 
     is_followed = False
     is_quick = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a cluster is and how it is trusted; what is wrong is one line that names the file and the remedy."""
+"""The address and the trust of a cluster are read from files; an error is one line with the file and the remedy."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_name_and_a_password_are_told_as_such(tmp_path: Path) -> None:
 
 
 def plugged(tmp_path: Path, **more: object) -> dict[str, object]:
-    """A kubeconfig whose user is whoever a plugin beside it says; it says what it was told, as a token."""
+    """Makes a kubeconfig with a plugin, whose token lists the arguments and the input that the plugin received."""
     plugin = tmp_path / "plugin"
     plugin.write_text(
         "#!/usr/bin/env python3\n"
@@ -309,7 +309,7 @@ def test_what_a_kubeconfig_holds_itself_outlives_the_files_that_the_official_loa
     }
     configuration = from_kubeconfig(written(tmp_path, content))
 
-    Path(str(configuration.cert_file)).unlink()  # and that of the key, being the same
+    Path(str(configuration.cert_file)).unlink()  # this is the key's file as well, as both have the same content
 
     assert credential_of(configuration).certificate == (certificates.authority.decode(),) * 2
     assert str(configuration.ca_cert_data).encode() == certificates.authority

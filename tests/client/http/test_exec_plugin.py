@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credential plugins: what they are told, how their answers are read, and that none is waited for without end."""
+"""Credential plugins receive their input, their answers are read, and every wait for one has a limit."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ def test_a_plugin_that_takes_too_long_is_killed_with_all_it_started(tmp_path: Pa
     os.mkfifo(pipe)
     slow = script(tmp_path, f"exec 3> {pipe}; echo begun >&3; sleep 60 & wait")
 
-    for timeout in (0.3, 3.0, 30.0):  # on a busy machine it may not even have begun after the first
+    for timeout in (0.3, 3.0, 30.0):  # on a busy machine the plugin may not even have begun after the first timeout
         with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as reader:
             with pytest.raises(OSError, match=f"did not answer within {timeout:g} s"):
                 plugin(slow, timeout=timeout).ask()
             os.set_blocking(reader.fileno(), True)
-            begun = reader.read()  # ends when nobody is left who could write
+            begun = reader.read()  # the read ends when no process is left that could write
         if begun:
             break
 

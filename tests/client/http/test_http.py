@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP transport against servers that misbehave, and what only a real connection has."""
+"""The HTTP transport works with servers that misbehave, and with faults that only a real connection has."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_closing_gives_up_what_waits_to_be_connected(connect: Connect) -> None:
     lost: list[str] = []
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as full:
         address = listener.getsockname()
-        for _ in range(3):  # nobody accepts, so the next one waits in vain
+        for _ in range(3):  # the listener accepts no connection, so the next one waits in vain
             queued = full.enter_context(socket.socket())
             queued.setblocking(False)
             queued.connect_ex(address)
@@ -329,7 +329,7 @@ def test_closing_wakes_a_read_that_blocks_on_a_silent_connection(connect: Connec
 
 
 def test_the_descriptor_is_not_given_back_under_the_reader(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another file could get its number, and the reader would read from that."""
+    """If it were, another file could get its number, and the reader would read from that file."""
     descriptors: list[int] = []
 
     def closed_meanwhile(deadline: float) -> None:

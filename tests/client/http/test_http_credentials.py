@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials on the wire: a refusal renews them, files that rotate are followed, and connections go with them."""
+"""A refusal renews the credentials, rotated files are read again, and the connections are replaced with them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_refusal_has_a_rotated_token_read_at_once_and_the_request_sent_once_mo
         status = transport.request(request_, soon()).status
         transport.close()
 
-    # Where the machine is so busy that a second passes in between, the old one is not even tried.
+    # If the machine is so busy that a second passes in between, the old token is not even tried.
     assert (refused, status, said[0], said[-1]) == (
         401,
         200,
@@ -128,12 +128,12 @@ def test_a_stream_renews_its_credentials_too(tmp_path: Path) -> None:
 
 @attrs.frozen
 class Authority:
-    """Makes certificates of people and of one server."""
+    """Makes certificates of clients and of one server."""
 
     key: ec.EllipticCurvePrivateKey = attrs.field(factory=lambda: ec.generate_private_key(ec.SECP256R1()))
 
     def issue(self, name: str, *, is_server: bool = False, is_authority: bool = False) -> tuple[str, str]:
-        """Certificate and key, in PEM."""
+        """Returns a certificate and its key, in PEM."""
         key = self.key if is_authority else ec.generate_private_key(ec.SECP256R1())
         usage = ExtendedKeyUsageOID.SERVER_AUTH if is_server else ExtendedKeyUsageOID.CLIENT_AUTH
         now = HOST.now()
@@ -157,7 +157,7 @@ class Authority:
 
 @attrs.frozen
 class Guarded:
-    """A server that wants certificates, and what it was shown."""
+    """A server that requires client certificates, and the names in those that it received."""
 
     configuration: Configuration
     authority: Authority
@@ -165,7 +165,7 @@ class Guarded:
     shown: list[str]
 
     def put_certificate(self, name: str) -> None:
-        """Have files say who we are, as a rotation does it."""
+        """Replaces the files of the client's certificate, as a rotation does."""
         for file, text in zip(("tls.crt", "tls.key"), self.authority.issue(name), strict=True):
             (self.folder / "new").write_text(text)
             (self.folder / "new").rename(self.folder / file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers no server should give: each is refused, or read for what it is, and never mixed up with the next one."""
+"""An answer that no server should give is refused or read correctly, and is never mixed up with the next one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def soon(seconds: float = 60.0) -> float:
 
 
 def each(*answers: bytes) -> Callable[[Connection], None]:
-    """One answer for each request, on one connection; then the end."""
+    """Makes a script that gives one answer for each request, on one connection, and then ends."""
 
     def script(connection: Connection) -> None:
         for answer in answers:
@@ -232,7 +232,7 @@ def test_a_write_that_could_not_be_sent_whole_is_sent_on_a_new_connection(connec
     with RawServer(HOST, answers_then_takes_a_part_and_resets, takes_all) as server:
         transport = connect(server.configuration)
         transport.request(GET, soon())
-        large = PUT._replace(body=b" " * 50_000_000)  # more than any buffer between the two holds
+        large = PUT._replace(body=b" " * 50_000_000)  # this is more than any buffer between the two holds
 
         assert (transport.request(large, soon()).status, server.accepted) == (200, 2)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of hosts are looked up, and nobody waits for the resolver beyond his deadline."""
+"""Names of hosts are looked up, and no caller waits for the resolver beyond its deadline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ resolve = socket.getaddrinfo
 
 
 class Resolver:
-    """In place of the system's: answers when it is let."""
+    """A substitute for the system's resolver, which answers when the test allows it."""
 
     def __init__(self) -> None:
         self._condition = HOST.condition("resolver")
@@ -135,7 +135,7 @@ def test_an_address_that_is_silent_leaves_time_for_the_next_one(resolver: Resolv
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, RawServer(HOST, answers) as server:
         address = full.getsockname()
         with socket.create_connection(address), contextlib.ExitStack() as stack:
-            for _ in range(3):  # so that the next one is not accepted
+            for _ in range(3):  # this keeps the next one from being accepted
                 waiting = stack.enter_context(socket.socket())
                 waiting.setblocking(False)
                 waiting.connect_ex(address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of connections after their exchange: kept for a while, so many at most, and for whom they were made."""
+"""Connections are kept after their exchange for a limited time, in a limited number, and for one identity."""
 
 from __future__ import annotations
 

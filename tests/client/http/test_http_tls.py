@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the HTTP transport trusts, over real sockets."""
+"""The HTTP transport trusts the configured authorities, over real sockets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def certificates() -> Certificates:
 
 @pytest.fixture
 def trusting(certificates: Certificates, tmp_path: Path) -> Iterator[Configuration]:
-    """A configuration that trusts the authority of a server that runs."""
+    """Makes a configuration that trusts the authority of a server that runs."""
     (tmp_path / "ca.crt").write_bytes(certificates.authority)
     with LoopbackServer(HOST, EchoHandler(HOST), certificates=certificates) as server:
         yield Configuration(host=server.url, ssl_ca_cert=str(tmp_path / "ca.crt"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A question is asked once, and each who wants to know waits to his own deadline."""
+"""A question is asked once, and each caller waits for the answer until its own deadline."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Slow:
 
 
 def waiting(host: SimulatedHost, inquiry: Inquiry[int], *patience: float) -> list[tuple[float, bool]]:
-    """When each of those who wait for so many seconds had enough, and whether it was over then."""
+    """Returns for each caller the time at which its wait ended, and whether the inquiry was over then."""
     told: list[tuple[float, bool]] = []
 
     def wait(deadline: float) -> None:

@@ -101,5 +101,5 @@ def test_the_lease_is_renewed_by_one_request_every_ten_seconds(seed: int) -> Non
     assert [each.what for each in leases[:2]] == ["GET leases", "POST leases"]
     assert leases[1].at == pytest.approx(0.1, abs=0.01)  # with the registration
     assert {each.what for each in leases[2:]} == {"PUT leases"}
-    assert all(10.0 <= round(b.at - a.at, 3) <= 10.401 for a, b in pairwise(leases[1:]))  # as told, to the millisecond
+    assert all(10.0 <= round(b.at - a.at, 3) <= 10.401 for a, b in pairwise(leases[1:]))  # it holds to the millisecond
     assert 28 <= len(leases[2:]) <= 29

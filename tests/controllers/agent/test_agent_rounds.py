@@ -122,7 +122,7 @@ def test_a_change_back_is_posted_although_the_cache_knows_nothing_of_the_change(
 def test_the_interval_counts_from_the_success(sim: Simulation) -> None:
     """A PATCH that fails twice and then succeeds: the time of the success counts, and the hook was called once."""
     bench = AgentBench(sim, report_interval=60.0)
-    bench.start(15.0)  # with a first post, whose delay is drawn; that of the third is none
+    bench.start(15.0)  # this covers the first post, whose delay is drawn; the third post has no delay
     bench.faults["PATCH nodes/status"].extend([None, LostRequest(), LostRequest()])
 
     sim.advance(300.0)
@@ -252,7 +252,7 @@ def test_an_address_that_is_not_known_keeps_nothing_else_from_being_posted(sim: 
 
 @pytest.mark.scenario("B-33")
 def test_whoever_sets_the_update_frequency_alone_sets_both(sim: Simulation) -> None:
-    """With an update frequency of 20 s and no report frequency every round posts."""
+    """Every round posts with an update frequency of 20 s and no report frequency."""
     settings = settings_of(AgentOptions(node_status_update_frequency=20.0), NAME)
     assert settings.report_interval == 20.0
     assert settings_of(AgentOptions(), NAME).report_interval == 300.0

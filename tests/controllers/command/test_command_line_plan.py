@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `controllers run` decides from its options before it starts anything."""
+"""`controllers run` makes its decisions from its options before it starts anything."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which candidate should lead, and by which strategy, decided from values alone."""
+"""The candidate that should lead, and the strategy, are decided from values alone."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Play:
         elif not is_theirs or by_controller(line, self.lines) or line.get("spec.pingTime"):
             return
         elif line.get("verb") == "ADDED":
-            with contextlib.suppress(AlreadyExists):  # told again when the recorder began again
+            with contextlib.suppress(AlreadyExists):  # the recorder repeats this when it begins again
                 self.world.client.create(resource, {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
             if resource is LEASES:
                 self.said[line["name"]] = spec

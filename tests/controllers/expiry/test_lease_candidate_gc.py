@@ -30,7 +30,7 @@ def left(world: World) -> list[str]:
 
 @pytest.mark.scenario("D-34", "CE-13")
 def test_candidates_of_half_an_hour_ago_are_deleted_after_a_look(sim: Simulation) -> None:
-    """Of three candidates, the two that have expired in the cache and at the server are deleted."""
+    """Two of three candidates, which have expired in the cache and at the server, are deleted."""
     world = world_of(sim, a=HALF_AN_HOUR + 1, b=HALF_AN_HOUR + 60, c=0.0)
 
     world.start()

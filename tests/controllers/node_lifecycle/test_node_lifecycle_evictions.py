@@ -28,7 +28,7 @@ def names(prefix: str, count: int) -> list[str]:
 
 @pytest.mark.scenario("F-22")
 def test_nodes_of_a_zone_are_evicted_one_by_one(cluster: LifecycleCluster) -> None:
-    """Of four silent nodes in one of three healthy zones, one is tainted at once and then one every 10 s."""
+    """One of four silent nodes in one of three healthy zones is tainted at once, and then one every 10 s."""
     for zone in ("x", "y", "z"):
         cluster.healthy(*names(zone, 12), zone=zone)
     cluster.start()

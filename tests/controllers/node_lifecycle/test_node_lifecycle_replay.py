@@ -24,7 +24,7 @@ from controller_runtime.testing.simulation import Simulation
 AT_REST = 6.0
 """Seconds before and after which the real one did nothing to a node: its period, and the phase of the renewals."""
 SOONER, LATER = -6.5, 1.6
-"""Seconds by which ours may do sooner or later what is done once: the same, and a second between two looks."""
+"""Ours may act sooner or later by these seconds: the period and the phase, and a second between two looks."""
 
 State = tuple[str, tuple[str, ...]] | None
 """Ready and the taints of a node; None where there is no such node."""
@@ -109,7 +109,7 @@ def at_rest(states: list[tuple[float, State]], now: float) -> tuple[bool, State]
 
 
 Key = tuple[Any, ...]
-"""A name, and what became of whom bears it or was told of him."""
+"""A key is the name of an object, with a change of that object or an event about it."""
 
 
 @attrs.frozen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node lifecycle: when a node counts as silent, and what is written then, row by row."""
+"""A node counts as silent after a time, and the controller then writes its condition or taints, row by row."""
 
 from __future__ import annotations
 

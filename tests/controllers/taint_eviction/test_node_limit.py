@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many pods of one node may be evicted at the same time, and in which order the others follow."""
+"""A limited number of pods of one node is evicted at the same time, and the others follow in order."""
 
 from __future__ import annotations
 

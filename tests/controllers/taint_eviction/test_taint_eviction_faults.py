@@ -202,7 +202,7 @@ def test_a_failing_request_is_repeated_until_it_succeeds_and_told_once(
 
 
 class World:
-    """Changes nodes, watches and the controller as told, and checks each pod that leaves."""
+    """Changes nodes, watches and the controller as the test asks, and checks each pod that leaves."""
 
     NODES = ("a", "b")
 
