@@ -15,10 +15,9 @@ import click
 from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
-from controller_runtime.apiserver.shell.process import ProcessOptions, run
 from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.extras import needed_by
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import configure
 from controller_runtime.core.system import SystemHost
@@ -88,9 +87,12 @@ def serve(
         accept_loss: Serve the objects of a damaged data directory that can be read.
 
     Raises:
-        UsageError: A file or directory cannot be used.
+        UsageError: A file or directory cannot be used, or the extra `server` is not installed.
     """
     configure(level=logging.WARNING)
+    with needed_by("the embedded server"):
+        from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
+        from controller_runtime.apiserver.shell.process import ProcessOptions, run
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())

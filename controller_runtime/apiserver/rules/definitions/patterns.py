@@ -7,12 +7,10 @@ that of Go's regular expressions, which a real server uses.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-import re2
-
-_QUIETLY = re2.Options()
-_QUIETLY.log_errors = False  # RE2 would write each invalid pattern to stderr
+from controller_runtime.core.extras import needed_by
 
 
 class NoPattern(ValueError):
@@ -40,8 +38,20 @@ def compiled(pattern: str) -> Pattern:
 
     Raises:
         NoPattern: The text is not a regular expression.
+        UsageError: RE2 is not installed.
     """
+    engine, options = _engine()
     try:
-        return Pattern(re2.compile(pattern, _QUIETLY))
-    except re2.error as error:
+        return Pattern(engine.compile(pattern, options))
+    except engine.error as error:
         raise NoPattern(error.args[0].decode()) from None
+
+
+@cache
+def _engine() -> tuple[Any, Any]:
+    """Return RE2 and its options; imported when the first pattern is compiled, since most servers see none."""
+    with needed_by("a pattern in the schema of a custom resource"):
+        import re2
+    options = re2.Options()
+    options.log_errors = False  # RE2 would write each invalid pattern to stderr
+    return re2, options

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packages that only a part of the library needs, and the extra that installs each.
+
+A controller on a cluster needs none of them. The part that needs one imports it when it starts, inside `needed_by`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from controller_runtime.core.errors import UsageError
+
+EXTRAS = {
+    "aiohttp": ("aiohttp", "server"),
+    "cryptography": ("cryptography", "server"),
+    "re2": ("google-re2", "server"),
+    "rich": ("rich", "cli"),
+    "psutil": ("psutil", "agent"),
+}
+"""The distribution and the extra of each module that is imported so."""
+
+
+@contextmanager
+def needed_by(what: str) -> Iterator[None]:
+    """Turn the failed import of a package that an extra installs into one line that names the extra.
+
+    Args:
+        what: What needs the imports of the `with` block, as the beginning of the message: "the live view".
+
+    Raises:
+        UsageError: A package of `EXTRAS` is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in EXTRAS:
+            raise
+        distribution, extra = EXTRAS[module]
+        raise UsageError(f"{what} needs {distribution}: pip install 'controller-runtime[{extra}]'") from error

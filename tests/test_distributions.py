@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two distributions of this repository: what each requires and contains, and what works without the extras."""
+
+from __future__ import annotations
+
+import configparser
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import controller_runtime
+import controllers
+from controller_runtime.core.extras import EXTRAS
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing import APIServerProcess
+
+ROOT = Path(__file__).parents[1]
+WITHOUT_EXTRAS = Path(__file__).parent / "kit" / "refusing_extras.py"
+LIBRARY, COMMAND = "controller-runtime", "controller-runtime-controllers"
+
+
+def configuration(path: str) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(ROOT / path)
+    return parser
+
+
+SETUP, CONTROLLERS, TOX = configuration("setup.cfg"), configuration("controllers/setup.cfg"), configuration("tox.ini")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a value that are neither empty nor comments."""
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+
+
+def test_each_package_of_the_controllers_is_listed() -> None:
+    folders = sorted(path.parent.relative_to(ROOT) for path in (ROOT / "controllers").rglob("__init__.py"))
+
+    assert lines_of(CONTROLLERS["options"]["packages"]) == [".".join(folder.parts) for folder in folders]
+
+
+def test_both_distributions_have_one_version_licence_and_python() -> None:
+    version = SETUP["metadata"]["version"]
+
+    assert CONTROLLERS["metadata"]["version"] == version
+    assert lines_of(CONTROLLERS["options"]["install_requires"]) == [f"{LIBRARY}[server,cli,agent]=={version}"]
+    assert CONTROLLERS["options"]["python_requires"] == SETUP["options"]["python_requires"]
+    assert (ROOT / "controllers" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_extras_that_errors_name_are_those_of_the_package() -> None:
+    offered = {
+        (re.split("[<>=]", requirement)[0], extra)
+        for extra, text in SETUP["options.extras_require"].items()
+        for requirement in lines_of(text)
+        if extra != "tests"
+    }
+
+    assert offered == set(EXTRAS.values())
+
+
+def test_the_floors_are_tested_as_they_are_declared() -> None:
+    """A pin in tox.ini is the declared floor, exactly or with any last number."""
+    required = lines_of(SETUP["options"]["install_requires"])
+    required += [line for extra in ("server", "cli", "agent") for line in lines_of(SETUP["options.extras_require"][extra])]
+
+    pinned = [line.replace(".*", "").replace("==", ">=") for line in lines_of(TOX["testenv:floors"]["deps"])]
+
+    assert {re.sub(r"(\.0)+$", "", line) for line in pinned} == set(required)
+
+
+def test_each_supported_python_has_an_environment_of_tox() -> None:
+    prefix = "Programming Language :: Python :: 3."
+    named = [line.removeprefix(prefix) for line in lines_of(SETUP["metadata"]["classifiers"]) if line.startswith(prefix)]
+
+    assert [f"py3{minor}" for minor in named] == re.findall(r"py3\d+", TOX["tox"]["env_list"])
+    assert [line for line in lines_of(CONTROLLERS["metadata"]["classifiers"]) if line.startswith(prefix)] == [
+        f"{prefix}{minor}" for minor in named
+    ]
+
+
+def test_each_package_comes_from_the_wheel_of_its_own_distribution(tmp_path: Path) -> None:
+    if "TOX_ENV_NAME" not in os.environ and Path(controllers.__file__).is_relative_to(ROOT):
+        pytest.skip("the wheels are not installed: tox installs them")
+    program = "import controller_runtime, controllers; print(controller_runtime.__file__, controllers.__file__, sep='\\n')"
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    owners = importlib.metadata.packages_distributions()
+    assert (owners["controller_runtime"], owners["controllers"]) == ([LIBRARY], [COMMAND])
+    for place, name in zip(done.stdout.split(), (LIBRARY, COMMAND), strict=True):
+        files = importlib.metadata.files(name)
+        assert files is not None
+        assert Path(place) in [Path(str(file.locate())) for file in files]
+        assert not [file for file in files if "tests" in file.parts]
+
+
+def run_without_extras(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process in which the packages of the extras cannot be imported."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(each.__file__).parents[1]) for each in (controller_runtime, controllers))}
+    return subprocess.run(
+        [sys.executable, "-P", str(WITHOUT_EXTRAS), *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_operator_on_a_cluster_needs_no_extra(tmp_path: Path) -> None:
+    with APIServerProcess(SystemHost()) as server:
+        done = run_without_extras(str(ROOT / "tests" / "kit" / "bare_operator.py"), str(server.kubeconfig), cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.rpartition(" ")[2]) >= 2
+
+
+def test_a_test_on_the_embedded_cluster_needs_no_extra(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "zone_labels.py", tmp_path)
+    shutil.copy(ROOT / "tests" / "examples" / "test_zone_labels.py", tmp_path)
+
+    plugin = "controller_runtime.testing.pytest_plugin"
+    done = run_without_extras(
+        "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider", "-c", os.devnull, ".", cwd=tmp_path
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_the_embedded_server_without_its_extra_says_in_one_line_what_to_install(tmp_path: Path) -> None:
+    done = run_without_extras("controller_runtime.apiserver", cwd=tmp_path)
+
+    line = "error: the embedded server needs cryptography: pip install 'controller-runtime[server]'"
+    assert (done.returncode, done.stderr.splitlines()) == (2, [line])
+
+
+def test_a_pattern_in_a_schema_without_its_extra_is_refused_with_what_to_install(tmp_path: Path) -> None:
+    program = tmp_path / "define.py"
+    program.write_text(DEFINE)
+
+    done = run_without_extras(str(program), cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert "needs google-re2: pip install 'controller-runtime[server]'" in done.stdout
+
+
+DEFINE = """
+from controller_runtime import ServerError, SystemHost
+from controller_runtime.testing import EmbeddedCluster
+
+schema = {"type": "object", "properties": {"spec": {"type": "string", "pattern": "^a+$"}}}
+version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+user = EmbeddedCluster(SystemHost()).user
+try:
+    user.create(user.resource("customresourcedefinitions"), {"metadata": {"name": "things.example.com"}, "spec": spec})
+except ServerError as error:
+    print(error)
+"""
