@@ -68,7 +68,9 @@ def test_the_extras_that_errors_name_are_those_of_the_package() -> None:
 def test_the_floors_are_tested_as_they_are_declared() -> None:
     """A pin in tox.ini is the declared floor, exactly or with any last number."""
     required = lines_of(SETUP["options"]["install_requires"])
-    required += [line for extra in ("server", "cli", "agent") for line in lines_of(SETUP["options.extras_require"][extra])]
+    required += [
+        line for extra in ("server", "cli", "agent") for line in lines_of(SETUP["options.extras_require"][extra])
+    ]
 
     pinned = [line.replace(".*", "").replace("==", ">=") for line in lines_of(TOX["testenv:floors"]["deps"])]
 
@@ -77,7 +79,9 @@ def test_the_floors_are_tested_as_they_are_declared() -> None:
 
 def test_each_supported_python_has_an_environment_of_tox() -> None:
     prefix = "Programming Language :: Python :: 3."
-    named = [line.removeprefix(prefix) for line in lines_of(SETUP["metadata"]["classifiers"]) if line.startswith(prefix)]
+    named = [
+        line.removeprefix(prefix) for line in lines_of(SETUP["metadata"]["classifiers"]) if line.startswith(prefix)
+    ]
 
     assert [f"py3{minor}" for minor in named] == re.findall(r"py3\d+", TOX["tox"]["env_list"])
     assert [line for line in lines_of(CONTROLLERS["metadata"]["classifiers"]) if line.startswith(prefix)] == [
@@ -88,7 +92,9 @@ def test_each_supported_python_has_an_environment_of_tox() -> None:
 def test_each_package_comes_from_the_wheel_of_its_own_distribution(tmp_path: Path) -> None:
     if "TOX_ENV_NAME" not in os.environ and Path(controllers.__file__).is_relative_to(ROOT):
         pytest.skip("the wheels are not installed: tox installs them")
-    program = "import controller_runtime, controllers; print(controller_runtime.__file__, controllers.__file__, sep='\\n')"
+    program = (
+        "import controller_runtime, controllers; print(controller_runtime.__file__, controllers.__file__, sep='\\n')"
+    )
 
     done = subprocess.run(
         [sys.executable, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -105,7 +111,12 @@ def test_each_package_comes_from_the_wheel_of_its_own_distribution(tmp_path: Pat
 
 def run_without_extras(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a program in a process in which the packages of the extras cannot be imported."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(each.__file__).parents[1]) for each in (controller_runtime, controllers))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(
+            str(Path(each.__file__).parents[1]) for each in (controller_runtime, controllers)
+        ),
+    }
     return subprocess.run(
         [sys.executable, "-P", str(WITHOUT_EXTRAS), *arguments],
         cwd=cwd,
@@ -118,7 +129,9 @@ def run_without_extras(*arguments: str, cwd: Path) -> subprocess.CompletedProces
 
 def test_an_operator_on_a_cluster_needs_no_extra(tmp_path: Path) -> None:
     with APIServerProcess(SystemHost()) as server:
-        done = run_without_extras(str(ROOT / "tests" / "kit" / "bare_operator.py"), str(server.kubeconfig), cwd=tmp_path)
+        done = run_without_extras(
+            str(ROOT / "tests" / "kit" / "bare_operator.py"), str(server.kubeconfig), cwd=tmp_path
+        )
 
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.rpartition(" ")[2]) >= 2

@@ -52,7 +52,13 @@ def main() -> None:
         endpoints.serve(manager)
         manager.run(stop)
         with urllib.request.urlopen(f"http://127.0.0.1:{endpoints.ports[0]}/metrics") as answer:
-            print(next(line for line in answer.read().decode().splitlines() if 'reconcile_total{controller="labels",result="success"' in line))
+            print(
+                next(
+                    line
+                    for line in answer.read().decode().splitlines()
+                    if 'reconcile_total{controller="labels",result="success"' in line
+                )
+            )
         manager.transport.close()
 
 
