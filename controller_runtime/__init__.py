@@ -12,8 +12,46 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from controller_runtime.api.builtin_resources import (
+        CLUSTER_ROLE_BINDINGS,
+        CLUSTER_ROLES,
+        CONFIG_MAPS,
+        CRON_JOBS,
+        CUSTOM_RESOURCE_DEFINITIONS,
+        DAEMON_SETS,
+        DEPLOYMENTS,
+        ENDPOINT_SLICES,
+        HORIZONTAL_POD_AUTOSCALERS,
+        INGRESS_CLASSES,
+        INGRESSES,
+        JOBS,
+        LIMIT_RANGES,
+        MUTATING_WEBHOOK_CONFIGURATIONS,
+        NETWORK_POLICIES,
+        PERSISTENT_VOLUME_CLAIMS,
+        PERSISTENT_VOLUMES,
+        POD_DISRUPTION_BUDGETS,
+        PRIORITY_CLASSES,
+        REPLICA_SETS,
+        RESOURCE_QUOTAS,
+        ROLE_BINDINGS,
+        ROLES,
+        SECRETS,
+        SERVICE_ACCOUNTS,
+        SERVICES,
+        STATEFUL_SETS,
+        STORAGE_CLASSES,
+        VALIDATING_WEBHOOK_CONFIGURATIONS,
+    )
     from controller_runtime.api.collection import Collection
-    from controller_runtime.api.conditions import condition_of, conditions_of, with_condition
+    from controller_runtime.api.conditions import (
+        ObjectCondition,
+        condition,
+        condition_of,
+        conditions_of,
+        with_condition,
+    )
+    from controller_runtime.api.http import HTTPRequest, HTTPResponse
     from controller_runtime.api.objects import (
         Cached,
         ObjectKey,
@@ -44,9 +82,12 @@ if TYPE_CHECKING:
     from controller_runtime.cache.transforms import edited, without
     from controller_runtime.client.client import Client
     from controller_runtime.client.create_or_patch import Change, create_or_patch
+    from controller_runtime.client.http.transport import HTTPTransport
     from controller_runtime.client.paging import ListBounds
     from controller_runtime.client.patches import PatchType
     from controller_runtime.client.retry import ConflictRetry, retry_on_conflict
+    from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+    from controller_runtime.client.waiting import gone
     from controller_runtime.client.write_options import FieldValidation
     from controller_runtime.controller.channel import Channel
     from controller_runtime.controller.controller import Controller
@@ -81,10 +122,12 @@ if TYPE_CHECKING:
         TooManyRequests,
         Unauthorized,
         UsageError,
+        WaitTimeout,
     )
-    from controller_runtime.core.host import Clock, Host
+    from controller_runtime.core.host import Clock, Host, Thread
+    from controller_runtime.core.log import Logger, get_logger
     from controller_runtime.core.signals import stop_on_signals
-    from controller_runtime.core.stop import Stop
+    from controller_runtime.core.stop import Stop, spawn
     from controller_runtime.core.system import SystemHost
     from controller_runtime.core.version import __version__
     from controller_runtime.election.config import Candidacy, LeaderElectionConfig
@@ -103,12 +146,41 @@ if TYPE_CHECKING:
     from controller_runtime.queue.workqueue import WorkQueue
 
 __all__ = [
+    "CLUSTER_ROLES",
+    "CLUSTER_ROLE_BINDINGS",
+    "CONFIG_MAPS",
+    "CRON_JOBS",
+    "CUSTOM_RESOURCE_DEFINITIONS",
+    "DAEMON_SETS",
+    "DEPLOYMENTS",
+    "ENDPOINT_SLICES",
     "EVENTS",
+    "HORIZONTAL_POD_AUTOSCALERS",
+    "INGRESSES",
+    "INGRESS_CLASSES",
+    "JOBS",
     "LEASES",
     "LEASE_CANDIDATES",
+    "LIMIT_RANGES",
+    "MUTATING_WEBHOOK_CONFIGURATIONS",
     "NAMESPACES",
+    "NETWORK_POLICIES",
     "NODES",
+    "PERSISTENT_VOLUMES",
+    "PERSISTENT_VOLUME_CLAIMS",
     "PODS",
+    "POD_DISRUPTION_BUDGETS",
+    "PRIORITY_CLASSES",
+    "REPLICA_SETS",
+    "RESOURCE_QUOTAS",
+    "ROLES",
+    "ROLE_BINDINGS",
+    "SECRETS",
+    "SERVICES",
+    "SERVICE_ACCOUNTS",
+    "STATEFUL_SETS",
+    "STORAGE_CLASSES",
+    "VALIDATING_WEBHOOK_CONFIGURATIONS",
     "APIError",
     "AlreadyExists",
     "AlreadyOwned",
@@ -139,6 +211,9 @@ __all__ = [
     "FieldValidation",
     "Finalizers",
     "Forbidden",
+    "HTTPRequest",
+    "HTTPResponse",
+    "HTTPTransport",
     "Handler",
     "Host",
     "Informer",
@@ -149,10 +224,12 @@ __all__ = [
     "LeadershipLost",
     "ListBounds",
     "Lister",
+    "Logger",
     "Manager",
     "MaxOf",
     "MaxWait",
     "NotFound",
+    "ObjectCondition",
     "ObjectKey",
     "ObjectMeta",
     "OwnWrites",
@@ -171,13 +248,18 @@ __all__ = [
     "ShutDown",
     "StaleCache",
     "Stop",
+    "Stream",
     "StreamIdle",
     "Subscription",
     "SystemHost",
     "TerminalError",
+    "Thread",
     "TooManyRequests",
+    "Transport",
+    "TransportWrapper",
     "Unauthorized",
     "UsageError",
+    "WaitTimeout",
     "WorkQueue",
     "__version__",
     "add_finalizers",
@@ -185,6 +267,7 @@ __all__ = [
     "annotations_of",
     "any_of",
     "changed",
+    "condition",
     "condition_of",
     "conditions_of",
     "controller_of",
@@ -193,6 +276,8 @@ __all__ = [
     "enqueue_mapped",
     "enqueue_object",
     "enqueue_owner",
+    "get_logger",
+    "gone",
     "labels_of",
     "matches",
     "meta",
@@ -203,6 +288,7 @@ __all__ = [
     "retry_on_conflict",
     "set_controller",
     "set_owner",
+    "spawn",
     "stop_on_signals",
     "timestamp",
     "with_condition",
@@ -211,8 +297,45 @@ __all__ = [
 
 # The module of each public name; names that are not listed are in `core.errors`.
 _HOMES = {
+    **dict.fromkeys(
+        (
+            "CLUSTER_ROLES",
+            "CLUSTER_ROLE_BINDINGS",
+            "CONFIG_MAPS",
+            "CRON_JOBS",
+            "CUSTOM_RESOURCE_DEFINITIONS",
+            "DAEMON_SETS",
+            "DEPLOYMENTS",
+            "ENDPOINT_SLICES",
+            "HORIZONTAL_POD_AUTOSCALERS",
+            "INGRESSES",
+            "INGRESS_CLASSES",
+            "JOBS",
+            "LIMIT_RANGES",
+            "MUTATING_WEBHOOK_CONFIGURATIONS",
+            "NETWORK_POLICIES",
+            "PERSISTENT_VOLUMES",
+            "PERSISTENT_VOLUME_CLAIMS",
+            "POD_DISRUPTION_BUDGETS",
+            "PRIORITY_CLASSES",
+            "REPLICA_SETS",
+            "RESOURCE_QUOTAS",
+            "ROLES",
+            "ROLE_BINDINGS",
+            "SECRETS",
+            "SERVICES",
+            "SERVICE_ACCOUNTS",
+            "STATEFUL_SETS",
+            "STORAGE_CLASSES",
+            "VALIDATING_WEBHOOK_CONFIGURATIONS",
+        ),
+        "api.builtin_resources",
+    ),
     "Collection": "api.collection",
-    **dict.fromkeys(("condition_of", "conditions_of", "with_condition"), "api.conditions"),
+    **dict.fromkeys(
+        ("ObjectCondition", "condition", "condition_of", "conditions_of", "with_condition"), "api.conditions"
+    ),
+    **dict.fromkeys(("HTTPRequest", "HTTPResponse"), "api.http"),
     **dict.fromkeys(
         (
             "Cached",
@@ -240,9 +363,12 @@ _HOMES = {
     **dict.fromkeys(("edited", "without"), "cache.transforms"),
     "Client": "client.client",
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
+    "HTTPTransport": "client.http.transport",
     "ListBounds": "client.paging",
     "PatchType": "client.patches",
     **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "client.retry"),
+    **dict.fromkeys(("Stream", "Transport", "TransportWrapper"), "client.transport"),
+    "gone": "client.waiting",
     "FieldValidation": "client.write_options",
     "Channel": "controller.channel",
     "Controller": "controller.controller",
@@ -254,9 +380,10 @@ _HOMES = {
     **dict.fromkeys(("Reconciler", "Request", "Result"), "controller.reconciler"),
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
-    **dict.fromkeys(("Clock", "Host"), "core.host"),
+    **dict.fromkeys(("Clock", "Host", "Thread"), "core.host"),
+    **dict.fromkeys(("Logger", "get_logger"), "core.log"),
     "stop_on_signals": "core.signals",
-    "Stop": "core.stop",
+    **dict.fromkeys(("Stop", "spawn"), "core.stop"),
     "SystemHost": "core.system",
     "__version__": "core.version",
     **dict.fromkeys(("Candidacy", "LeaderElectionConfig"), "election.config"),

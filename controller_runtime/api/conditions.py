@@ -7,17 +7,19 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+import attrs
 import msgspec
 
-from controller_runtime.api.objects import AnyObject, Cached, timestamp
+from controller_runtime.api.objects import AnyObject, Cached, meta, timestamp
 from controller_runtime.core.errors import UNREADABLE, DecodeError
 
 Condition = dict[str, Any]
 """One condition by its names on the wire: `type`, `status`, `reason`, `message`, `lastTransitionTime`, ..."""
 
 
-class _Status(msgspec.Struct, gc=False):
+class _Status(msgspec.Struct, gc=False, rename="camel"):
     conditions: list[Condition] | None = None
+    observed_generation: int | None = None
 
 
 class _WithStatus(msgspec.Struct, gc=False):
@@ -34,11 +36,7 @@ def conditions_of(obj: AnyObject) -> list[Condition]:
         DecodeError: The conditions are malformed.
     """
     if isinstance(obj, Cached):
-        try:
-            status = _decoder.decode(obj.raw).status
-        except UNREADABLE as error:
-            raise DecodeError(f"{obj.key}: {error}") from error
-        return (status.conditions if status else None) or []
+        return _status_of(obj).conditions or []
     status = _part(obj, "status")
     return [_plain(condition) for condition in _part(status, "conditions") or ()]
 
@@ -46,6 +44,57 @@ def conditions_of(obj: AnyObject) -> list[Condition]:
 def condition_of(obj: AnyObject, type: str) -> Condition | None:  # noqa: A002 (the field's word)
     """Return the condition of one type, or None if the object has none. The caller may change it."""
     return next((condition for condition in conditions_of(obj) if condition.get("type") == type), None)
+
+
+@attrs.frozen
+class ObjectCondition:
+    """Tells whether a condition of an object has a status; made by `condition`.
+
+    Called with an object in any form, or with None for an absent one, it returns whether the condition has the status
+    and is up to date. A condition is out of date if it was observed at an earlier `metadata.generation` than the
+    present one; `observedGeneration` of the condition tells, or else that of the status, as for `kubectl wait`.
+
+    Attributes:
+        type: The type of the condition, such as `Ready`.
+        status: The status to have: `True`, `False` or `Unknown`, as text.
+    """
+
+    type: str
+    status: str = "True"
+
+    def __str__(self) -> str:
+        return f"{self.type}={self.status}"
+
+    def __call__(self, obj: AnyObject | None) -> bool:
+        """Return whether the condition of `obj` has the status and is up to date; False if `obj` is None."""
+        if obj is None or (found := condition_of(obj, self.type)) is None:
+            return False
+        return found.get("status") == self.status and not _is_old(obj, found)
+
+    def state_of(self, obj: AnyObject | None) -> str:
+        """Return the present state of the condition in words, for messages."""
+        if obj is None:
+            return "it does not exist"
+        found = condition_of(obj, self.type)
+        if found is None:
+            return f"it has no condition {self.type}"
+        why = ": ".join(str(found[part]) for part in ("reason", "message") if found.get(part))
+        old = ", of an earlier generation" if _is_old(obj, found) else ""
+        return f"{self.type} is {found.get('status')}{old}" + (f" ({why})" if why else "")
+
+
+def condition(type: str, status: str = "True") -> ObjectCondition:  # noqa: A002 (the field's word)
+    """Return a predicate of objects: that the condition of a type has a status. For `Client.wait`."""
+    return ObjectCondition(type, status)
+
+
+def _is_old(obj: AnyObject, found: Condition) -> bool:
+    """Return whether a condition tells of an earlier generation of its object than the present one."""
+    observed = found.get("observedGeneration")
+    if observed is None:
+        status = _status_of(obj) if isinstance(obj, Cached) else _part(obj, "status")
+        observed = _part(status, "observedGeneration" if isinstance(status, Mapping) else "observed_generation")
+    return observed is not None and observed < meta(obj).generation
 
 
 def with_condition(
@@ -86,6 +135,14 @@ def with_condition(
         updated["observedGeneration"] = observed_generation
     by_type[type] = updated
     return [*by_type.values()]
+
+
+def _status_of(obj: Cached) -> _Status:
+    """Return the status of an object; an empty one if it has none."""
+    try:
+        return _decoder.decode(obj.raw).status or _Status()
+    except UNREADABLE as error:
+        raise DecodeError(f"{obj.key}: {error}") from error
 
 
 def _part(obj: Any, name: str) -> Any:

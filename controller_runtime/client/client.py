@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -12,26 +13,48 @@ from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import document_of
 from controller_runtime.client.bodies import Body, key_of, typed, with_key, without_nones
 from controller_runtime.client.patches import PatchType
-from controller_runtime.client.reads import ClientReads
+from controller_runtime.client.waiting import ClientWaits
 from controller_runtime.client.write_options import FieldValidation, WriteOptions
+from controller_runtime.core.system import SystemHost
 
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
 
 
-class Client(ClientReads):
+class Client(ClientWaits):
     """Reads and writes objects of one API server.
 
     Every call is one request with a deadline; a list is one request for each page. A failed request raises
     the `APIError` of the server's answer, or `ConnectionLost` if there was no answer: a write may then have
     been done. Warnings of the server are logged, each text once.
 
-    The base class has the constructor and the reads.
+    The base classes have the constructor, the reads and `wait`.
 
     Threads: any.
     """
 
     _options = WriteOptions()
+
+    @classmethod
+    def from_kubeconfig(cls, path: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
+        """Return a client on this machine, for the cluster that a kubeconfig describes.
+
+        Close its `transport` when it is used no more, which ends its connections.
+
+        Args:
+            path: The file. If None, the file that `$KUBECONFIG` names, or `~/.kube/config`; but a process in a pod uses
+                the cluster of the pod, unless `context` is given.
+            context: The name of one of its contexts; None is the current one.
+
+        Raises:
+            UsageError: The configuration is missing or cannot be used.
+        """
+        # Imported here, because the official client is large, and a program with another transport does not need it.
+        from controller_runtime.client.http.configuration import find
+        from controller_runtime.client.http.transport import HTTPTransport
+
+        host = SystemHost()
+        return cls(host, HTTPTransport(host, find(path, context)))
 
     def writing(
         self,

@@ -22,12 +22,15 @@ class DeadlineTransport(TransportWrapper):
         inner: Carries the requests.
         limit: Called before each request; what it raises reaches the caller, and nothing is sent.
 
+    Attributes:
+        limit: As given.
+
     Threads: any.
     """
 
     def __init__(self, inner: Transport, limit: Limit) -> None:
         super().__init__(inner)
-        self._limit = limit
+        self.limit = limit
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         return self.inner.request(request, self._shortened(request, deadline))
@@ -36,8 +39,24 @@ class DeadlineTransport(TransportWrapper):
         return self.inner.stream(request, self._shortened(request, deadline))
 
     def _shortened(self, request: HTTPRequest, deadline: float) -> float:
-        limit = self._limit(request)
+        limit = self.limit(request)
         return deadline if limit is None else min(deadline, limit)
+
+
+def limit_of(transport: Transport, request: HTTPRequest) -> float | None:
+    """Return the earliest limit on `request` of all `DeadlineTransport`s around a transport; None if there is none.
+
+    For work that reads a stream: once a stream is open, its transport bounds it no more.
+
+    Raises:
+        ControllerRuntimeError: A limit refuses the request.
+    """
+    limits = []
+    while isinstance(transport, TransportWrapper):
+        if isinstance(transport, DeadlineTransport) and (limit := transport.limit(request)) is not None:
+            limits.append(limit)
+        transport = transport.inner
+    return min(limits, default=None)
 
 
 def reconcile_limit(host: Host) -> Limit:

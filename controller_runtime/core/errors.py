@@ -109,6 +109,10 @@ class DecodeError(ControllerRuntimeError):
     """An object or an answer does not have the form of its kind."""
 
 
+class WaitTimeout(ControllerRuntimeError):
+    """An object did not reach a state in time; the message shows its last state."""
+
+
 class CacheSyncTimeout(ControllerRuntimeError):
     """Caches did not fill in time; the message names each collection and its last error."""
 
