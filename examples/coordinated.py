@@ -21,8 +21,6 @@ from typing import Any
 import attrs
 
 from controller_runtime import LEASE_CANDIDATES, LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost
-from controller_runtime.client.http.configuration import from_kubeconfig
-from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.testing import APIServerProcess
 
 LEASE = ObjectKey("controllers", "kube-system")
@@ -128,9 +126,9 @@ def play(versions: list[str], upgraded: str) -> list[str]:
     """Run a replica of each version, then upgrade them, oldest first; return those that led, in order."""
     host = SystemHost()
     with APIServerProcess(host, program=SERVER) as server, tempfile.TemporaryDirectory() as folder:
-        transport = HTTPTransport(host, from_kubeconfig(server.kubeconfig))
+        client = Client.from_kubeconfig(server.kubeconfig)
         replicas = [Replica(f"replica-{i}", Path(folder), server.kubeconfig) for i in range(len(versions))]
-        timeline = Timeline(host, Client(host, transport), replicas, host.monotonic())
+        timeline = Timeline(host, client, replicas, host.monotonic())
         try:
             for replica, version in zip(replicas, versions, strict=True):
                 timeline.print(f"{replica.name} starts in version {version}")
@@ -144,7 +142,7 @@ def play(versions: list[str], upgraded: str) -> list[str]:
         finally:
             for replica in replicas:
                 replica.stop()
-            transport.close()
+            client.transport.close()
         led = terms(Path(folder))
     for began, ended, who in led:
         print(f"{began:%H:%M:%S.%f} to {ended:%H:%M:%S.%f}  {who} led")

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller_runtime import LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.stop import spawn
-from controller_runtime.testing import InProcessTransport
+from controller_runtime import LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost, spawn
+from controller_runtime.testing import EmbeddedCluster
 from controllers.heartbeat import LeaseHeartbeat
 
 LEASE = ObjectKey("worker-7", "default")
@@ -30,7 +28,7 @@ def show(client: Client, when: str) -> None:
 
 def play(host: Host) -> None:
     """Renew a lease for a few seconds, and print it in between."""
-    client = Client(host, InProcessTransport(host, APIServer(host)))
+    client = EmbeddedCluster(host).user
     heartbeat = LeaseHeartbeat(
         host,
         client.within(1.0),

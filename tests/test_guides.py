@@ -97,7 +97,7 @@ def test_the_code_of_the_client_guide_runs(tmp_path: Path) -> None:
     )
 
     assert (outcome.returncode, outcome.stderr) == (0, "")
-    assert CLIENT.count("```python") == 7
+    assert CLIENT.count("```python") == 9
 
 
 @pytest.mark.parametrize("guide", ["coordinated-leader-election", "heartbeat", "node-agent", "operations"])
@@ -116,7 +116,7 @@ def test_the_code_that_a_guide_only_shows_names_what_there_is(guide: str) -> Non
 
 def test_the_client_guide_names_the_verbs_there_are() -> None:
     named = set(re.findall(r"`(\w+)(?:\(|`)", "".join(call for call, _ in rows_of(CLIENT, "Verbs"))))
-    settings = {"resource", "within", "until", "limited", "writing"}
+    settings = {"resource", "within", "until", "limited", "writing", "from_kubeconfig"}
 
     assert named | settings == {name for name in dir(Client) if not name.startswith("_")}
 

@@ -7,18 +7,23 @@ import ast
 import importlib
 import inspect
 import itertools
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import controller_runtime
+import controller_runtime.testing
 from controller_runtime.core import errors
 
+ROOT = Path(__file__).parents[1]
 PUBLIC = {
     # run
     "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "stop_on_signals",
-    "Endpoints", "Runnable", "__version__",
+    "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "__version__",
     # write a controller
     "Controller", "Reconciler", "Request", "Result", "TerminalError", "Channel", "reconcile_deadline",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
@@ -29,7 +34,16 @@ PUBLIC = {
     # read and write
     "FieldValidation", "Lister", "Informer", "Subscription", "ListBounds", "OwnWrites", "Patience", "Backoff", "edited",
     "without", "Client",
+    "Transport", "TransportWrapper", "Stream", "HTTPTransport", "HTTPRequest", "HTTPResponse",
+    "condition", "ObjectCondition", "gone",
     "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
+    "CLUSTER_ROLES", "CLUSTER_ROLE_BINDINGS", "CONFIG_MAPS", "CRON_JOBS", "CUSTOM_RESOURCE_DEFINITIONS", "DAEMON_SETS",
+    "DEPLOYMENTS", "ENDPOINT_SLICES", "HORIZONTAL_POD_AUTOSCALERS", "INGRESSES", "INGRESS_CLASSES", "JOBS",
+    "LIMIT_RANGES", "MUTATING_WEBHOOK_CONFIGURATIONS", "NETWORK_POLICIES", "PERSISTENT_VOLUMES",
+    "PERSISTENT_VOLUME_CLAIMS",
+    "POD_DISRUPTION_BUDGETS", "PRIORITY_CLASSES", "REPLICA_SETS", "RESOURCE_QUOTAS", "ROLES", "ROLE_BINDINGS",
+    "SECRETS", "SERVICES", "SERVICE_ACCOUNTS", "STATEFUL_SETS", "STORAGE_CLASSES",
+    "VALIDATING_WEBHOOK_CONFIGURATIONS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
     "EventRecorder", "EventAPI",
@@ -43,7 +57,7 @@ PUBLIC = {
     "ControllerRuntimeError", "UsageError", "APIError", "BadRequest", "Unauthorized", "Forbidden", "NotFound",
     "Conflict", "AlreadyExists", "Expired", "Invalid", "TooManyRequests", "ServerError", "ConnectionLost",
     "StreamIdle", "StaleCache", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled", "AlreadyOwned",
-    "ReconcileTimeout",
+    "ReconcileTimeout", "WaitTimeout",
 }  # fmt: skip
 ALIASES = {"Handler", "Callback", "Predicate"}
 
@@ -82,6 +96,63 @@ def test_each_error_of_the_package_is_public() -> None:
 def test_a_name_that_is_not_public_is_refused() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Reflector'"):
         controller_runtime.Reflector  # noqa: B018  the access is the test
+
+
+SHOWN = {"docs/heartbeat.md", "docs/node-agent.md", "examples/heartbeat.py", "examples/zone_outage.py"}
+"""The guides and examples of the bundled controllers, the only ones that import from `controllers`."""
+
+
+def shown_code() -> Iterator[tuple[str, str]]:
+    """The Python of each example, and of each page together, by its path."""
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        yield f"examples/{path.name}", path.read_text(encoding="utf-8")
+    for path in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "config").rglob("*.md")]):
+        blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+        yield path.relative_to(ROOT).as_posix(), "\n".join(blocks)
+
+
+def imported_from_this_project(code: str) -> Iterator[tuple[str, str]]:
+    """The module and the name of each import of this project's packages; the name is empty for `import module`."""
+    for node in ast.walk(ast.parse(code)):
+        found = []
+        match node:
+            case ast.Import(names=names):
+                found = [(alias.name, "") for alias in names]
+            case ast.ImportFrom(module=str(module), names=names):
+                found = [(module, alias.name) for alias in names]
+        yield from (each for each in found if each[0].partition(".")[0] in ("controller_runtime", "controllers"))
+
+
+def is_public(where: str, module: str, name: str) -> bool:
+    match module.split("."):
+        case ["controller_runtime"]:
+            return name in PUBLIC
+        case ["controller_runtime", "testing"]:
+            return name in controller_runtime.testing.__all__
+        case ["controllers", *parts]:
+            return where in SHOWN and not any(part.startswith("_") for part in [*parts, name])
+    return False
+
+
+def test_guides_and_examples_import_public_names_alone() -> None:
+    found = [(where, *each) for where, code in shown_code() for each in imported_from_this_project(code)]
+
+    assert {"README.md", "docs/client.md", "docs/testing.md", "examples/finalizer.py"} <= {where for where, *_ in found}
+    assert [each for each in found if not is_public(*each)] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "seen"),
+    [
+        ("import controller_runtime.core.stop", False),
+        ("from controller_runtime.core.stop import spawn", False),
+        ("from controller_runtime import Reflector", False),
+        ("from controller_runtime.testing import EmbeddedCluster", True),
+        ("def test():\n    from controller_runtime import spawn", True),
+    ],
+)
+def test_the_rule_of_imports_sees_each_form(code: str, seen: bool) -> None:
+    assert [is_public("README.md", *each) for each in imported_from_this_project(code)] == [seen]
 
 
 @pytest.mark.parametrize(

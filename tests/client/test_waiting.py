@@ -16,10 +16,11 @@ from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
+from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.waiting import gone
 from controller_runtime.core.deadline import deadline_scope
-from controller_runtime.core.errors import ConnectionLost, Forbidden, NotFound, WaitTimeout
+from controller_runtime.core.errors import ConnectionLost, Forbidden, NotFound, ReconcileTimeout, WaitTimeout
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.faults import Answered, CutStream, Fault, Faults, FaultyTransport, LostReply, Refused
 from controller_runtime.testing.objects import a_node
@@ -148,7 +149,7 @@ def test_a_condition_of_an_earlier_generation_does_not_count() -> None:
     [
         pytest.param(lambda bench: None, "it does not exist", id="absent"),
         pytest.param(lambda bench: bench.user.create(NODES, a_node("n")), "Ready is True", id="with another"),
-        pytest.param(lambda bench: None, "it does not exist", id="absent"),
+        pytest.param(lambda bench: bench.user.create(NODES, {"metadata": {"name": "n"}}), "it has no", id="without it"),
     ],
 )
 def test_a_timeout_shows_the_last_state(bench: Bench, prepare: Callable[[Bench], object], state: str) -> None:
@@ -239,6 +240,29 @@ def test_the_deadline_of_the_client_ends_a_wait(bench: Bench) -> None:
         bench.client().until(began + 3.0).wait(NODES, KEY, until=condition("Ready"))
 
     assert bench.host.monotonic() - began == pytest.approx(3.0, abs=0.5)
+
+
+def test_the_deadline_of_a_reconcile_ends_a_wait(bench: Bench) -> None:
+    bench.user.create(NODES, a_node("n", ready=False))
+    began = bench.host.monotonic()
+    inner = InProcessTransport(bench.host, bench.server)
+    client = Client(bench.host, DeadlineTransport(inner, reconcile_limit(bench.host)))
+
+    with deadline_scope(began + 3.0), pytest.raises(ReconcileTimeout):
+        client.wait(NODES, KEY, until=condition("Ready"))
+
+    assert bench.host.monotonic() - began == pytest.approx(3.0, abs=0.5)
+
+
+def test_a_deadline_that_moves_on_as_a_leadership_does_ends_no_wait(bench: Bench) -> None:
+    bench.user.create(NODES, a_node("n", ready=False))
+    bench.after(7.0, lambda: bench.set_ready("True"))
+    inner, began = InProcessTransport(bench.host, bench.server), bench.host.monotonic()
+    client = Client(bench.host, DeadlineTransport(inner, lambda request: bench.host.monotonic() + 2.0))
+
+    client.wait(NODES, KEY, until=condition("Ready"))
+
+    assert 7.0 <= bench.host.monotonic() - began < 8.0
 
 
 def test_a_wait_of_no_time_is_refused(bench: Bench) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program in a process that has none of the packages which extras install: `refusing_extras.py FILE ARGUMENT…`."""
+"""Runs a program without the packages that extras install: `refusing_extras.py (FILE | MODULE) ARGUMENT…`."""
 
 from __future__ import annotations
 

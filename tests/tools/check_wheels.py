@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tox -e wheels`: builds both distributions as for a release, and tries them in empty environments.
 
-Each wheel is built from its sdist, so whatever an sdist lacks is missing in the wheel too. Nothing is imported from this
-tree: the environments are in a temporary folder, and so is each working directory.
+Each wheel is built from its sdist, so a file that an sdist lacks is missing in the wheel too. Nothing is imported from
+this tree: the environments are in a temporary folder, and so is each working directory.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ module accepts in its place: at the limit it closes idle connections, or lets ne
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import math
 import resource
@@ -53,7 +54,8 @@ def raise_descriptor_limit() -> None:
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        with contextlib.suppress(ValueError, OSError):  # some systems call a limit infinite, and refuse large ones
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def connection_limit() -> int:

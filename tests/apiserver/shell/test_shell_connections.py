@@ -287,6 +287,18 @@ def test_a_server_process_takes_what_descriptors_it_may_have() -> None:
     assert soft == min(hard, 16 * 1024 + 64) or soft == resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 16 * 1024
 
 
+def test_a_system_that_refuses_its_infinite_limit_keeps_the_one_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(which: int, limits: tuple[int, int]) -> None:
+        raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (256, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+
+    listener.raise_descriptor_limit()
+
+    assert listener.connection_limit() == 256 - 64
+
+
 def test_a_server_without_a_descriptor_left_closes_anonymous_connections_and_serves() -> None:
     with APIServerProcess(HOST) as server, contextlib.ExitStack() as stack:
         text = server.kubeconfig.read_text()
