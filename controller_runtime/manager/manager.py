@@ -32,6 +32,7 @@ from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.members import Members
 from controller_runtime.manager.options import ManagerOptions
+from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -212,10 +213,18 @@ class Manager:
         """
         self._members.add(thing)
 
-    def run(self, stop: Stop | None = None) -> None:
-        """Run until `stop` is set or something fails; then stop everything, in order.
+    def run(self, stop: Stop | None = None, *, signals: bool = True) -> None:
+        """Run until `stop` is set, a signal arrives or something fails; then stop everything, in order.
+
+        Without `stop`, SIGINT and SIGTERM stop the manager, and a second one ends the process at once with status 1;
+        each only if Python would otherwise end at it, this is the main thread, and the host is the real machine.
+        The old handlers are back when this returns.
 
         `client` still works afterwards; its connections stay open then until the caller closes `transport`.
+
+        Args:
+            stop: Ends the run. The caller decides what signals do; see `stop_on_signals`.
+            signals: False leaves all signals alone, for notebooks and for programs with a loop of their own.
 
         Raises:
             UsageError: The manager has run before.
@@ -229,6 +238,10 @@ class Manager:
         if stop is not None:
             stop.on_set(self.stopping.set)
             stop.on_set(self.stopping.cancel, Stage.CANCELLED)
+        with stop_on_unhandled_signals(self.host, self.stopping, wanted=signals and stop is None):
+            self._run()
+
+    def _run(self) -> None:
         try:
             self._start_members()
         except Exception as error:  # noqa: BLE001  the work of this thread ends here, as that of others does in `spawn`

@@ -19,6 +19,8 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
+from controller_runtime.program.session import GRACE, await_server
+from controller_runtime.program.signals import handled_signals
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.agent.agent import add_node_agent
 from controllers.agent.node import version_of_kubelet
@@ -34,8 +36,6 @@ from controllers.agent.settings import (
     parse_taints,
 )
 from controllers.heartbeat.node_lease import DURATION
-from controllers.shared.session import GRACE, await_server
-from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 

@@ -13,9 +13,9 @@ import click
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import get_logger
 from controller_runtime.manager.endpoints import NOWHERE
-from controllers.command import stderr
+from controller_runtime.program import stderr
+from controller_runtime.program.cli_options import configure_logging, duration_option, log_options, server_options
 from controllers.command.cli_lifecycle import lifecycle_flags, take_lifecycle_flags
-from controllers.command.cli_options import configure_logging, duration_option, log_options, server_options
 
 log = get_logger(__name__)
 

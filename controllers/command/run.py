@@ -20,6 +20,8 @@ from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.endpoints import NOWHERE, Endpoints
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
+from controller_runtime.program.session import GRACE, reach
+from controller_runtime.program.signals import handled_signals
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.command import catalog, hosting
 from controllers.command.snapshot import SnapshotSource
@@ -29,8 +31,6 @@ from controllers.hollow.control import add_hollow_nodes
 from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.node_lifecycle import NAME as NODE_LIFECYCLE
 from controllers.shared.cache_trims import trim_caches
-from controllers.shared.session import GRACE, reach
-from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 

@@ -15,11 +15,11 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
+from controller_runtime.program.session import reach
+from controller_runtime.program.signals import handled_signals
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.hollow.control import add_hollow_nodes
 from controllers.shared.cache_trims import trim_caches
-from controllers.shared.session import reach
-from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 
