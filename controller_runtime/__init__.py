@@ -92,6 +92,8 @@ if TYPE_CHECKING:
     from controller_runtime.manager.endpoints import Endpoints
     from controller_runtime.manager.lifecycle import Runnable
     from controller_runtime.manager.manager import Manager
+    from controller_runtime.program.command import run
+    from controller_runtime.program.origin import Setup
     from controller_runtime.queue.rate_limiters import (
         Bucket,
         ItemExponential,
@@ -168,6 +170,7 @@ __all__ = [
     "Result",
     "Runnable",
     "ServerError",
+    "Setup",
     "ShutDown",
     "StaleCache",
     "Stop",
@@ -201,6 +204,7 @@ __all__ = [
     "reconcile_deadline",
     "remove_finalizers",
     "retry_on_conflict",
+    "run",
     "set_controller",
     "set_owner",
     "stop_on_signals",
@@ -264,6 +268,8 @@ _HOMES = {
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",
     "Manager": "manager.manager",
+    "run": "program.command",
+    "Setup": "program.origin",
     **dict.fromkeys(
         ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"), "queue.rate_limiters"
     ),

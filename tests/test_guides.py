@@ -35,7 +35,7 @@ from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
-from controller_runtime.program import signals
+from controller_runtime.program import command, signals
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
 from controllers.command import cli, run
@@ -249,5 +249,5 @@ def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
     assert set(re.findall(r"\bSIG[A-Z0-9]+\b", OPERATIONS)) == handled
     assert {row[0] for row in rows_of(OPERATIONS, "The present state")} >= {"SIGINT, SIGTERM, SIGHUP", "SIGUSR1"}
-    assert f"| {cli.FAILED} | failed" in OPERATIONS
-    assert f"| {cli.BAD_USAGE} | called or configured wrongly" in OPERATIONS
+    assert f"| {command.FAILED} | failed" in OPERATIONS
+    assert f"| {command.BAD_USAGE} | called or configured wrongly" in OPERATIONS

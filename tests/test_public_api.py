@@ -18,7 +18,7 @@ from controller_runtime.core import errors
 PUBLIC = {
     # run
     "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "stop_on_signals",
-    "Endpoints", "Runnable", "__version__",
+    "Endpoints", "Runnable", "Setup", "run", "__version__",
     # write a controller
     "Controller", "Reconciler", "Request", "Result", "TerminalError", "Channel", "reconcile_deadline",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
@@ -45,7 +45,7 @@ PUBLIC = {
     "StreamIdle", "StaleCache", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled", "AlreadyOwned",
     "ReconcileTimeout",
 }  # fmt: skip
-ALIASES = {"Handler", "Callback", "Predicate"}
+ALIASES = {"Handler", "Callback", "Predicate", "Setup"}
 
 
 def test_the_public_names_are_the_documented_ones() -> None:

@@ -54,6 +54,8 @@ class Manager:
             yields the lease, the run ends. None: controllers run without a lease.
         transforms: Functions that change objects before they are cached, by resource; see `without`.
         patience: How long the caches wait for the server.
+        namespace: The namespace of each collection that names none, for programs that may read no others; empty for
+            all namespaces. Cluster-scoped kinds are read as ever, and writes name their namespace themselves.
 
     Attributes:
         host: The host that it was given.
@@ -81,13 +83,14 @@ class Manager:
         leader_election: LeaderElectionConfig | None = None,
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
         patience: Patience | None = None,
+        namespace: str = "",
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
         self.transport = CountingTransport(host, transport)
         options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
-        self.informers = Informers(host, self.transport, options, transforms=transforms)
+        self.informers = Informers(host, self.transport, options, transforms=transforms, namespace=namespace)
         self.stopping = Stop(host, "manager")
         self._members = Members(host, self.stopping)
         limited: Transport = self.transport
@@ -163,7 +166,7 @@ class Manager:
         Args:
             resource: The collection.
             view: The class to decode objects to; None is the resource's own.
-            namespace: Only this namespace; empty is all of them.
+            namespace: Only this namespace; empty is the manager's, or else all of them.
             label_selector: Only objects that the server finds to match it; empty is all of them.
             field_selector: The same for fields.
 

@@ -85,7 +85,8 @@ def test_a_reader_that_is_gone_is_no_error(pipe: Pipe) -> None:
 
 def test_closed_descriptors_are_not_given_to_anything_else() -> None:
     program = (
-        "import os, sys; from controller_runtime.program import stderr; stderr.install(); sys.stderr.write('to nobody');"
+        "import os, sys; from controller_runtime.program import stderr; stderr.install();"
+        "sys.stderr.write('to nobody');"
         "sys.exit(os.open(os.devnull, os.O_RDONLY))"
     )
 
