@@ -54,6 +54,7 @@ def run(setup: Setup, *, argv: Sequence[str] | None = None, name: str | None = N
 
     Threads: the main thread only.
     """
+    refuse_inside_import()
     program_name = name or script_name(sys.argv[0])
     main(_command_of(setup, program_name), argv, program_name)
 
@@ -74,7 +75,6 @@ def _command_of(setup: Setup, name: str) -> click.Command:
         With neither --embedded nor --kubeconfig it runs on the cluster of the pod that this
         process is in; outside of a pod, on an embedded API server.
         """
-        refuse_inside_import()
         run_program(setup, Origin.of(setup), name, options)
 
     return command
@@ -124,7 +124,7 @@ def _status_of(call: Callable[[], object], name: str) -> int:
         status = call()
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else name
-        message = error.format_message().rstrip(".")
+        message = error.format_message().rstrip(".") + _source_of(error)
         click.echo(f"{name}: {message[:1].lower()}{message[1:]}; `{path} --help` shows what there is", err=True)
         return BAD_USAGE
     except click.Abort:
@@ -137,3 +137,11 @@ def _status_of(call: Callable[[], object], name: str) -> int:
             click.echo(error.block, err=True)
         return BAD_USAGE if isinstance(error, UsageError) else FAILED
     return status if isinstance(status, int) else 0
+
+
+def _source_of(error: click.UsageError) -> str:
+    """Return where a value that was refused comes from, if that is the environment."""
+    if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
+        return ""
+    source = error.ctx.get_parameter_source(error.param.name or "")
+    return f" (from {error.param.envvar})" if source is click.core.ParameterSource.ENVIRONMENT else ""
