@@ -8,7 +8,7 @@ import pytest
 from kit.managing import Bench, Calling
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.resources import NODES, Resource
+from controller_runtime.api.resources import NODES, PODS, Resource
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream

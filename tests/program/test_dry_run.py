@@ -22,8 +22,8 @@ def test_no_verb_changes_anything(sim: Simulation, caplog: pytest.LogCaptureFixt
     real = InProcessTransport(host, APIServer(host))
     user, dry = Client(host, real), Client(host, DryRunTransport(real))
     user.create(NODES, a_node("a"))
-    user.create(PODS, a_pod("p", "a"))
-    before = [user.list(resource, dict) for resource in (NODES, PODS, LEASES)]
+    user.create(PODS, a_pod("p", node="a"))
+    before = [user.list(resource, view=dict) for resource in (NODES, PODS, LEASES)]
 
     with caplog.at_level("INFO"):
         dry.create(NODES, a_node("b"))
@@ -34,7 +34,7 @@ def test_no_verb_changes_anything(sim: Simulation, caplog: pytest.LogCaptureFixt
         dry.delete(NODES, ObjectKey("a"))
         dry.delete(PODS, ObjectKey("p", "default"), grace_period_seconds=0)
 
-    assert [user.list(resource, dict) for resource in (NODES, PODS, LEASES)] == before
+    assert [user.list(resource, view=dict) for resource in (NODES, PODS, LEASES)] == before
     assert [str(record.msg) for record in caplog.records][-1] == (
         "dry run method=DELETE path=/api/v1/namespaces/default/pods/p status=200"
     )

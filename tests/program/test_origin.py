@@ -72,10 +72,14 @@ def test_what_an_import_breaks_is_as_it_was(folder: Path) -> None:
     __import__("huts_a")
     before = {name: sys.modules[name] for name in ("huts_a", "huts_b")}
 
-    with pytest.raises(RuntimeError, match="broken"), forgotten(folder):
-        assert not before.keys() & sys.modules.keys()
-        __import__("huts_b")
-        raise RuntimeError("broken")
+    def import_again() -> None:
+        with forgotten(folder):
+            assert not before.keys() & sys.modules.keys()
+            __import__("huts_b")
+            raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        import_again()
 
     assert all(sys.modules[name] is module for name, module in before.items())
 
