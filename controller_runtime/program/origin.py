@@ -69,7 +69,7 @@ class Origin:
 
     @classmethod
     def parse(cls, text: str) -> Origin:
-        """Return the origin that `text` names: a module or a file, and after a colon the function, if it is not `setup`.
+        """Return the origin that `text` names: a module or a file, perhaps a colon and the function.
 
         Raises:
             UsageError: There is no such file, or the text is none of these.

@@ -88,13 +88,11 @@ def execute(program: Program, options: ProgramOptions) -> None:
         kubeconfig = stack.enter_context(served(host, plan.cluster, program.server))
         process = _Process(host, stop, program, options, plan, kubeconfig, endpoints, signals)
         manager = process.prepare(program.setup)
-        stack.enter_context(process.shown())
-        if options.duration is not None:
-            spawn(host, stop, "duration", _after(stop, options.duration))
-        if sources is None:
-            manager.run(stop)
-        else:
-            process.run_and_reload(manager, sources)
+        if not stop.is_set():
+            stack.enter_context(process.shown())
+            if options.duration is not None:
+                spawn(host, stop, "duration", _after(stop, options.duration))
+            process.run(manager, sources)
     log.info("stopped")
 
 
@@ -145,6 +143,8 @@ class _Process:
     def prepare(self, setup: Setup) -> Manager:
         """Return a manager on the cluster, filled by `setup`; endpoints, signals and view tell of it from now on.
 
+        If the stop is set meanwhile, the manager is not filled, and must not be run.
+
         Raises:
             ControllerRuntimeError: The cluster cannot be reached, or `setup` failed.
         """
@@ -155,11 +155,14 @@ class _Process:
             if not self.stop.is_set():
                 call_setup(setup, manager)
         except ControllerRuntimeError:
+            manager.transport.close()
             if not self.stop.is_set():
-                manager.transport.close()
                 raise
         finally:
             forget()
+        if self.stop.is_set():
+            manager.transport.close()
+            return manager
         for controller in manager.controllers:
             controller.workers = self.options.workers or controller.workers
         embedded = self.plan.cluster.embedded
@@ -193,12 +196,15 @@ class _Process:
             stack.callback(self.stop.set)
             yield
 
-    def run_and_reload(self, manager: Manager, sources: Sources) -> None:
-        """Run `manager`, and another one with what the program's files say after each change, until the stop is set.
+    def run(self, manager: Manager, sources: Sources | None) -> None:
+        """Run `manager` until the stop is set; with `sources`, after each change of them another one in its place.
 
         Raises:
             BaseException: The failure of the last manager.
         """
+        if sources is None:
+            manager.run(self.stop)
+            return
         run: _Run | None = self._started(manager)
         while not self.stop.wait(POLL):
             if changed := sources.changed():
@@ -224,10 +230,11 @@ class _Process:
 
     def _prepared_again(self, setup: Setup) -> _Run | None:
         try:
-            return self._started(self.prepare(setup))
+            manager = self.prepare(setup)
         except ControllerRuntimeError as error:
             log.error(f"the program does not run until its next change: {_with_block(error)}")
             return None
+        return None if self.stop.is_set() else self._started(manager)
 
     def _started(self, manager: Manager) -> _Run:
         once = Stop(self.host, "one manager's stop")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 import msgspec
 
-from controller_runtime.api.resources import EVENTS, Resource
+from controller_runtime.api.resources import EVENTS, LEASES, Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.errors import UNREADABLE
@@ -155,10 +155,16 @@ class SnapshotSource:
             manager.host.monotonic(),
             tuple(ControllerStatus(c.name, c.reconciles, c.errors, c.queued) for c in manager.controllers),
             tuple(counter.count() for counter in self._kinds.values()),
-            (manager.elector.leader or "no replica") if manager.elector is not None else "",
+            self._leader(),
             tuple(self._events.lines()),
             self._panels,
         )
+
+    def _leader(self) -> str:
+        elector = self._manager.elector
+        if elector is None or LEASES in self._covered:  # a panel of leases shows their holders
+            return ""
+        return elector.leader or "no replica"
 
     def _count_new_kinds(self) -> None:
         """Count the objects of informers that were made since the last call, and forget those that were released."""
