@@ -135,6 +135,8 @@ if TYPE_CHECKING:
     from controller_runtime.manager.endpoints import Endpoints
     from controller_runtime.manager.lifecycle import Runnable
     from controller_runtime.manager.manager import Manager
+    from controller_runtime.program.command import run
+    from controller_runtime.program.origin import Setup
     from controller_runtime.queue.rate_limiters import (
         Bucket,
         ItemExponential,
@@ -245,6 +247,7 @@ __all__ = [
     "Result",
     "Runnable",
     "ServerError",
+    "Setup",
     "ShutDown",
     "StaleCache",
     "Stop",
@@ -286,6 +289,7 @@ __all__ = [
     "reconcile_deadline",
     "remove_finalizers",
     "retry_on_conflict",
+    "run",
     "set_controller",
     "set_owner",
     "spawn",
@@ -391,6 +395,8 @@ _HOMES = {
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",
     "Manager": "manager.manager",
+    "run": "program.command",
+    "Setup": "program.origin",
     **dict.fromkeys(
         ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"), "queue.rate_limiters"
     ),

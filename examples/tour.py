@@ -1,44 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the controller of an example, and prints what it does: `python examples/zone_labels.py`.
+"""Shows the controller of `zone_labels` at work: `python examples/tour.py`.
 
-Without an argument it starts the embedded API server in this process, creates three nodes with
-annotations, and prints what the controller does to them. With a kubeconfig,
-`python examples/zone_labels.py FILE`, it runs on that cluster until Ctrl-C.
+It starts the embedded API server in this process, creates three nodes with annotations, and prints what the
+controller does to them.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from zone_labels import ZONE, setup
 
-from controller_runtime import (
-    NODES,
-    Controller,
-    Delta,
-    Manager,
-    Stop,
-    SystemHost,
-    annotations_of,
-    labels_of,
-    stop_on_signals,
-)
+from controller_runtime import NODES, Delta, Stop, SystemHost, annotations_of, labels_of
 from controller_runtime.testing import EmbeddedCluster
-
-ZONE = "example.com/zone"
-
-
-def run(make: Callable[[Manager], Controller]) -> None:
-    """Run the controller that `make` returns, on the cluster that the command line names or on the embedded server."""
-    if len(sys.argv) > 1:
-        manager = Manager.from_kubeconfig(sys.argv[1])
-        manager.add(make(manager))
-        stop = Stop(manager.host)
-        with stop_on_signals(manager.host, stop):
-            manager.run(stop)
-        return
-    with EmbeddedCluster(SystemHost()) as cluster:
-        cluster.manager.add(make(cluster.manager))
-        show(cluster)
 
 
 def show(cluster: EmbeddedCluster) -> None:
@@ -62,6 +34,6 @@ def show(cluster: EmbeddedCluster) -> None:
 
 
 if __name__ == "__main__":
-    from zone_labels import zone_labels
-
-    run(zone_labels)
+    with EmbeddedCluster(SystemHost()) as cluster:
+        setup(cluster.manager)
+        show(cluster)

@@ -18,6 +18,7 @@ from controller_runtime import (
     annotations_of,
     changed,
     labels_of,
+    run,
 )
 
 ZONE = "example.com/zone"
@@ -43,7 +44,9 @@ def zone_labels(manager: Manager) -> Controller:
     return Controller("zone-labels", reconciler).watch(NODES, when=changed(annotations_of))
 
 
-if __name__ == "__main__":
-    import tour
+def setup(manager: Manager) -> None:
+    manager.add(zone_labels(manager))
 
-    tour.run(zone_labels)
+
+if __name__ == "__main__":
+    run(setup)

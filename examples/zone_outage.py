@@ -13,8 +13,8 @@ import attrs
 
 from controller_runtime import NODES, Host, Stop, SystemHost
 from controller_runtime.testing import EmbeddedCluster
-from controllers.command.snapshot import Snapshot, SnapshotSource
-from controllers.command.view import disrupted_zones
+from controllers.command.panel import disrupted_zones
+from controllers.command.snapshot import ClusterSnapshot, ClusterSource
 from controllers.hollow.node import RACK_SIZE, ZONES, node_name, rack_of
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods, PodMaker
@@ -38,11 +38,9 @@ PODS_PER_NODE = 2
 TIMEOUT = 30.0
 
 
-def summary(snapshot: Snapshot) -> str:
+def summary(snapshot: ClusterSnapshot) -> str:
     """Return one line about a snapshot."""
     nodes, pods = snapshot.nodes, snapshot.pods
-    if nodes is None:
-        return ""
     states = ", ".join(f"{zone} {state.value}" for zone, state in disrupted_zones(nodes).items())
     return (
         f"ready {nodes.ready.get('True', 0)}/{nodes.nodes}, unknown {nodes.ready.get('Unknown', 0)}, "
@@ -55,14 +53,14 @@ class Watcher:
     """Prints a summary whenever it has changed, at most twice per second."""
 
     host: Host
-    take: Callable[[], Snapshot]
+    take: Callable[[], ClusterSnapshot]
     asleep: Stop
     began: float
 
     def print(self, what: str) -> None:
         print(f"{self.host.monotonic() - self.began:6.1f} s  {what}")
 
-    def until(self, condition: Callable[[Snapshot], bool], what: str) -> None:
+    def until(self, condition: Callable[[ClusterSnapshot], bool], what: str) -> None:
         """Print summaries until `condition` holds; after `TIMEOUT` seconds print that it still does not."""
         deadline, printed = self.host.monotonic() + TIMEOUT, ""
         while self.host.monotonic() < deadline:
@@ -76,22 +74,21 @@ class Watcher:
         self.print(f"  after {TIMEOUT:g} s still not: {what}")
 
 
-def ready(count: int) -> Callable[[Snapshot], bool]:
-    return lambda seen: seen.nodes is not None and seen.nodes.ready.get("True", 0) == count
+def ready(count: int) -> Callable[[ClusterSnapshot], bool]:
+    return lambda seen: seen.nodes.ready.get("True", 0) == count
 
 
-def evicting(count: int) -> Callable[[Snapshot], bool]:
-    return lambda seen: seen.nodes is not None and seen.nodes.evicting == count
+def evicting(count: int) -> Callable[[ClusterSnapshot], bool]:
+    return lambda seen: seen.nodes.evicting == count
 
 
 def play(host: Host, nodes: int = 120) -> None:
     """Let the nodes fail and return, and print the state of the cluster meanwhile."""
     with EmbeddedCluster(host) as cluster:
         manager = cluster.manager
-        lifecycle, eviction = node_lifecycle(manager, config=CONFIG), taint_eviction(manager)
-        manager.add(lifecycle)
-        manager.add(eviction)
-        source = SnapshotSource(manager, [lifecycle, eviction], cluster=True)
+        manager.add(node_lifecycle(manager, config=CONFIG))
+        manager.add(taint_eviction(manager))
+        source = ClusterSource(manager)
         informer = manager.informer(NODES)
         hollow = HollowNodes(host, manager.client, nodes, spread=1.0, renew_interval=RENEW_INTERVAL, nodes=informer)
         manager.add(hollow)

@@ -17,7 +17,9 @@ import click
 import pytest
 
 import controller_runtime
+from controller_runtime import __main__ as programs
 from controller_runtime.apiserver import __main__ as apiserver
+from controller_runtime.program import cli_run
 from controller_runtime.testing import simulate
 from controllers.command import cli
 
@@ -82,12 +84,17 @@ def test_the_code_of_the_readme_passes_where_the_package_alone_is_installed(
     assert "1 passed" in outcome.stdout
 
 
+# These run until they are stopped, and show their log.
+PROGRAMS = ("examples/zone_labels.py",)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_runs_alone_and_ends_well(example: Path, tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k not in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST")}
+    is_program = str(example.relative_to(ROOT)) in PROGRAMS
 
     outcome = subprocess.run(
-        [sys.executable, str(example)],
+        [sys.executable, str(example), *(("--duration", "1") if is_program else ())],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -96,7 +103,7 @@ def test_every_example_runs_alone_and_ends_well(example: Path, tmp_path: Path) -
     )
 
     assert outcome.returncode == 0, outcome.stderr
-    assert outcome.stdout.strip(), "an example shows something"
+    assert (outcome.stderr if is_program else outcome.stdout).strip(), "an example shows something"
     assert "Traceback" not in outcome.stderr
 
 
@@ -142,6 +149,10 @@ def test_commands_in_the_documents_are_those_there_are(document: Path) -> None:
         match words:
             case ["-m", "controllers", *rest]:
                 known = options_of(cli.cli, rest)
+            case ["-m", "controller_runtime", *rest]:
+                known = options_of(programs.cli, rest)
+            case [file, *rest] if file in PROGRAMS:
+                known = options_of(cli_run.run_command, rest)
             case ["-m", "controller_runtime.apiserver", *rest]:
                 known = options_of(apiserver.command, rest)
             case ["-m", "controller_runtime.testing.simulate", *rest]:

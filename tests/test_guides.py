@@ -9,10 +9,10 @@ import re
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from prometheus_client.metrics_core import Metric
 
@@ -35,10 +35,10 @@ from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
+from controller_runtime.program import cli_run, command, program, signals
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
-from controllers.command import cli, run
-from controllers.shared import signals
+from controllers.command import run
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
@@ -228,6 +228,7 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
         f"must arrive within {serving.HEAD_PATIENCE:.0f} s",
         f"within {serving.PATIENCE:.0f} s",
         f"has {run.GRACE:g} s to finish",
+        f"on a cluster {program.CLUSTER_GRACE:g} s",
         f"cancelled and has {CANCEL_GRACE:.0f} s to end",
     ],
 )
@@ -235,19 +236,31 @@ def test_the_bounds_that_the_guide_names_are_those_of_the_code(said: str) -> Non
     assert said in " ".join(OPERATIONS.split())
 
 
-def test_an_example_is_stopped_by_signals_as_the_guide_says() -> None:
-    (block,) = (block for block in re.findall(r"```python\n(.*?)```", OPERATIONS, re.DOTALL) if "signals" in block)
-    example = Path(__file__).parents[1] / "examples" / "tour.py"
+def test_an_example_is_the_program_that_the_guide_shows() -> None:
+    (block,) = (block for block in re.findall(r"```python\n(.*?)```", OPERATIONS, re.DOTALL) if "def setup" in block)
+    example = Path(__file__).parents[1] / "examples" / "zone_labels.py"
 
-    assert textwrap.indent(block, " " * 8) in example.read_text()
+    assert block in example.read_text()
+
+
+def options_of(*commands: click.Command) -> set[str]:
+    """Return the options of commands, and those that each command has."""
+    options = (each for one in commands for each in one.params if isinstance(each, click.Option))
+    return {"-h", "--help"} | {name for option in options for name in (*option.opts, *option.secondary_opts)}
+
+
+def test_the_options_of_a_program_that_the_guide_names_are_those_there_are() -> None:
+    named = {name for row in rows_of(OPERATIONS, "Programs") for name in re.findall(r"`(-[a-z-]+)`", row[0])}
+
+    assert named == options_of(cli_run.run_command)
 
 
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
-    options = {name for parameter in (*cli.run_command.params, *apiserver.command.params) for name in parameter.opts}
+    options = options_of(cli_run.run_command, apiserver.command)
     handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.REPORTING)}
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
     assert set(re.findall(r"\bSIG[A-Z0-9]+\b", OPERATIONS)) == handled
     assert {row[0] for row in rows_of(OPERATIONS, "The present state")} >= {"SIGINT, SIGTERM, SIGHUP", "SIGUSR1"}
-    assert f"| {cli.FAILED} | failed" in OPERATIONS
-    assert f"| {cli.BAD_USAGE} | called or configured wrongly" in OPERATIONS
+    assert f"| {command.FAILED} | failed" in OPERATIONS
+    assert f"| {command.BAD_USAGE} | called or configured wrongly" in OPERATIONS

@@ -156,12 +156,14 @@ def test_nothing_survives_a_crash_or_acts_when_collected() -> None:
 
 CATCHES_EVERYTHING = {
     "controller_runtime/core/stop.py: run": "a thread ends here: the failure sets its stop",
-    "controller_runtime/manager/manager.py: run": "the work of the manager's own thread ends here: the manager stops",
+    "controller_runtime/manager/manager.py: _run": "the work of the manager's own thread ends here: the manager stops",
     "controller_runtime/controller/workers.py: _reconcile": "a reconcile ends here: it counts as failed",
     "controller_runtime/controller/finalizers.py: _call": "a finalizer's function ends here: raised after the others",
     "controller_runtime/manager/serving.py: _answer": "a request to the manager's endpoints ends here: status 500",
     "controller_runtime/apiserver/server.py: handle": "a request to the embedded server ends here: status 500",
     "controller_runtime/apiserver/shell/workers.py: run": "a worker's task ends here: raised where it is awaited",
+    "controller_runtime/program/origin.py: load": "the import of a program ends here: raised for its author",
+    "controller_runtime/program/origin.py: call_setup": "a program's setup ends here: raised for its author",
     "controller_runtime/client/http/inquiry.py: _find_out": "a look-up's thread ends here: raised where it is awaited",
     "controller_runtime/testing/simulation/scheduler.py: _run": "a simulated thread ends here: the test raises it",
     "controller_runtime/testing/simulation/scheduler.py: _hand_over": "a simulated step ends here: the test raises it",

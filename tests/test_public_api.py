@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = {
     # run
     "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "stop_on_signals",
-    "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "__version__",
+    "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "__version__",
     # write a controller
     "Controller", "Reconciler", "Request", "Result", "TerminalError", "Channel", "reconcile_deadline",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
@@ -59,7 +59,7 @@ PUBLIC = {
     "StreamIdle", "StaleCache", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled", "AlreadyOwned",
     "ReconcileTimeout", "WaitTimeout",
 }  # fmt: skip
-ALIASES = {"Handler", "Callback", "Predicate"}
+ALIASES = {"Handler", "Callback", "Predicate", "Setup"}
 
 
 def test_the_public_names_are_the_documented_ones() -> None:

@@ -65,6 +65,8 @@ class Informers:
         options: How each cache fills.
         transforms: Transforms for single resources, each in place of that of the options. A transform belongs to the
             resource and not to a caller, because all callers share one copy of a collection.
+        namespace: The namespace of each collection that names none; empty for all namespaces. Collections of
+            cluster-scoped resources have none.
 
     Threads: any, for every method.
     """
@@ -76,8 +78,10 @@ class Informers:
         options: CacheOptions | None = None,
         *,
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
+        namespace: str = "",
     ) -> None:
         self._host = host
+        self._namespace = namespace
         self._transport = transport
         self._options = options or CacheOptions()
         # Guards everything below.
@@ -116,6 +120,8 @@ class Informers:
         Raises:
             ValueError: A selector is malformed, or a namespace was given for a cluster-scoped resource.
         """
+        if not collection.namespace and collection.resource.namespaced:
+            collection = attrs.evolve(collection, namespace=self._namespace)
         key = _Key(collection.normalized(), linger)
         with self._lock:
             shared = self._shared.get(key)

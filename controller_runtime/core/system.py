@@ -51,6 +51,11 @@ def stacks() -> str:
     return "\n".join(f"{name}\n{''.join(lines)}" for name, lines in sorted(stands))
 
 
+def is_on_main_thread() -> bool:
+    """Return whether the calling thread is the main one, which alone can install handlers of signals."""
+    return threading.current_thread() is threading.main_thread()
+
+
 class SystemHost:
     """The real machine, as a `Host`.
 

@@ -66,6 +66,7 @@ class Endpoints:
             self._listeners = [
                 (stack.enter_context(bind(address)), address, answers) for address, answers in wanted.items()
             ]
+            self._servers = stack.enter_context(ExitStack())
             self._stack = stack.pop_all()
 
     @property
@@ -74,10 +75,14 @@ class Endpoints:
         return [listener.getsockname()[1] for listener, *_ in self._listeners]
 
     def serve(self, manager: Manager) -> None:
-        """Begin to answer requests about `manager`, on other threads; its host must be the real machine."""
+        """Begin to answer requests about `manager`, on other threads; its host must be the real machine.
+
+        A program that runs one manager after another calls this again for each; the addresses stay bound meanwhile.
+        """
+        self._servers.close()
         for listener, address, answers in self._listeners:
             routes = {name: answer for part in answers for name, answer in part(manager).items()}
-            self._stack.enter_context(Server(manager.host, listener, routes, address.rpartition(":")[0].strip("[]")))
+            self._servers.enter_context(Server(manager.host, listener, routes, address.rpartition(":")[0].strip("[]")))
             log.info("serving", port=listener.getsockname()[1], paths=",".join(f"/{name}" for name in routes))
 
     def __enter__(self) -> Self:

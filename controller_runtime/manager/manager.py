@@ -32,6 +32,7 @@ from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.members import Members
 from controller_runtime.manager.options import ManagerOptions
+from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -53,6 +54,8 @@ class Manager:
             yields the lease, the run ends. None: controllers run without a lease.
         transforms: Functions that change objects before they are cached, by resource; see `without`.
         patience: How long the caches wait for the server.
+        namespace: The namespace of each collection that names none, for programs that may read no others; empty for
+            all namespaces. Cluster-scoped kinds are read as ever, and writes name their namespace themselves.
 
     Attributes:
         host: The host that it was given.
@@ -80,13 +83,14 @@ class Manager:
         leader_election: LeaderElectionConfig | None = None,
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
         patience: Patience | None = None,
+        namespace: str = "",
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
         self.transport = CountingTransport(host, transport)
         options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
-        self.informers = Informers(host, self.transport, options, transforms=transforms)
+        self.informers = Informers(host, self.transport, options, transforms=transforms, namespace=namespace)
         self.stopping = Stop(host, "manager")
         self._members = Members(host, self.stopping)
         limited: Transport = self.transport
@@ -162,7 +166,7 @@ class Manager:
         Args:
             resource: The collection.
             view: The class to decode objects to; None is the resource's own.
-            namespace: Only this namespace; empty is all of them.
+            namespace: Only this namespace; empty is the manager's, or else all of them.
             label_selector: Only objects that the server finds to match it; empty is all of them.
             field_selector: The same for fields.
 
@@ -212,10 +216,18 @@ class Manager:
         """
         self._members.add(thing)
 
-    def run(self, stop: Stop | None = None) -> None:
-        """Run until `stop` is set or something fails; then stop everything, in order.
+    def run(self, stop: Stop | None = None, *, signals: bool = True) -> None:
+        """Run until `stop` is set, a signal arrives or something fails; then stop everything, in order.
+
+        Without `stop`, SIGINT and SIGTERM stop the manager, and a second one ends the process at once with status 1;
+        each only if Python would otherwise end at it, this is the main thread, and the host is the real machine.
+        The old handlers are back when this returns.
 
         `client` still works afterwards; its connections stay open then until the caller closes `transport`.
+
+        Args:
+            stop: Ends the run. The caller decides what signals do; see `stop_on_signals`.
+            signals: False leaves all signals alone, for notebooks and for programs with a loop of their own.
 
         Raises:
             UsageError: The manager has run before.
@@ -229,6 +241,10 @@ class Manager:
         if stop is not None:
             stop.on_set(self.stopping.set)
             stop.on_set(self.stopping.cancel, Stage.CANCELLED)
+        with stop_on_unhandled_signals(self.host, self.stopping, wanted=signals and stop is None):
+            self._run()
+
+    def _run(self) -> None:
         try:
             self._start_members()
         except Exception as error:  # noqa: BLE001  the work of this thread ends here, as that of others does in `spawn`

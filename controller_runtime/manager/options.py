@@ -20,3 +20,4 @@ class ManagerOptions(TypedDict, total=False):
     leader_election: LeaderElectionConfig | None
     transforms: Mapping[Resource[Any], Transform]
     patience: Patience | None
+    namespace: str

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,9 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.server_process import APIServerProcess
+from controller_runtime.program.cluster import choose_cluster, is_in_pod, served
+from controller_runtime.program.session import GRACE, await_server
+from controller_runtime.program.signals import handled_signals
 from controllers.agent.agent import add_node_agent
 from controllers.agent.node import version_of_kubelet
 from controllers.agent.observer import MachineObserver
@@ -34,8 +35,6 @@ from controllers.agent.settings import (
     parse_taints,
 )
 from controllers.heartbeat.node_lease import DURATION
-from controllers.shared.session import GRACE, await_server
-from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 
@@ -110,19 +109,15 @@ def run_agent(options: AgentOptions) -> None:
         UsageError: Invalid options, a kubeconfig that cannot be used, or a Node whose status a kubelet posts.
         ControllerRuntimeError: The credentials are refused, or the run failed.
     """
-    if options.embedded and options.kubeconfig:
-        raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")
-    if options.context and not options.kubeconfig:
-        raise UsageError("--context needs --kubeconfig: it names a context of that file")
+    cluster = choose_cluster(
+        embedded=options.embedded, kubeconfig=options.kubeconfig, context=options.context, in_pod=is_in_pod()
+    )
     settings = settings_of(options, platform.node())
     host = SystemHost()
-    stop, kubeconfig = Stop(host), options.kubeconfig
+    stop = Stop(host)
     with contextlib.ExitStack() as stack:
         signals = stack.enter_context(handled_signals(host, stop))
-        if options.embedded or not (kubeconfig or "KUBERNETES_SERVICE_HOST" in os.environ):
-            server = stack.enter_context(APIServerProcess(host))
-            kubeconfig = server.kubeconfig
-            log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
+        kubeconfig = stack.enter_context(served(host, cluster))
         if (duration := options.duration) is not None:
             spawn(host, stop, "duration", lambda: None if stop.wait(duration) else stop.set())
         manager = Manager.from_kubeconfig(kubeconfig, options.context, grace=max(GRACE, settings.shutdown_grace))

@@ -7,8 +7,14 @@ from typing import Any
 
 import click
 
+from controller_runtime.program.cli_options import (
+    SECONDS,
+    configure_logging,
+    duration_option,
+    log_options,
+    server_options,
+)
 from controllers.agent.run import AgentOptions, run_agent
-from controllers.command.cli_options import SECONDS, configure_logging, duration_option, log_options, server_options
 
 
 @click.command("agent")

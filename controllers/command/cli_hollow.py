@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from controllers.command.cli_options import configure_logging, duration_option, log_options, server_options
+from controller_runtime.program.cli_options import configure_logging, duration_option, log_options, server_options
 from controllers.hollow.control import command
 from controllers.hollow.run import HollowRunOptions, run_hollow_nodes
 from controllers.hollow.selection import Selection

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state that a view shows: controllers, nodes, pods, leases and their holders, and the last events.
+"""The state that the panel of `controllers run` shows: nodes, pods, leases and their holders.
 
 All of it is updated with each change, so that taking a snapshot scans nothing. Nodes and
 pods are counted in `snapshot_counters`.
@@ -7,15 +7,12 @@ pods are counted in `snapshot_counters`.
 
 from __future__ import annotations
 
-import collections
-
 import attrs
 import msgspec
 
 from controller_runtime.api.objects import Cached, ObjectKey
-from controller_runtime.api.resources import EVENTS, LEASES, NODES, PODS
+from controller_runtime.api.resources import LEASES, NODES, PODS
 from controller_runtime.cache.store import Delta
-from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
@@ -23,8 +20,6 @@ from controllers.command.snapshot_counters import NodeCounter, NodeCounts, PodCo
 
 NODE_LEASES = "kube-node-lease"
 IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
-EVENTS_KEPT = 4
-"""The number of events that a view shows below its table."""
 
 
 class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):
@@ -49,21 +44,6 @@ class _Lease(msgspec.Struct, gc=False):
 
 _lease = msgspec.json.Decoder(_Lease)
 _NO_LEASE = _Lease(_LeaseMeta())
-
-
-class _Regarding(msgspec.Struct, gc=False):
-    kind: str = ""
-    name: str = ""
-
-
-class _EventView(msgspec.Struct, gc=False):
-    type: str = ""
-    reason: str = ""
-    note: str = ""
-    regarding: _Regarding = msgspec.field(default_factory=_Regarding)
-
-
-_event = msgspec.json.Decoder(_EventView)
 
 
 @attrs.frozen
@@ -131,99 +111,33 @@ def _read(lease: Cached | None) -> _Lease:
         return _NO_LEASE
 
 
-class EventTail:
-    """The last few events, as lines of text.
-
-    Threads: `observe` from one at a time; `lines` from any. There is no lock, because appending to
-        a deque and copying it are atomic.
-    """
-
-    def __init__(self, size: int = EVENTS_KEPT) -> None:
-        self._lines: collections.deque[str] = collections.deque(maxlen=size)
-
-    def observe(self, delta: Delta) -> None:
-        """Keep an event that was created or updated; those of the initial list happened before the start."""
-        if delta.new is None or delta.initial:
-            return
-        try:
-            event = _event.decode(delta.new.raw)
-        except UNREADABLE:
-            return
-        about = f"{event.regarding.kind.lower()}/{event.regarding.name}"
-        self._lines.append(f"{event.type} {event.reason} {about}: {event.note}")
-
-    def lines(self) -> list[str]:
-        """Return the lines that are kept, oldest first."""
-        return list(self._lines)
-
-
 @attrs.frozen
-class ControllerStatus:
-    """One controller at one instant.
+class ClusterSnapshot:
+    """The nodes, leases and pods of a cluster at one instant."""
 
-    Attributes:
-        name: The controller's name.
-        reconciles: The number of reconciles that have ended since the start.
-        errors: The number of those that failed.
-        queued: The number of requests that wait in the queue.
-    """
-
-    name: str
-    reconciles: int
-    errors: int
-    queued: int
-
-
-@attrs.frozen
-class Snapshot:
-    """Everything that a view shows, at one instant.
-
-    Attributes:
-        taken_at: Monotonic seconds of the host.
-        controllers: The controllers of the manager.
-        nodes: The nodes; None where the cluster is not watched.
-        leases: The leases; None where the cluster is not watched.
-        events: The last events as lines, oldest first.
-        pods: The pods; all counts are zero where the cluster is not watched.
-    """
-
-    taken_at: float
-    controllers: tuple[ControllerStatus, ...] = ()
-    nodes: NodeCounts | None = None
-    leases: LeaseSummary | None = None
-    events: tuple[str, ...] = ()
+    nodes: NodeCounts
+    leases: LeaseSummary = attrs.field(factory=LeaseSummary)
     pods: PodCounts = attrs.field(factory=PodCounts)
 
 
-class SnapshotSource:
-    """Takes snapshots of a manager's controllers and, if asked to, of its cluster.
+class ClusterSource:
+    """Takes snapshots of a cluster: watches its nodes, pods and leases by the caches of a manager.
+
+    Only for the embedded server: on other clusters the credentials of one controller may not allow it to list these.
 
     Args:
-        manager: Has the informers, if the cluster is watched.
-        controllers: The controllers that the snapshots describe.
-        cluster: Watch nodes, pods, leases and events too. Only for the embedded server: on
-            other clusters the credentials of one controller may not allow it to list these.
+        manager: Has the informers.
 
     Threads: `take` from any.
     """
 
-    def __init__(self, manager: Manager, controllers: list[Controller], *, cluster: bool) -> None:
-        self._host = manager.host
-        self._controllers = controllers
-        self._cluster = cluster
+    def __init__(self, manager: Manager) -> None:
         self._nodes, self._pods = NodeCounter(manager.host), PodCounter(manager.host)
-        self._leases, self._events = LeaseTracker(manager.host), EventTail()
-        if cluster:
-            manager.informer(NODES).subscribe(self._nodes.observe, name="nodes")
-            manager.informer(PODS).subscribe(self._pods.observe, name="pods")
-            manager.informer(LEASES).subscribe(self._leases.observe, name="leases")
-            manager.informer(EVENTS).subscribe(self._events.observe, name="events")
+        self._leases = LeaseTracker(manager.host)
+        manager.informer(NODES).subscribe(self._nodes.observe, name="nodes")
+        manager.informer(PODS).subscribe(self._pods.observe, name="pods")
+        manager.informer(LEASES).subscribe(self._leases.observe, name="leases")
 
-    def take(self) -> Snapshot:
+    def take(self) -> ClusterSnapshot:
         """Return the present state."""
-        now = self._host.monotonic()
-        status = tuple(ControllerStatus(c.name, c.reconciles, c.errors, c.queued) for c in self._controllers)
-        if not self._cluster:
-            return Snapshot(now, status)
-        events = tuple(self._events.lines())
-        return Snapshot(now, status, self._nodes.count(), self._leases.summary(), events, self._pods.count())
+        return ClusterSnapshot(self._nodes.count(), self._leases.summary(), self._pods.count())

@@ -4,22 +4,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.server_process import APIServerProcess
+from controller_runtime.program.cluster import choose_cluster, is_in_pod, served
+from controller_runtime.program.session import reach
+from controller_runtime.program.signals import handled_signals
 from controllers.hollow.control import add_hollow_nodes
 from controllers.shared.cache_trims import trim_caches
-from controllers.shared.session import reach
-from controllers.shared.signals import handled_signals
 
 log = get_logger(__name__)
 
@@ -46,18 +44,14 @@ def run_hollow_nodes(options: HollowRunOptions) -> None:
         UsageError: Invalid options, or a kubeconfig that cannot be used.
         ControllerRuntimeError: The cluster cannot be reached, or the run failed.
     """
-    if options.embedded and options.kubeconfig:
-        raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")
-    if options.context and not options.kubeconfig:
-        raise UsageError("--context needs --kubeconfig: it names a context of that file")
+    cluster = choose_cluster(
+        embedded=options.embedded, kubeconfig=options.kubeconfig, context=options.context, in_pod=is_in_pod()
+    )
     host = SystemHost()
-    stop, kubeconfig = Stop(host), options.kubeconfig
+    stop = Stop(host)
     with contextlib.ExitStack() as stack:
         signals = stack.enter_context(handled_signals(host, stop))
-        if options.embedded or not (kubeconfig or "KUBERNETES_SERVICE_HOST" in os.environ):
-            server = stack.enter_context(APIServerProcess(host))
-            kubeconfig = server.kubeconfig
-            log.info("embedded API server is ready", pid=server.pid, kubeconfig=kubeconfig)
+        kubeconfig = stack.enter_context(served(host, cluster))
         manager = Manager.from_kubeconfig(kubeconfig, options.context)
         trim_caches(manager)
         reach(manager, stop)

@@ -6,13 +6,16 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+def running(
+    command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """Run the command inside the block; it is gone after the block, even after an error."""
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=cwd, env=env)
     with process:
         try:
             yield process

@@ -82,6 +82,22 @@ def test_one_address_may_serve_both() -> None:
         assert {get(endpoints.ports[0], path)[0] for path in ("/metrics", "/livez")} == {200}
 
 
+def test_one_manager_after_another_is_served_at_the_same_address() -> None:
+    with (
+        EmbeddedCluster(SystemHost()) as first,
+        EmbeddedCluster(SystemHost()) as second,
+        Endpoints(metrics=ANYWHERE) as endpoints,
+    ):
+        (port,) = endpoints.ports
+        for cluster, name in ((first, "one"), (second, "two")):
+            cluster.manager.add(Controller(name, Holding(cluster.manager.stopping)))
+            endpoints.serve(cluster.manager)
+
+            shown = json.loads(get(port, "/debug/controllers")[2])
+
+            assert [controller["name"] for controller in shown["controllers"]] == [name]
+
+
 def test_other_machines_get_metrics_but_no_names_of_objects(outward: str) -> None:
     with EmbeddedCluster(SystemHost()) as cluster, Endpoints(metrics=f"{outward}:0", probes=ANYWHERE) as endpoints:
         cluster.manager.informer(NODES)

@@ -8,7 +8,7 @@ import pytest
 from kit.managing import Bench, Calling
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.resources import NODES, Resource
+from controller_runtime.api.resources import NODES, PODS, Resource
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream
@@ -87,3 +87,13 @@ def test_a_source_that_cannot_start_fails_the_run(bench: Bench) -> None:
 
     assert isinstance(bench.failure, ValueError)
     assert bench.sim.threads() == []
+
+
+def test_collections_that_name_no_namespace_are_those_of_the_manager(sim: Simulation) -> None:
+    host = sim.host("here")
+    manager = Manager(host, InProcessTransport(host, APIServer(host)), namespace="huts")
+
+    assert str(manager.informer(PODS)) == "pods in huts"
+    assert str(manager.informer(PODS, namespace="there")) == "pods in there"
+    assert str(manager.informer(NODES)) == "nodes"
+    assert manager.informer(PODS) is manager.informer(PODS, namespace="huts")

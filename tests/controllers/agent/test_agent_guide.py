@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.program.session import RETRY
 from controllers.agent.pressure import HOLD
 from controllers.agent.reporter import REGISTRATION, STARTUP_INTERVAL, STARTUP_PERIOD
 from controllers.agent.run import AgentOptions, settings_of
 from controllers.command.cli_agent import agent
-from controllers.shared.session import RETRY
 
 GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "node-agent.md").read_text(encoding="utf-8")
 DEFAULTS = settings_of(AgentOptions(), "host")

@@ -19,31 +19,31 @@ def decide(*, in_cluster: bool = False, **options: Any) -> Any:
 
 
 def test_without_a_cluster_flag_it_runs_on_the_embedded_server() -> None:
-    assert decide().embedded
+    assert decide().cluster.embedded
 
 
 def test_without_a_cluster_flag_in_a_pod_it_runs_on_the_pods_cluster() -> None:
     decided = decide(in_cluster=True, controllers="node-ttl")
 
-    assert not decided.embedded
-    assert decided.kubeconfig is None
+    assert not decided.cluster.embedded
+    assert decided.cluster.kubeconfig is None
 
 
 def test_embedded_wins_over_the_pods_cluster() -> None:
-    assert decide(in_cluster=True, embedded=True).embedded
+    assert decide(in_cluster=True, embedded=True).cluster.embedded
 
 
 def test_a_kubeconfig_is_used_only_when_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/somewhere/else")
 
-    assert decide().embedded
-    assert decide(kubeconfig=FILE, controllers="node-ttl").kubeconfig == FILE
+    assert decide().cluster.embedded
+    assert decide(kubeconfig=FILE, controllers="node-ttl").cluster.kubeconfig == FILE
 
 
 def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
     decided = decide(kubeconfig=FILE, controllers="node-ttl", hollow_nodes=3, allow_fake_nodes=True)
 
-    assert not decided.embedded
+    assert not decided.cluster.embedded
 
 
 @pytest.mark.parametrize(

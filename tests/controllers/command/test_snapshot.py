@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leases and events of a snapshot."""
+"""The leases of a snapshot."""
 
 from __future__ import annotations
 
@@ -8,20 +8,13 @@ import pytest
 from controller_runtime.api.objects import Cached, cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controllers.command.snapshot import EventTail, LeaseTracker
+from controllers.command.snapshot import LeaseTracker
 
 
 def lease(name: str, renewed: str, *, namespace: str = "kube-node-lease", holder: str = "h") -> Cached:
     return cached_from_bytes(
         f'{{"metadata":{{"name":"{name}","namespace":"{namespace}"}},"spec":{{"holderIdentity":"{holder}",'
         f'"leaseDurationSeconds":40,"renewTime":"{renewed}"}}}}'.encode()
-    )
-
-
-def event(reason: str) -> Cached:
-    return cached_from_bytes(
-        f'{{"metadata":{{"name":"e"}},"type":"Normal","reason":"{reason}","note":"told",'
-        '"regarding":{"kind":"Node","name":"n"}}'.encode()
     )
 
 
@@ -94,14 +87,3 @@ def test_a_lease_that_cannot_be_read_is_counted_all_the_same(host: SimulatedHost
     watch.observe(Delta(None, Cached(b'{"spec":3}', "a", "kube-node-lease", "", "1")))
 
     assert watch.summary().nodes == 1
-
-
-def test_the_last_events_are_kept_and_old_ones_at_the_start_are_not() -> None:
-    tail = EventTail(size=2)
-
-    tail.observe(Delta(None, event("Old"), initial=True))
-    for reason in ("One", "Two", "Three"):
-        tail.observe(Delta(None, event(reason)))
-    tail.observe(Delta(event("Three"), None))
-
-    assert tail.lines() == ["Normal Two node/n: told", "Normal Three node/n: told"]

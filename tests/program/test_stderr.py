@@ -14,7 +14,7 @@ import attrs
 import pytest
 import pytest_mock
 
-from controllers.command.stderr import DroppingStream
+from controller_runtime.program.stderr import DroppingStream
 
 
 @attrs.define
@@ -65,7 +65,7 @@ def test_what_nobody_reads_is_dropped_line_by_line_and_later_lines_are_written(p
 
 def test_only_the_first_line_that_nobody_reads_is_waited_for(pipe: Pipe, mocker: pytest_mock.MockerFixture) -> None:
     waits: list[float] = []
-    poll = mocker.patch("controllers.command.stderr.select.poll").return_value
+    poll = mocker.patch("controller_runtime.program.stderr.select.poll").return_value
     poll.poll.side_effect = lambda milliseconds: waits.append(milliseconds) or []
     stream = DroppingStream(pipe.writer, timeout=2.0)
 
@@ -85,7 +85,8 @@ def test_a_reader_that_is_gone_is_no_error(pipe: Pipe) -> None:
 
 def test_closed_descriptors_are_not_given_to_anything_else() -> None:
     program = (
-        "import os, sys; from controllers.command import stderr; stderr.install(); sys.stderr.write('to nobody');"
+        "import os, sys; from controller_runtime.program import stderr; stderr.install();"
+        "sys.stderr.write('to nobody');"
         "sys.exit(os.open(os.devnull, os.O_RDONLY))"
     )
 

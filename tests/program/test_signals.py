@@ -13,7 +13,7 @@ import pytest
 PROGRAM = """
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
-from controllers.shared.signals import handled_signals
+from controller_runtime.program.signals import handled_signals
 
 host = SystemHost()
 stop = Stop(host)

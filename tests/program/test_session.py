@@ -11,9 +11,9 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.errors import ConnectionLost, ControllerRuntimeError, UsageError
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
+from controller_runtime.program.session import ANSWER_TIMEOUT, RETRY, await_server, reach
 from controller_runtime.testing.faults import Fault, FaultyTransport, LostRequest, Refused
 from controller_runtime.testing.simulation import Simulation
-from controllers.shared.session import ANSWER_TIMEOUT, RETRY, await_server, reach
 
 NOT_YET = answered(503, "ServiceUnavailable")
 BUSY = answered(429, "TooManyRequests", details={"retryAfterSeconds": 30})
@@ -61,7 +61,7 @@ def test_a_server_that_is_away_is_waited_for_with_one_warning(
 ) -> None:
     command = Command(sim, *faults)
 
-    with caplog.at_level("INFO", logger="controllers"):
+    with caplog.at_level("INFO", logger="controller_runtime"):
         took = command.wait()
 
     assert seconds[0] - 1e-6 <= took <= seconds[1] + 1e-6

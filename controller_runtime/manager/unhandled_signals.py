@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals that would end the process in the middle of its work, because no code has installed a handler for them."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+from controller_runtime.core.host import Host
+from controller_runtime.core.signals import stop_on_signals
+from controller_runtime.core.stop import Stop
+from controller_runtime.core.system import SystemHost, is_on_main_thread
+
+STOPPING: Mapping[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+"""The signals that ask a process to stop, each with the handler that Python starts with."""
+
+
+def stop_on_unhandled_signals(
+    host: Host, stop: Stop, *, wanted: bool = True
+) -> contextlib.AbstractContextManager[None]:
+    """Set `stop` at the first signal of `STOPPING` inside the block; leave signals alone that other code handles.
+
+    A signal that is ignored, as under `nohup` or in a background job of a shell, stays ignored. Off the main thread
+    and on a simulated host this does nothing.
+
+    Args:
+        host: Its threads.
+        stop: Set by the first signal; a second one ends the process at once, with status 1.
+        wanted: False does nothing.
+    """
+    numbers = unhandled({number: signal.getsignal(number) for number in STOPPING})
+    if not (wanted and numbers and isinstance(host, SystemHost) and is_on_main_thread()):
+        return contextlib.nullcontext()
+    return stop_on_signals(host, stop, numbers)
+
+
+def unhandled(handlers: Mapping[int, Any]) -> list[int]:
+    """Return the signals of `STOPPING` whose present handler is the one that Python starts with.
+
+    Args:
+        handlers: The present handlers, by signal.
+    """
+    return [number for number, initial in STOPPING.items() if handlers[number] == initial]

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of commands, from the command line or from the environment."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from controller_runtime.core.log import configure
+from controller_runtime.manager.endpoints import NOWHERE
+
+F = Callable[..., Any]
+SECONDS = click.FloatRange(min=0, min_open=True)
+"""A number of seconds; zero is refused, because a duration or a period of zero is a mistake."""
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+"""The levels of the log that a user can ask for."""
+ENVIRONMENT = "CONTROLLER"
+"""Begins the names of environment variables: `CONTROLLER_LEADER_ELECT` is `--leader-elect`."""
+
+
+class ProgramCommand(click.Command):
+    """A command each of whose options may come from an environment variable; the command line comes first."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options.setdefault(
+            "epilog",
+            f"Each option may be given by the environment, too: {ENVIRONMENT}_LEADER_ELECT=true is --leader-elect.",
+        )
+        super().__init__(*args, **options)
+        for parameter in self.params:
+            if isinstance(parameter, click.Option) and parameter.name is not None:
+                parameter.envvar = f"{ENVIRONMENT}_{parameter.name.upper()}"
+
+
+def adding(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return a decorator that adds these options to a command, in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+server_options = adding(
+    click.option("--embedded", is_flag=True, help="Start an embedded API server and run on it."),
+    click.option(
+        "--kubeconfig",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Run on the cluster that this file names.",
+    ),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig; its current one by default."),
+)
+"""Adds the options that name the API server: `embedded`, `kubeconfig`, `context`."""
+
+duration_option = click.option("--duration", type=SECONDS, metavar="SECONDS", help="Stop after this many seconds.")
+
+log_options = adding(
+    click.option(
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Format of each log line.",
+    ),
+    click.option("-v", "--verbose", is_flag=True, help="Log each reconcile, and show tracebacks."),
+)
+"""Adds the options of the log: `log_format`, `verbose`; see `configure_logging`."""
+
+election_options = adding(
+    click.option("--leader-elect", is_flag=True, help="Run the controllers only while this replica leads."),
+    click.option(
+        "--coordinated", is_flag=True, help="Register as a candidate, and lead when lease-candidate-election elects it."
+    ),
+    click.option(
+        "--binary-version", metavar="VERSION", help="Version that the candidate declares; this package's by default."
+    ),
+    click.option(
+        "--emulation-version",
+        metavar="VERSION",
+        help="Version that the candidate says it behaves like; its binary version by default.",
+    ),
+    click.option(
+        "--leader-election-id",
+        metavar="ID",
+        help="Name of the lease that the replicas share; the program's by default.",
+    ),
+    click.option(
+        "--leader-election-namespace",
+        metavar="NS",
+        help="Where that lease is; by default the namespace given, that of the pod, or default.",
+    ),
+)
+"""Adds the options of leader election."""
+
+endpoint_options = adding(
+    click.option(
+        "--metrics-bind-address",
+        metavar="ADDRESS",
+        default=NOWHERE,
+        help="Serve /metrics and /debug/controllers at HOST:PORT, or at :PORT of every interface; 0 (default): "
+        "nowhere.",
+    ),
+    click.option(
+        "--health-probe-bind-address",
+        metavar="ADDRESS",
+        default=NOWHERE,
+        help="Serve /healthz, /livez and /readyz; the address as above.",
+    ),
+)
+"""Adds the addresses at which a program is observed."""
+
+program_options = adding(
+    server_options,
+    click.option(
+        "-n", "--namespace", metavar="NS", default="", help="Watch this namespace only; cluster-scoped kinds as ever."
+    ),
+    election_options,
+    click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers of each controller."),
+    click.option("--dry-run", is_flag=True, help="Let the server check each write and not do it; log a line for each."),
+    duration_option,
+    click.option(
+        "--grace",
+        type=click.FloatRange(min=0),
+        metavar="SECONDS",
+        help="Time for running reconciles to end once the program is asked to stop.",
+    ),
+    endpoint_options,
+    click.option(
+        "--live/--no-live", default=None, help="Show tables on the terminal, or log lines; tables by default."
+    ),
+    log_options,
+    click.option(
+        "--log-level", type=click.Choice([*LEVELS]), default="info", show_default=True, help="Lowest level shown."
+    ),
+)
+"""Adds the options that every program has, except `--reload`: `ProgramOptions`, and those of `configure_logging`."""
+
+reload_option = click.option(
+    "--reload", is_flag=True, help="Import the program again when one of its files is saved, and restart it."
+)
+
+
+def configure_logging(log_format: str, verbose: bool, log_level: str = "info") -> None:
+    """Configure the log of this process, in the format and at the level of these options."""
+    configure(style=log_format, level=logging.DEBUG if verbose else LEVELS[log_level])

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cluster that a program runs on: the one that was named, that of its pod, or an embedded API server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import attrs
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+
+log = get_logger(__name__)
+
+BARE_SERVER = ("controller_runtime.apiserver",)
+"""The module that `python -m` runs as the embedded server: an API server without controllers."""
+
+
+@attrs.frozen
+class Cluster:
+    """The decision where to run.
+
+    Attributes:
+        embedded: Start an embedded API server and run on it.
+        kubeconfig: The file that names the cluster; None is the embedded server, or the cluster of this pod.
+        context: The context of `kubeconfig`; None is its current one.
+        by_default: No option named a cluster.
+    """
+
+    embedded: bool
+    kubeconfig: Path | None = None
+    context: str | None = None
+    by_default: bool = False
+
+    def __str__(self) -> str:
+        return "embedded API server" if self.embedded else f"cluster of {self.kubeconfig or 'this pod'}"
+
+
+def is_in_pod() -> bool:
+    """Return whether this process runs in a pod, whose cluster is meant if no option names another."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ
+
+
+def choose_cluster(*, embedded: bool, kubeconfig: Path | None, context: str | None, in_pod: bool) -> Cluster:
+    """Decide where to run: where an option says, else on the cluster of the pod, else on an embedded server.
+
+    Args:
+        embedded: The option `--embedded`.
+        kubeconfig: The option `--kubeconfig`.
+        context: The option `--context`.
+        in_pod: See `is_in_pod`.
+
+    Raises:
+        UsageError: The options contradict each other.
+    """
+    if embedded and kubeconfig:
+        raise UsageError("--embedded and --kubeconfig exclude each other: give one of them")
+    if context and not kubeconfig:
+        raise UsageError("--context needs --kubeconfig: it names a context of that file")
+    by_default = not (embedded or kubeconfig)
+    return Cluster(embedded or (by_default and not in_pod), kubeconfig, context, by_default)
+
+
+@contextlib.contextmanager
+def served(host: Host, cluster: Cluster, server: Sequence[str] = BARE_SERVER) -> Iterator[Path | None]:
+    """Run the embedded server inside the block, if `cluster` is one, and yield the kubeconfig of the cluster.
+
+    Args:
+        host: Measures the wait for the server.
+        cluster: The decision.
+        server: The module that `python -m` runs as the server, and its first arguments.
+
+    Raises:
+        ControllerRuntimeError: The server does not start.
+    """
+    if not cluster.embedded:
+        yield cluster.kubeconfig
+        return
+    # Imported here, because a program on a cluster needs nothing of the tools for tests.
+    from controller_runtime.testing.server_process import APIServerProcess
+
+    with APIServerProcess(host, program=server) as process:
+        because = {"because": "no option names a cluster"} if cluster.by_default else {}
+        log.info("embedded API server is ready", pid=process.pid, kubeconfig=process.kubeconfig, **because)
+        yield process.kubeconfig

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program as a command: its options, its errors as one line each, its exit status."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from controller_runtime.core.log import get_logger
+from controller_runtime.program import stderr
+from controller_runtime.program.cli_options import (
+    ProgramCommand,
+    configure_logging,
+    program_options,
+    reload_option,
+)
+from controller_runtime.program.origin import Origin, ProgramFailed, Setup, refuse_inside_import
+from controller_runtime.program.view import choose_view
+
+log = get_logger(__name__)
+
+FAILED, BAD_USAGE = 1, 2
+"""Exit statuses: of a program that failed, and of one that was called or configured wrongly."""
+
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Settings of every command."""
+
+
+def run(setup: Setup, *, argv: Sequence[str] | None = None, name: str | None = None) -> NoReturn:
+    """Run a program as a command, and end the process with its status.
+
+    The command has the options that its `--help` shows; each may also come from an environment variable, such as
+    `CONTROLLER_LEADER_ELECT` for `--leader-elect`. Without an option that names a cluster the program runs on the
+    cluster of its pod, and outside of a pod on an embedded API server, which ends with it.
+
+    SIGINT, SIGTERM and SIGHUP end the program in order: its reconciles, then its lease, then its caches. A second
+    SIGINT or SIGTERM ends it at once; SIGUSR1 writes its state to standard error.
+
+    Args:
+        setup: Adds to a manager all that the program runs. It is called before the manager runs, and once for each
+            manager: with `--reload` there is one after each change of the program's files.
+        argv: The arguments; those of this process by default.
+        name: The name in messages, and that of the lease with `--leader-elect`; that of the script by default.
+
+    Raises:
+        SystemExit: Always: 0 after a regular stop, 1 after a failure, 2 for wrong options or a wrong configuration.
+
+    Threads: the main thread only.
+    """
+    refuse_inside_import()
+    program_name = name or script_name(sys.argv[0])
+    main(_command_of(setup, program_name), argv, program_name)
+
+
+def script_name(path: str) -> str:
+    """Return the name of the program that a script is; for a package's `__main__.py` that of its folder."""
+    script = Path(path)
+    return (script.resolve().parent.name if script.stem == "__main__" else script.stem) or "program"
+
+
+def _command_of(setup: Setup, name: str) -> click.Command:
+    @click.command(name, cls=ProgramCommand, context_settings=SETTINGS)
+    @program_options
+    @reload_option
+    def command(**options: Any) -> None:
+        """Run until stopped.
+
+        With neither --embedded nor --kubeconfig it runs on the cluster of the pod that this
+        process is in; outside of a pod, on an embedded API server.
+        """
+        run_program(setup, Origin.of(setup), name, options)
+
+    return command
+
+
+def run_program(setup: Setup, origin: Origin | None, name: str, options: dict[str, Any]) -> None:
+    """Run a program with the values of `program_options` and `reload_option`, which click has checked one by one.
+
+    Raises:
+        ControllerRuntimeError: See `program.execute`.
+    """
+    # Imported here, because `--help` and a wrong option need nothing of it.
+    from controller_runtime.program.plan import ProgramOptions
+    from controller_runtime.program.program import Program, execute
+
+    live = take_view_options(options)
+    execute(Program(name=name, setup=setup, origin=origin), ProgramOptions(live=live, **options))
+
+
+def take_view_options(options: dict[str, Any]) -> bool:
+    """Remove the options of log and view from a command's, configure the log, and return whether the view is live."""
+    log_format, verbose, level = options.pop("log_format"), options.pop("verbose"), options.pop("log_level")
+    configure_logging(log_format, verbose, level)
+    live, why_not = choose_view(
+        options.pop("live"),
+        text_log=log_format == "text" and not verbose and level == "info",
+        terminal=sys.stderr.isatty(),
+        rich=importlib.util.find_spec("rich") is not None,
+    )
+    if why_not:
+        log.warning(why_not)
+    return live
+
+
+def main(command: click.Command, argv: Sequence[str] | None, name: str) -> NoReturn:
+    """Run a command, and exit: 0 after a regular stop, 1 after a failure, 2 for bad usage.
+
+    Errors that are expected are one line on standard error; a failure of the program's own code has its traceback.
+    """
+    if sys.stderr is sys.__stderr__:  # not while a test or an embedding program captures it
+        stderr.install()
+    sys.exit(_status_of(lambda: command.main(args=argv, prog_name=name, standalone_mode=False), name))
+
+
+def _status_of(call: Callable[[], object], name: str) -> int:
+    try:
+        status = call()
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else name
+        message = error.format_message().rstrip(".") + _source_of(error)
+        click.echo(f"{name}: {message[:1].lower()}{message[1:]}; `{path} --help` shows what there is", err=True)
+        return BAD_USAGE
+    except click.Abort:
+        return FAILED
+    except ControllerRuntimeError as error:
+        if logging.getLogger().isEnabledFor(logging.DEBUG):
+            log.exception("failed")
+        click.echo(f"{name}: {error}", err=True)
+        if isinstance(error, ProgramFailed):
+            click.echo(error.block, err=True)
+        return BAD_USAGE if isinstance(error, UsageError) else FAILED
+    return status if isinstance(status, int) else 0
+
+
+def _source_of(error: click.UsageError) -> str:
+    """Return where a value that was refused comes from, if that is the environment."""
+    if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
+        return ""
+    source = error.ctx.get_parameter_source(error.param.name or "")
+    return f" (from {error.param.envvar})" if source is click.core.ParameterSource.ENVIRONMENT else ""

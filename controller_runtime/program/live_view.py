@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live view of a program: tables on a terminal that are redrawn twice per second. The only module that draws."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from controller_runtime.core.stop import Stop
+from controller_runtime.program.kinds import KindCounts
+from controller_runtime.program.snapshot import Snapshot
+
+REFRESH = 0.5
+"""Seconds between two pictures of the live view."""
+
+
+class LiveView:
+    """A picture that is redrawn twice per second.
+
+    Args:
+        take: Returns the present state.
+        lines: Returns the last log lines.
+        title: Names the cluster.
+        console: The terminal; standard error by default.
+    """
+
+    def __init__(
+        self,
+        take: Callable[[], Snapshot],
+        lines: Callable[[], list[str]],
+        *,
+        title: str,
+        console: Console | None = None,
+    ) -> None:
+        self._take = take
+        self._lines = lines
+        self._title = title
+        self._console = console or Console(file=sys.stderr)
+
+    def run(self, stop: Stop) -> None:
+        """Redraw the picture until `stop` is set; the last state stays on the screen."""
+        before = self._take()
+        with Live(console=self._console, auto_refresh=False, vertical_overflow="visible") as live:
+            stopped = False
+            while not stopped:
+                stopped = stop.wait(REFRESH)
+                now = self._take()
+                live.update(self._with_log(render(self._title, before, now), self._lines()), refresh=True)
+                before = now
+
+    def _with_log(self, tables: RenderableType, lines: list[str]) -> RenderableType:
+        """Add as many of the last log lines as the terminal has rows left: a higher picture could not be redrawn."""
+        rows = self._console.height - 1 - len(self._console.render_lines(tables))
+        return Group(tables, *(line_of(line, "dim") for line in lines[-rows:] if rows > 0))
+
+
+def render(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
+    """Return the tables of a live view, readable at 80 columns.
+
+    Args:
+        title: Names the cluster.
+        before: The snapshot before `now`, from which rates are computed.
+        now: The snapshot to show.
+    """
+    parts: list[RenderableType] = [Text(title, style="bold")]
+    parts += [panel.render() for panel in now.panels]
+    if now.kinds:
+        parts.append(_kinds(now.kinds))
+    if now.leader:
+        parts.append(line_of(f"leader  {now.leader}", ""))
+    parts.append(_controllers(before, now))
+    parts += [line_of(line, "cyan") for line in now.events]
+    return Group(*parts)
+
+
+def line_of(text: str, style: str) -> Text:
+    """Return one line, which ends in an ellipsis where the terminal is too narrow."""
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _kinds(kinds: tuple[KindCounts, ...]) -> Table:
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("kind", no_wrap=True, overflow="ellipsis")
+    table.add_column("objects", justify="right")
+    table.add_column("conditions", no_wrap=True, overflow="ellipsis")
+    for kind in kinds:
+        true, _, _ = next(iter(kind.conditions.values()), (kind.objects, 0, 0))
+        table.add_row(kind.name, str(kind.objects), Text(kind.text(), style="red" if true < kind.objects else ""))
+    return table
+
+
+def _controllers(before: Snapshot, now: Snapshot) -> Table:
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("controller")
+    for column in ("queued", "reconciles", "per second", "errors"):
+        table.add_column(column, justify="right")
+    earlier = {c.name: c.reconciles for c in before.controllers}
+    seconds = max(now.taken_at - before.taken_at, 1e-3)  # the first two snapshots may be of one instant
+    for c in now.controllers:
+        rate = max(c.reconciles - earlier.get(c.name, 0), 0) / seconds  # fewer than before after a reload
+        errors = Text(str(c.errors), style="red" if c.errors else "")
+        table.add_row(c.name, str(c.queued), str(c.reconciles), f"{rate:.0f}", errors)
+    return table

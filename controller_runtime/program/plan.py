@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of a program, and the decisions that follow from them before anything is started."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import attrs
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.election.config import Candidacy, LeaderElectionConfig
+from controller_runtime.manager.endpoints import NOWHERE
+from controller_runtime.program.cluster import Cluster, choose_cluster
+
+POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+"""The file in which Kubernetes tells a pod its namespace."""
+
+
+@attrs.frozen(kw_only=True)
+class ProgramOptions:
+    """The options of a program, of which each alone is valid; `plan_program` checks whether they fit together.
+
+    Attributes:
+        live: Show the live view; else log lines.
+        grace: Seconds that running reconciles have to finish once the program is asked to stop; None is the program's.
+
+    The others are described in the help of the command; see `cli_options`.
+    """
+
+    embedded: bool = False
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str = ""
+    leader_elect: bool = False
+    coordinated: bool = False
+    binary_version: str | None = None
+    emulation_version: str | None = None
+    leader_election_id: str | None = None
+    leader_election_namespace: str | None = None
+    workers: int | None = None
+    grace: float | None = None
+    duration: float | None = None
+    metrics_bind_address: str = NOWHERE
+    health_probe_bind_address: str = NOWHERE
+    dry_run: bool = False
+    reload: bool = False
+    live: bool = False
+
+
+@attrs.frozen
+class ProgramPlan:
+    """Where and how to run.
+
+    Attributes:
+        cluster: Where to run.
+        leader_election: How replicas elect a leader; None runs the controllers without an election.
+    """
+
+    cluster: Cluster
+    leader_election: LeaderElectionConfig | None
+
+
+def plan_program(
+    options: ProgramOptions, *, in_pod: bool, lease_name: str, lease_namespace: str | None = None
+) -> ProgramPlan:
+    """Decide where and how to run.
+
+    Args:
+        options: The options of the command line.
+        in_pod: Whether this process runs in a pod, so that without other options its cluster is meant.
+        lease_name: The name of the lease unless an option gives another.
+        lease_namespace: Its namespace unless an option gives another; None is that of `--namespace`, else that of the
+            pod, else `default`.
+
+    Raises:
+        UsageError: The options contradict each other.
+    """
+    cluster = choose_cluster(
+        embedded=options.embedded, kubeconfig=options.kubeconfig, context=options.context, in_pod=in_pod
+    )
+    election = _leader_election(options, lease_name, lease_namespace)
+    if options.dry_run and election is not None:
+        raise UsageError(
+            "--dry-run and --leader-elect exclude each other: a lease that is not written elects no leader"
+        )
+    return ProgramPlan(cluster, election)
+
+
+def lease_name_of(program: str) -> str:
+    """Return the name of a program as the name of a lease: in lower case, with dashes for what may not be in it."""
+    return re.sub(r"[^a-z0-9.]+", "-", program.lower()).strip("-.") or "program"
+
+
+def _leader_election(
+    options: ProgramOptions, lease_name: str, lease_namespace: str | None
+) -> LeaderElectionConfig | None:
+    """Return how replicas of this program elect their leader; None for no election.
+
+    Raises:
+        UsageError: An option of an election is given without the option that it needs, or a version is invalid.
+    """
+    if options.coordinated and not options.leader_elect:
+        raise UsageError("--coordinated needs --leader-elect: add it")
+    if (options.binary_version or options.emulation_version) and not options.coordinated:
+        raise UsageError("--binary-version and --emulation-version need --coordinated: only a candidate declares them")
+    if options.leader_elect:
+        return LeaderElectionConfig(
+            name=options.leader_election_id or lease_name,
+            namespace=options.leader_election_namespace or lease_namespace or options.namespace or _pod_namespace(),
+            coordinated=_candidacy(options) if options.coordinated else None,
+        )
+    if options.leader_election_id or options.leader_election_namespace:
+        raise UsageError("--leader-election-id and --leader-election-namespace need --leader-elect: add it")
+    return None
+
+
+def _candidacy(options: ProgramOptions) -> Candidacy:
+    versions = {"binary_version": options.binary_version, "emulation_version": options.emulation_version}
+    try:
+        return Candidacy(**{name: version for name, version in versions.items() if version is not None})
+    except ValueError as error:
+        raise UsageError(f"this replica cannot be a candidate: {error}") from error
+
+
+def _pod_namespace() -> str:
+    try:
+        return POD_NAMESPACE.read_text(encoding="utf-8").strip() or "default"
+    except OSError:
+        return "default"

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state that a view shows: controllers, objects by condition, the leader, the last events, and panels.
+
+All of it is updated with each change, so that taking a snapshot scans nothing.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import attrs
+import msgspec
+
+from controller_runtime.api.resources import EVENTS, LEASES, Resource
+from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.store import Delta
+from controller_runtime.core.errors import UNREADABLE
+from controller_runtime.manager.manager import Manager
+from controller_runtime.program.kinds import KindCounter, KindCounts
+
+if TYPE_CHECKING:  # an extra, which the live view alone needs
+    from rich.console import RenderableType
+
+EVENTS_KEPT = 4
+"""The number of events that a view shows below its table."""
+
+
+class _Regarding(msgspec.Struct, gc=False):
+    kind: str = ""
+    name: str = ""
+
+
+class _EventView(msgspec.Struct, gc=False):
+    type: str = ""
+    reason: str = ""
+    note: str = ""
+    regarding: _Regarding = msgspec.field(default_factory=_Regarding)
+
+
+_event = msgspec.json.Decoder(_EventView)
+
+
+class Panel(Protocol):
+    """A part of the view that a program adds."""
+
+    @property
+    def covers(self) -> Collection[Resource[Any]]:
+        """The resources that the panel shows, which are left out of the table of kinds."""
+
+    def fields(self) -> Mapping[str, object]:
+        """Return the present state as fields of a log line; equal fields mean that nothing has happened."""
+
+    def render(self) -> RenderableType:
+        """Return the present state as a part of the live view, readable at 80 columns."""
+
+
+class EventTail:
+    """The last few events, as lines of text.
+
+    Threads: `observe` from one at a time; `lines` from any. There is no lock, because appending to
+        a deque and copying it are atomic.
+    """
+
+    def __init__(self, size: int = EVENTS_KEPT) -> None:
+        self._lines: collections.deque[str] = collections.deque(maxlen=size)
+
+    def observe(self, delta: Delta) -> None:
+        """Keep an event that was created or updated; those of the initial list happened before the start."""
+        if delta.new is None or delta.initial:
+            return
+        try:
+            event = _event.decode(delta.new.raw)
+        except UNREADABLE:
+            return
+        about = f"{event.regarding.kind.lower()}/{event.regarding.name}"
+        self._lines.append(f"{event.type} {event.reason} {about}: {event.note}")
+
+    def lines(self) -> list[str]:
+        """Return the lines that are kept, oldest first."""
+        return list(self._lines)
+
+
+@attrs.frozen
+class ControllerStatus:
+    """One controller at one instant.
+
+    Attributes:
+        name: The controller's name.
+        reconciles: The number of reconciles that have ended since the start.
+        errors: The number of those that failed.
+        queued: The number of requests that wait in the queue.
+    """
+
+    name: str
+    reconciles: int
+    errors: int
+    queued: int
+
+
+@attrs.frozen
+class Snapshot:
+    """Everything that a view shows, at one instant.
+
+    Attributes:
+        taken_at: Monotonic seconds of the host.
+        controllers: The controllers of the manager.
+        kinds: The objects of the collections that the program watches; none where they are not counted.
+        leader: The identity of the replica that leads, as far as this one knows; empty without an election.
+        events: The last events as lines, oldest first; none where events are not watched.
+        panels: The parts that the program adds.
+    """
+
+    taken_at: float
+    controllers: tuple[ControllerStatus, ...] = ()
+    kinds: tuple[KindCounts, ...] = ()
+    leader: str = ""
+    events: tuple[str, ...] = ()
+    panels: tuple[Panel, ...] = ()
+
+
+class SnapshotSource:
+    """Takes snapshots of a manager; make one after all controllers were added, and before the manager runs.
+
+    Args:
+        manager: The manager.
+        panels: The parts that the program adds.
+        kinds: Count the objects of the collections that are watched, which costs a look at each change.
+        events: Watch the events of the cluster. Only for the embedded server: on other clusters the credentials of a
+            program need not allow it to list them.
+
+    Threads: `take` from one at a time.
+    """
+
+    def __init__(self, manager: Manager, panels: Sequence[Panel] = (), *, kinds: bool, events: bool) -> None:
+        self._manager = manager
+        self._panels = tuple(panels)
+        self._counts_kinds = kinds
+        self._covered = {EVENTS, *(resource for panel in panels for resource in panel.covers)}
+        self._kinds: dict[Informer, KindCounter] = {}
+        self._events = EventTail()
+        if events:
+            manager.informer(EVENTS).add_handler(self._events.observe)
+        if kinds:
+            for controller in manager.controllers:
+                controller.prepare(manager.informers)
+        self._count_new_kinds()
+
+    def take(self) -> Snapshot:
+        """Return the present state."""
+        self._count_new_kinds()
+        manager = self._manager
+        return Snapshot(
+            manager.host.monotonic(),
+            tuple(ControllerStatus(c.name, c.reconciles, c.errors, c.queued) for c in manager.controllers),
+            tuple(counter.count() for counter in self._kinds.values()),
+            self._leader(),
+            tuple(self._events.lines()),
+            self._panels,
+        )
+
+    def _leader(self) -> str:
+        elector = self._manager.elector
+        if elector is None or LEASES in self._covered:  # a panel of leases shows their holders
+            return ""
+        return elector.leader or "no replica"
+
+    def _count_new_kinds(self) -> None:
+        """Count the objects of informers that were made since the last call, and forget those that were released."""
+        if not self._counts_kinds:
+            return
+        present = [informer for informer in self._manager.informers if informer.resource not in self._covered]
+        self._kinds = {informer: counter for informer, counter in self._kinds.items() if informer in present}
+        for informer in present:
+            if informer not in self._kinds:
+                self._kinds[informer] = counter = KindCounter(self._manager.host, _name_of(informer))
+                informer.add_handler(counter.observe)
+
+
+def _name_of(informer: Informer) -> str:
+    narrowed = str(informer).removeprefix(str(informer.resource)).strip()
+    return f"{informer.resource.kind} {narrowed}".strip()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The views of a program that need no terminal: log lines, and the choice between them and the live view."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from controller_runtime.core.log import TextFormatter, get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.program.snapshot import Snapshot
+
+log = get_logger(__name__)
+
+
+class View(Protocol):
+    """Shows snapshots until the program stops."""
+
+    def run(self, stop: Stop) -> None:
+        """Show snapshots until `stop` is set, then one last one. Blocks, so it runs on a thread of its own."""
+
+
+def choose_view(asked: bool | None, *, text_log: bool, terminal: bool, rich: bool) -> tuple[bool, str]:
+    """Decide whether the live view is shown, and return with it why it is not though it was asked for.
+
+    Args:
+        asked: What the user asked for; None if nothing was said.
+        text_log: The log is in text and at its usual level, so that the user seems to want no lines in particular.
+        terminal: Standard error is a terminal.
+        rich: The package that draws the view is installed.
+    """
+    if asked is None:
+        return text_log and terminal and rich, ""
+    if asked and not terminal:
+        return False, "the live view needs a terminal, so log lines are shown instead"
+    if asked and not rich:
+        return False, "the live view needs rich, so log lines are shown instead: pip install 'controller-runtime[cli]'"
+    return asked, ""
+
+
+def summary(snapshot: Snapshot) -> dict[str, object]:
+    """Return the fields of a log line about a snapshot.
+
+    They leave out what changes all the time, such as the number of reconciles, so that equal
+    fields mean that nothing has happened.
+    """
+    fields: dict[str, object] = {}
+    for panel in snapshot.panels:
+        fields |= panel.fields()
+    for kind in snapshot.kinds:
+        name = kind.name.replace(" ", "_")
+        fields[name] = kind.objects
+        for condition, (true, *_) in [*kind.conditions.items()][:1]:
+            fields[f"{name}_{condition}"] = true
+    if snapshot.leader:
+        fields["leader"] = snapshot.leader
+    for c in snapshot.controllers:
+        fields[f"{c.name}_errors"] = c.errors
+    return fields
+
+
+class PlainView:
+    """Writes a log line when something has changed, at most one per second."""
+
+    def __init__(self, take: Callable[[], Snapshot]) -> None:
+        self._take = take
+
+    def run(self, stop: Stop) -> None:
+        """Log each change of the summary until `stop` is set."""
+        logged: dict[str, object] = {}
+        stopped = False
+        while not stopped:
+            stopped = stop.wait(1.0)
+            snapshot = self._take()
+            fields = summary(snapshot)
+            if fields != logged:
+                logged = fields
+                log.info("cluster", **fields, **{f"{c.name}_reconciles": c.reconciles for c in snapshot.controllers})
+
+
+class LastLines(logging.Handler):
+    """A log handler that keeps the last few lines, shortened, to be shown by the live view."""
+
+    def __init__(self, size: int = 6) -> None:
+        super().__init__()
+        self._format = TextFormatter().format
+        self._lines: collections.deque[str] = collections.deque(maxlen=size)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the first line of the record, with the time of day and without the date; INFO is left out."""
+        time, _, line = self._format(record).splitlines()[0].partition("T")[2].partition(" ")
+        self._lines.append(f"{time[:8]} {line.removeprefix('INFO').lstrip()}")
+
+    def lines(self) -> list[str]:
+        """Return the lines that are kept, oldest first."""
+        return list(self._lines)
+
+
+@contextlib.contextmanager
+def captured_log() -> Iterator[LastLines]:
+    """Collect log lines inside the block: written to the terminal, they would break the live view's picture."""
+    root = logging.getLogger()
+    before, lines = root.handlers[:], LastLines()
+    root.handlers[:] = [lines]
+    try:
+        yield lines
+    finally:
+        root.handlers[:] = before

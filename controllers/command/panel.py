@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `controllers run` adds to the view: nodes by readiness, zone and TTL, their leases, pods, and leaders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
+from controllers.command.snapshot import ClusterSnapshot
+from controllers.command.snapshot_counters import NodeCounts
+from controllers.node_lifecycle.zones import ZonePolicy, ZoneState
+
+if TYPE_CHECKING:  # an extra, which the live view alone needs
+    from rich.console import RenderableType
+
+
+@attrs.frozen
+class NodePanel:
+    """The panel of a cluster's nodes; see `snapshot.Panel`.
+
+    Attributes:
+        take: Returns the present state.
+    """
+
+    take: Callable[[], ClusterSnapshot]
+
+    @property
+    def covers(self) -> frozenset[Resource[Any]]:
+        """The resources that the panel shows."""
+        return frozenset((NODES, PODS, LEASES))
+
+    def fields(self) -> Mapping[str, object]:
+        """Return the present state as fields of a log line."""
+        return summary(self.take())
+
+    def render(self) -> RenderableType:
+        """Return the present state as tables."""
+        from controllers.command.node_tables import render  # here, because it needs an extra
+
+        return render(self.take())
+
+
+def summary(snapshot: ClusterSnapshot) -> dict[str, object]:
+    """Return the fields of a log line about a snapshot."""
+    nodes, leases, pods = snapshot.nodes, snapshot.leases, snapshot.pods
+    fields: dict[str, object] = {"nodes": nodes.nodes, "ready": nodes.ready.get("True", 0)}
+    if unknown := nodes.ready.get("Unknown"):
+        fields["unknown"] = unknown
+    if nodes.evicting:
+        fields["evicting"] = nodes.evicting
+    for zone, state in disrupted_zones(nodes).items():
+        fields[f"zone_{zone or 'none'}"] = state.value
+    for ttl, count in sorted(nodes.ttl.items()):
+        fields[f"ttl_{ttl}" if ttl else "ttl_unset"] = count
+    fields |= {"leases": leases.nodes, "silent": leases.silent}
+    for lease, holder in sorted(leases.leaders.items()):
+        fields[f"leader_{lease}"] = holder
+    if pods.pods:
+        fields |= {"pods": pods.pods, "pods_ready": pods.ready, "pods_going": pods.going}
+    return fields
+
+
+def disrupted_zones(nodes: NodeCounts) -> dict[str, ZoneState]:
+    """Return the state of each zone that is not normal, by the default thresholds of the node lifecycle controller."""
+    states = {zone: ZonePolicy().state(ready, not_ready) for zone, (ready, not_ready) in nodes.zones.items()}
+    return {zone: state for zone, state in states.items() if state is not ZoneState.NORMAL}

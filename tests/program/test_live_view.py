@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live view of a program."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from controller_runtime.core.stop import Stop
+from controller_runtime.program.kinds import KindCounts
+from controller_runtime.program.live_view import LiveView, render
+from controller_runtime.program.snapshot import ControllerStatus, Snapshot
+from controller_runtime.testing.simulation import Simulation
+
+CABINS = KindCounts("Cabin", 12, {"Ready": (10, 2, 0), "Heated": (0, 1, 11)})
+
+
+class Panel:
+    """A panel with one line."""
+
+    covers = ()
+
+    def fields(self) -> dict[str, object]:
+        return {"guests": 7}
+
+    def render(self) -> Text:
+        return Text("guests  7")
+
+
+def shown(before: Snapshot, now: Snapshot) -> str:
+    out = io.StringIO()
+    Console(file=out, width=80, force_terminal=False).print(render("cabins on embedded API server", before, now))
+    return out.getvalue()
+
+
+def on_a_terminal(sim: Simulation, snapshot: Snapshot, lines: list[str]) -> str:
+    """Return what the view leaves on a terminal of 80 columns and 24 rows."""
+    out, stop = io.StringIO(), Stop(sim.host("terminal"))
+    stop.set()
+    console = Console(file=out, width=80, height=24, force_terminal=False)
+    LiveView(lambda: snapshot, lambda: lines, title="embedded API server", console=console).run(stop)
+    return out.getvalue()
+
+
+def at(seconds: float, reconciles: int) -> Snapshot:
+    events = ("Normal Heated cabin/alm: it is warm",)
+    controllers = (ControllerStatus("cabins", reconciles, 1, 7),)
+    return Snapshot(seconds, controllers, (CABINS, KindCounts("Lease", 3)), "host-a_1", events, (Panel(),))
+
+
+def row(text: str, word: str) -> list[str]:
+    line = next(line for line in text.splitlines() if line.strip().startswith(word))
+    return [part for part in line.split() if part.isdigit()]
+
+
+@pytest.fixture
+def text() -> str:
+    return shown(at(10.0, 100), at(10.5, 150))
+
+
+def test_the_live_view_shows_the_objects_of_each_kind_by_their_conditions(text: str) -> None:
+    assert "Ready 10, not 2" in text
+    assert row(text, "Cabin ")[0] == "12"
+    assert row(text, "Lease ") == ["3"]
+
+
+def test_the_live_view_shows_the_pace_of_each_controller(text: str) -> None:
+    assert row(text, "cabins  ") == ["7", "150", "100", "1"]
+
+
+def test_the_pace_after_a_reload_is_not_negative() -> None:
+    assert row(shown(at(10.0, 100), at(10.5, 0)), "cabins  ") == ["7", "0", "0", "1"]
+
+
+def test_the_live_view_shows_the_leader_the_panels_and_the_last_events(text: str) -> None:
+    assert "leader  host-a_1" in text
+    assert "guests  7" in text
+    assert "Heated cabin/alm" in text
+
+
+def test_the_live_view_is_readable_at_80_columns(sim: Simulation) -> None:
+    text = on_a_terminal(sim, at(10.0, 100), ["x" * 300])
+
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "…" in text
+
+
+def test_the_live_view_is_lower_than_the_terminal_and_has_room_for_the_last_lines(sim: Simulation) -> None:
+    text = on_a_terminal(sim, at(10.0, 100), [f"line {number}" for number in range(30)])
+
+    assert len(text.splitlines()) < 24
+    assert "line 29" in text
+
+
+def test_where_nothing_else_is_known_the_live_view_shows_the_controllers_alone() -> None:
+    bare = Snapshot(1.0, (ControllerStatus("cabins", 1, 0, 0),))
+
+    text = shown(bare, bare)
+
+    assert "cabins" in text
+    assert "kind" not in text
+    assert "leader" not in text
