@@ -21,6 +21,7 @@ from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
@@ -53,6 +54,8 @@ class Manager:
             yields the lease, the run ends. None: controllers run without a lease.
         transforms: Functions that change objects before they are cached, by resource; see `without`.
         patience: How long the caches wait for the server.
+        on_panic: Called with each unexpected error of a reconcile, on the worker's thread, to report it to a tracker of
+            errors; it is logged and counted anyway. If this raises, the manager stops.
 
     Attributes:
         host: The host that it was given.
@@ -80,6 +83,7 @@ class Manager:
         leader_election: LeaderElectionConfig | None = None,
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
         patience: Patience | None = None,
+        on_panic: OnPanic = ignore_panic,
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
@@ -103,7 +107,7 @@ class Manager:
         self.client = Client(host, DeadlineTransport(limited, reconcile_limit(host)))
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close)
+        self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, on_panic)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)
 

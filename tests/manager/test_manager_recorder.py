@@ -148,7 +148,7 @@ def test_what_a_runnable_tells_while_it_ends_is_written(seed: int, is_recorder_f
             cluster.stop()
 
             assert sorted(event["note"] for event in events(cluster)) == ["stopped", "stopping"]
-            assert sim.threads() == []
+            assert sim.threads(host) == []
 
 
 def test_recorders_start_before_the_runnables_that_tell_them_something(
