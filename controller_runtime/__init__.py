@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from controller_runtime.controller.controller import Controller
     from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
     from controller_runtime.controller.handlers import Callback, Handler, enqueue_mapped, enqueue_object, enqueue_owner
+    from controller_runtime.controller.panics import Panic
     from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, not_
     from controller_runtime.controller.reconciler import Reconciler, Request, Result
     from controller_runtime.core.backoff import Backoff
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from controller_runtime.core.host import Clock, Host
+    from controller_runtime.core.log import LogContext
     from controller_runtime.core.signals import stop_on_signals
     from controller_runtime.core.stop import Stop
     from controller_runtime.core.system import SystemHost
@@ -149,6 +151,7 @@ __all__ = [
     "LeadershipLost",
     "ListBounds",
     "Lister",
+    "LogContext",
     "Manager",
     "MaxOf",
     "MaxWait",
@@ -157,6 +160,7 @@ __all__ = [
     "ObjectMeta",
     "OwnWrites",
     "OwnerReference",
+    "Panic",
     "PatchType",
     "Patience",
     "Predicate",
@@ -250,11 +254,13 @@ _HOMES = {
     **dict.fromkeys(
         ("Callback", "Handler", "enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"
     ),
+    "Panic": "controller.panics",
     **dict.fromkeys(("Predicate", "all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
     **dict.fromkeys(("Reconciler", "Request", "Result"), "controller.reconciler"),
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host"), "core.host"),
+    "LogContext": "core.log",
     "stop_on_signals": "core.signals",
     "Stop": "core.stop",
     "SystemHost": "core.system",

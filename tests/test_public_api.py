@@ -32,7 +32,7 @@ PUBLIC = {
     "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
-    "EventRecorder", "EventAPI",
+    "EventRecorder", "EventAPI", "LogContext", "Panic",
     # look at objects
     "Cached", "ObjectKey", "ObjectMeta", "OwnerReference", "meta", "labels_of", "annotations_of", "microtime",
     "timestamp",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Structured logging on the standard library: a constant message, then fields as key=value.
 
-A library does not configure logging; a program does, by `configure` or in its own way with `LogContext`. The fields that
-`bound` adds are in a context variable, so they reach all code that runs inside, and the threads that are spawned there.
-Lines that other code logs there by plain `logging` carry them, too.
+A library does not configure logging; a program does, by `configure`, or in its own way with `LogContext`. The fields
+that `bound` adds are in a context variable, so they reach all code that runs inside, and the threads that are spawned
+there. Lines that other code logs there by plain `logging` carry them, too.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def text_of(record: logging.LogRecord) -> str:
 class LogContext(logging.Filter):
     """Adds the fields of a reconcile to every record, for programs that configure logging in their own way.
 
-    Add it to a handler: filters of a logger do not see what the loggers below it pass on. If records go through a queue,
-    add it to the `QueueHandler`, which runs on the thread that logs.
+    Add it to a handler: filters of a logger do not see what the loggers below it pass on. If records go through a
+    queue, add it to the `QueueHandler`, which runs on the thread that logs.
 
     A record gets the attributes `controller`, `request` and `reconcile`, which are empty outside of a reconcile, and
     `context`: text such as ` controller=racks request=a reconcile=7`, to follow the message in a format

@@ -116,6 +116,8 @@ class Manager:
         cls,
         path: str | os.PathLike[str] | None = None,
         context: str | None = None,
+        *,
+        longest_answer: int | None = None,
         **options: Unpack[ManagerOptions],
     ) -> Self:
         """Return a manager on this machine, for the cluster that a kubeconfig describes.
@@ -124,17 +126,21 @@ class Manager:
             path: The file. If None, the file that `$KUBECONFIG` names, or `~/.kube/config`; but a process in a pod uses
                 the cluster of the pod, unless `context` is given.
             context: The name of one of its contexts; None is the current one.
+            longest_answer: Most bytes of one answer, except for streams: a longer one raises `ConnectionLost`. None is
+                2 GiB, which is etcd's default quota for all objects together.
             **options: As for the class.
 
         Raises:
             UsageError: The configuration is missing or cannot be used.
         """
         # Imported here, because the official client is large, and a program with another transport does not need it.
+        from controller_runtime.client.http.answer import LONGEST_ANSWER
         from controller_runtime.client.http.configuration import find
         from controller_runtime.client.http.transport import HTTPTransport
 
         host = SystemHost()
-        return cls(host, HTTPTransport(host, find(path, context)), **options)
+        longest = LONGEST_ANSWER if longest_answer is None else longest_answer
+        return cls(host, HTTPTransport(host, find(path, context), longest_answer=longest), **options)
 
     @overload
     def lister(
