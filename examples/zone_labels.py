@@ -43,6 +43,10 @@ def zone_labels(manager: Manager) -> Controller:
     return Controller("zone-labels", reconciler).watch(NODES, when=changed(annotations_of))
 
 
+def setup(manager: Manager) -> None:
+    manager.add(zone_labels(manager))
+
+
 if __name__ == "__main__":
     import tour
 

@@ -28,7 +28,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.fenced import elector_and_fence
-from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.members import Members
@@ -190,17 +190,18 @@ class Manager:
         """Return the informer of one collection, to subscribe to; the informer runs while the manager does."""
         return self.informers.of(Collection(resource, namespace, label_selector, field_selector))
 
-    def recorder(self, component: str) -> EventRecorder:
+    def recorder(self, component: str, *, api: EventAPI = EventAPI.EVENTS) -> EventRecorder:
         """Return a new recorder of events, which runs with the manager whether this replica leads or not.
 
         Args:
             component: The reporting component; each has one recorder.
+            api: The API that it writes to, and so whether another message is another event.
 
         Raises:
             UsageError: The component has a recorder already, or the manager is stopping or has stopped.
         """
         # Its client is not bound to the leadership's deadline: events of the time when we led may be written later.
-        recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component)
+        recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component, api=api)
         self.add(recorder)
         return recorder
 
