@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from controller_runtime.controller.controller import Controller
     from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
     from controller_runtime.controller.handlers import Callback, Handler, enqueue_mapped, enqueue_object, enqueue_owner
+    from controller_runtime.controller.panics import Panic
     from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, not_
     from controller_runtime.controller.reconciler import Reconciler, Request, Result
     from controller_runtime.core.backoff import Backoff
@@ -125,7 +126,7 @@ if TYPE_CHECKING:
         WaitTimeout,
     )
     from controller_runtime.core.host import Clock, Host, Thread
-    from controller_runtime.core.log import Logger, get_logger
+    from controller_runtime.core.log import LogContext, Logger, get_logger
     from controller_runtime.core.signals import stop_on_signals
     from controller_runtime.core.stop import Stop, spawn
     from controller_runtime.core.system import SystemHost
@@ -226,6 +227,7 @@ __all__ = [
     "LeadershipLost",
     "ListBounds",
     "Lister",
+    "LogContext",
     "Logger",
     "Manager",
     "MaxOf",
@@ -236,6 +238,7 @@ __all__ = [
     "ObjectMeta",
     "OwnWrites",
     "OwnerReference",
+    "Panic",
     "PatchType",
     "Patience",
     "Predicate",
@@ -380,12 +383,13 @@ _HOMES = {
     **dict.fromkeys(
         ("Callback", "Handler", "enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"
     ),
+    "Panic": "controller.panics",
     **dict.fromkeys(("Predicate", "all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
     **dict.fromkeys(("Reconciler", "Request", "Result"), "controller.reconciler"),
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host", "Thread"), "core.host"),
-    **dict.fromkeys(("Logger", "get_logger"), "core.log"),
+    **dict.fromkeys(("LogContext", "Logger", "get_logger"), "core.log"),
     "stop_on_signals": "core.signals",
     **dict.fromkeys(("Stop", "spawn"), "core.stop"),
     "SystemHost": "core.system",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import prometheus_client
 import pytest
 from prometheus_client.metrics_core import Metric
 
@@ -64,7 +65,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 7), (INFORMERS, 7)], ids=["testing", "informers"])
+@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 10), (INFORMERS, 7)], ids=["testing", "informers"])
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
     plugin = "controller_runtime.testing.pytest_plugin"
@@ -234,6 +235,35 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
 )
 def test_the_bounds_that_the_guide_names_are_those_of_the_code(said: str) -> None:
     assert said in " ".join(OPERATIONS.split())
+
+
+def section_of(text: str, heading: str) -> str:
+    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def test_the_metrics_of_the_guides_reconciler_are_exposed(cluster: EmbeddedCluster) -> None:
+    namespace: dict[str, Any] = {}
+    exec(code_of(section_of(OPERATIONS, "Metrics of your own")), namespace)
+    cluster.manager.add(Controller("cabins", namespace["Cabins"]()).watch(NODES))
+
+    text = Metrics(cluster.manager).text().decode()
+    prometheus_client.REGISTRY.unregister(namespace["BUILT"])
+
+    assert "cabins_free 0.0" in text
+    assert "cabins_built_total 0.0" in text
+
+
+def test_the_guides_way_to_configure_logging_gives_the_line_that_it_shows() -> None:
+    program = """
+from controller_runtime.core.log import bound
+with bound(controller="cabins", request="default/a", reconcile=7):
+    logging.getLogger(__name__).info("scaled to %d", 3)
+"""
+    logs = section_of(OPERATIONS, "Logs")
+
+    done = subprocess.run([sys.executable, "-c", code_of(logs) + program], capture_output=True, text=True, check=True)
+
+    assert f"`{done.stderr.strip()}`" in " ".join(logs.split())
 
 
 def test_an_example_is_the_program_that_the_guide_shows() -> None:

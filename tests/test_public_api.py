@@ -46,7 +46,7 @@ PUBLIC = {
     "VALIDATING_WEBHOOK_CONFIGURATIONS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
-    "EventRecorder", "EventAPI",
+    "EventRecorder", "EventAPI", "LogContext", "Panic",
     # look at objects
     "Cached", "ObjectKey", "ObjectMeta", "OwnerReference", "meta", "labels_of", "annotations_of", "microtime",
     "timestamp",

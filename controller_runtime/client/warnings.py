@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from controller_runtime.api.http import HTTPResponse
+from controller_runtime.api.resources import LEASE_CANDIDATES
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 
@@ -14,6 +15,8 @@ log = get_logger(__name__)
 # A warning of the API server: code 299, an agent (`-`), and a quoted text. Other codes come from proxies.
 _WARNING = re.compile(r'299 [^\s"]+ "((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
+# The beginning of a warning about a version that this package has chosen: a user can do nothing about it.
+_OF_OUR_CHOICE = f"{LEASE_CANDIDATES.api_version} {LEASE_CANDIDATES.kind} is deprecated"
 # Texts that are remembered. Warnings may name objects, so there can be any number of different texts.
 _REMEMBERED = 256
 
@@ -26,7 +29,8 @@ def warnings_of(header: str) -> list[str]:
 class Warnings:
     """Logs the warnings in answers, each text once.
 
-    Beyond 256 texts the least recent ones are forgotten, and would be logged again.
+    The one about the version of lease candidates, which this package has chosen, is logged for debugging alone. Beyond
+    256 texts the least recent ones are forgotten, and would be logged again.
 
     Args:
         host: For the lock.
@@ -51,7 +55,8 @@ class Warnings:
             return
         for text in warnings_of(header):
             if self._is_new(text):
-                log.warning("the API server warns", text=text, asked=path)
+                tell = log.debug if text.startswith(_OF_OUR_CHOICE) else log.warning
+                tell("the API server warns", text=text, asked=path)
 
     def _is_new(self, text: str) -> bool:
         with self._lock:

@@ -20,6 +20,7 @@ from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
+from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Reconciler, Request
 from controller_runtime.controller.sources import Every, Follow, Intake, Source, Synced, Watch
@@ -227,7 +228,9 @@ class Controller:
             if isinstance(source, Watch | Follow):
                 source.informer(informers)
 
-    def start(self, host: Host, informers: Informers, stop: Stop, sync_deadline: float) -> None:
+    def start(
+        self, host: Host, informers: Informers, stop: Stop, sync_deadline: float, on_panic: OnPanic = ignore_panic
+    ) -> None:
         """Attach the sources, wait until their initial lists are in the queue, and start the workers.
 
         If `stop` is set while this waits, the workers are started all the same and end at once.
@@ -237,6 +240,7 @@ class Controller:
             informers: Makes the informers of its collections.
             stop: Ends the controller, and is failed if one of its threads fails.
             sync_deadline: Absolute monotonic seconds by which the initial lists must be in the queue.
+            on_panic: Called with each unexpected error of a reconcile.
 
         Raises:
             UsageError: It was started before.
@@ -245,7 +249,9 @@ class Controller:
         if self._running is not None:
             raise UsageError(f"controller {self.name} was started more than once")
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter)
-        workers = Workers(host, self.name, self._reconciler, queue, stop, timeout=self.reconcile_timeout)
+        workers = Workers(
+            host, self.name, self._reconciler, queue, stop, timeout=self.reconcile_timeout, on_panic=on_panic
+        )
         intake = Intake(self.name, host, informers, queue, stop)
         self._running = _Running(intake, workers)
         stop.on_set(queue.shut_down)

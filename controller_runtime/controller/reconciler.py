@@ -69,8 +69,11 @@ class Reconciler(abc.ABC):
         """
 
     def metrics(self) -> Iterable[Metric]:
-        """Return metrics of the reconciler's own, for the manager's `/metrics`; make them with `manager.exposition`.
+        """Return metrics of the reconciler's own, for the manager's `/metrics`; by default none.
 
-        It is called on another thread, at any time. No two reconcilers of a manager may use the same metric name.
+        It is called for each scrape, on another thread, and before the controller starts, too. So it must be quick, and
+        may read only what is safe to read from other threads. Make the metrics with the classes of
+        `prometheus_client.core`, such as `GaugeMetricFamily`. `Endpoints.serve` raises a `UsageError` if the manager
+        has another metric of the same name.
         """
         return ()

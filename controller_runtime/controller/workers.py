@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from controller_runtime.controller.counters import ReconcileCounters, ReconcileTally
+from controller_runtime.controller.counters import Outcome, ReconcileCounters, ReconcileTally
 from controller_runtime.controller.outcome import is_late, settle
+from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.core.errors import ShutDown
@@ -27,6 +28,7 @@ class Workers:
         queue: The requests.
         stop: Ends them, and is failed if one of them fails.
         timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
+        on_panic: Called with each unexpected error of a reconcile.
 
     Threads: `counters` from any; the rest from one.
     """
@@ -40,6 +42,7 @@ class Workers:
         stop: Stop,
         *,
         timeout: float | None = None,
+        on_panic: OnPanic = ignore_panic,
     ) -> None:
         self._host = host
         self._name = name
@@ -47,6 +50,7 @@ class Workers:
         self._queue = queue
         self._stop = stop
         self._timeout = timeout
+        self._on_panic = on_panic
         self._tally = ReconcileTally(host, name)
         self._threads: list[Thread] = []
 
@@ -99,3 +103,5 @@ class Workers:
         took = self._host.monotonic() - started
         outcome = settle(self._queue, request, end, took, self._host.random, timeout=self._timeout)
         self._tally.end(outcome, took, is_late=is_late(took, self._timeout))
+        if outcome is Outcome.PANIC and isinstance(end, BaseException):
+            self._on_panic(Panic(self._name, request, end))

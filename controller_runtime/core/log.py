@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Structured logging on the standard library: a constant message, then fields as key=value.
 
-A library does not configure logging; the command line does, by `configure`. The fields that `bound` adds are in a
-context variable, so they reach all code that runs inside, and the threads that are spawned there.
+A library does not configure logging; a program does, by `configure`, or in its own way with `LogContext`. The fields
+that `bound` adds are in a context variable, so they reach all code that runs inside, and the threads that are spawned
+there. Lines that other code logs there by plain `logging` carry them, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from types import TracebackType
 from typing import Any, TextIO
 
 _NOTHING: Mapping[str, Any] = {}
+_OF_A_RECONCILE = ("controller", "request", "reconcile")
+_KEPT = "context_fields"  # the attribute of a record in which `LogContext` keeps the fields for formatters
 _context: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("log_context", default=_NOTHING)
 
 
@@ -31,11 +34,16 @@ class Line:
         self.fields = fields
 
     def __str__(self) -> str:
-        return self.text + "".join(f" {key}={_quoted(value)}" for key, value in self.fields.items())
+        return self.text + _shown(self.fields)
 
 
 class Logger:
-    """The logger of a module."""
+    """A logger on top of `logging`: each method takes a constant message, and fields by keyword.
+
+    Lines go through the `logging.Logger` of the same name, so handlers, levels and filters apply as usual.
+
+    Threads: any.
+    """
 
     __slots__ = ("_logger",)
 
@@ -69,7 +77,15 @@ class Logger:
 
 
 def get_logger(name: str) -> Logger:
-    """Return the logger of a module; pass `__name__`."""
+    """Return a logger that writes a constant message and then fields, such as `log.info("scaled", replicas=3)`.
+
+    Text shows the line as `scaled replicas=3`, JSON with a key for each field. Inside a reconcile the fields
+    `controller`, `request` and `reconcile` are added. Lines of plain `logging` carry these three as well, if the
+    program uses `configure` or `LogContext`; what this logger has beyond them are fields of your own.
+
+    Args:
+        name: The name of the logger in `logging`; pass `__name__`.
+    """
     return Logger(logging.getLogger(name))
 
 
@@ -101,13 +117,49 @@ def bound_fields() -> Mapping[str, Any]:
 
 
 def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
-    """Return the fields of a record; empty for records that other packages logged."""
-    return record.msg.fields if isinstance(record.msg, Line) else _NOTHING
+    """Return the fields of a record: its own and those that were bound where it was logged.
+
+    Records of plain `logging` have none of their own. Those that were bound are the ones that `LogContext` has kept;
+    without it, the ones of the calling thread, which is the thread that logs unless a queue lies between.
+    """
+    if isinstance(record.msg, Line):
+        return record.msg.fields
+    kept: Mapping[str, Any] = record.__dict__.get(_KEPT, _context.get())
+    return kept
 
 
 def text_of(record: logging.LogRecord) -> str:
     """Return the message of a record without its fields."""
     return record.msg.text if isinstance(record.msg, Line) else record.getMessage()
+
+
+class LogContext(logging.Filter):
+    """Adds the fields of a reconcile to every record, for programs that configure logging in their own way.
+
+    Add it to a handler: filters of a logger do not see what the loggers below it pass on. If records go through a
+    queue, add it to the `QueueHandler`, which runs on the thread that logs.
+
+    A record gets the attributes `controller`, `request` and `reconcile`, which are empty outside of a reconcile, and
+    `context`: text such as ` controller=racks request=a reconcile=7`, to follow the message in a format
+    (`%(message)s%(context)s`). `context` is empty for lines of this package, whose messages show their fields already.
+    Attributes that a record has are not replaced. No record is dropped.
+
+    Threads: any.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Add the attributes, and return True."""
+        fields = fields_of(record)
+        context = "" if isinstance(record.msg, Line) else _shown(fields)
+        of_a_reconcile = {name: fields.get(name, "") for name in _OF_A_RECONCILE}
+        for name, value in {_KEPT: fields, "context": context, **of_a_reconcile}.items():
+            record.__dict__.setdefault(name, value)
+        return True
+
+
+def _shown(fields: Mapping[str, Any]) -> str:
+    """Return the fields as they follow a message in a line of text."""
+    return "".join(f" {key}={_quoted(value)}" for key, value in fields.items())
 
 
 def _time_of(record: logging.LogRecord) -> str:
@@ -124,7 +176,7 @@ class TextFormatter(logging.Formatter):
     """Formats a record as one line: time, level, message, then key=value. A traceback follows on further lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_time_of(record)} {record.levelname:<7} {record.getMessage()}"
+        line = f"{_time_of(record)} {record.levelname:<7} {text_of(record)}{_shown(fields_of(record))}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
@@ -147,6 +199,8 @@ class JSONFormatter(logging.Formatter):
 
 def configure(*, style: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
     """Send this process's log to `stream`, in place of all handlers there were; for programs, not for libraries.
+
+    Lines of every logger are written in the same format, and those logged in a reconcile carry its fields.
 
     Args:
         style: `text` or `json`.

@@ -107,6 +107,10 @@ class EventRecorder:
     ) -> None:
         """Queue an event, which reports that something happened to `obj`, and return before it is written.
 
+        With `EventAPI.EVENTS` an event that agrees in object, type, reason and action with one of the last minutes
+        continues its series, which then shows this message in place of the one before. Give each thing that people
+        should read a reason or an action of its own. With `EventAPI.CORE` another message is another event.
+
         Args:
             obj: A `Cached`, a dict, a model, or a view that declares metadata.
             type: `Normal` or `Warning`.

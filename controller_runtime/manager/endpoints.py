@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.core.log import get_logger
@@ -14,6 +15,9 @@ from controller_runtime.manager.health import Check, health_of
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.serving import Answer, Server, bind
+
+if TYPE_CHECKING:  # a program that serves no metrics need not import it
+    from prometheus_client import CollectorRegistry
 
 log = get_logger(__name__)
 
@@ -32,7 +36,9 @@ class Endpoints:
     """Serves metrics and health checks of a manager until its `with` block ends.
 
     It binds its addresses when it is made, so an address that is in use is found before anything is started. Call
-    `serve` before `Manager.run`, so that probes are answered while the caches fill and until the last worker ends.
+    `serve` before `Manager.run`, so that probes are answered while the caches fill and until the last worker ends. If
+    the thread that answers fails, the manager stops and raises its error. Probes that get no answer would have it
+    restarted anyway, without a reason in its log.
 
     Args:
         metrics: The address of `/metrics` and `/debug/controllers`: `HOST:PORT`, `:PORT` for every interface, or
@@ -40,6 +46,8 @@ class Endpoints:
         probes: The address of `/healthz`, `/livez` and `/readyz`; it may be the same.
         live: Further checks of `/livez`, by name.
         ready: Further checks of `/readyz`, by name.
+        registries: Registries of `prometheus_client` whose metrics `/metrics` shows after the manager's own. None is
+            the default registry, so that metrics made in the usual way appear; an empty sequence is none of them.
 
     Raises:
         UsageError: An address is malformed or cannot be bound.
@@ -54,10 +62,11 @@ class Endpoints:
         probes: str = NOWHERE,
         live: Mapping[str, Check] | None = None,
         ready: Mapping[str, Check] | None = None,
+        registries: Sequence[CollectorRegistry] | None = None,
     ) -> None:
         wanted: dict[str, list[Answers]] = {}
         for address, answers in (
-            (metrics, _of_metrics),
+            (metrics, partial(_of_metrics, registries=registries)),
             (probes, lambda manager: _of_health(manager, live or {}, ready or {})),
         ):
             if address != NOWHERE:
@@ -78,12 +87,17 @@ class Endpoints:
         """Begin to answer requests about `manager`, on other threads; its host must be the real machine.
 
         A program that runs one manager after another calls this again for each; the addresses stay bound meanwhile.
+        Call this once the controllers and metrics are made, so that a name that two metrics have is found.
+
+        Raises:
+            UsageError: Two metrics have the same name.
         """
         self._servers.close()
         for listener, address, answers in self._listeners:
             routes = {name: answer for part in answers for name, answer in part(manager).items()}
-            self._servers.enter_context(Server(manager.host, listener, routes, address.rpartition(":")[0].strip("[]")))
-            log.info("serving", port=listener.getsockname()[1], paths=",".join(f"/{name}" for name in routes))
+            name = address.rpartition(":")[0].strip("[]")
+            self._servers.enter_context(Server(manager.host, manager.stopping, listener, routes, name))
+            log.info("serving", port=listener.getsockname()[1], paths=",".join(map(_path_of, routes)))
 
     def __enter__(self) -> Self:
         return self
@@ -94,11 +108,12 @@ class Endpoints:
         self._stack.close()
 
 
-def _of_metrics(manager: Manager) -> Mapping[str, Answer]:
+def _of_metrics(manager: Manager, registries: Sequence[CollectorRegistry] | None) -> Mapping[str, Answer]:
     # Imported here, because a program that serves no metrics does not need Prometheus' client.
     from controller_runtime.manager.metrics import CONTENT_TYPE, Metrics
 
-    metrics = Metrics(manager)
+    metrics = Metrics(manager, registries)
+    metrics.refuse_double_names()
 
     def scrape(request: HTTPRequest, is_local: bool) -> HTTPResponse:
         return HTTPResponse(200, {"content-type": CONTENT_TYPE}, metrics.text())
@@ -111,6 +126,10 @@ def _of_metrics(manager: Manager) -> Mapping[str, Answer]:
         return HTTPResponse(200, {"content-type": "application/json"}, report(manager).encode())
 
     return {"metrics": scrape, "debug": debug}
+
+
+def _path_of(route: str) -> str:
+    return "/debug/controllers" if route == "debug" else f"/{route}"
 
 
 def _of_health(manager: Manager, live: Mapping[str, Check], ready: Mapping[str, Check]) -> Mapping[str, Answer]:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.core.errors import Cancelled, ConnectionLost, LeadershipLost
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import get_logger
@@ -54,11 +55,13 @@ class Lifecycle:
         stopping: Stop,
         elector: LeaderElector | None,
         give_up_requests: Callable[[], None],
+        on_panic: OnPanic = ignore_panic,
     ) -> None:
         self._host = host
         self._informers = informers
         self._stopping = stopping
         self._elector = elector
+        self._on_panic = on_panic
         self._informers_stop = Stop(host, "informers stop")
         self._recorders_stop = Stop(host, "recorders stop")
         self._runnables_stop = Stop(host, "runnables stop")
@@ -160,7 +163,7 @@ class Lifecycle:
         controllers, self._waiting = self._waiting, []
         for controller in controllers:
             self._controllers.append(controller)
-            controller.start(self._host, self._informers, self._stopping, sync_deadline)
+            controller.start(self._host, self._informers, self._stopping, sync_deadline, self._on_panic)
             log.info("controller started", controller=controller.name, workers=controller.workers)
 
     def _elect(self) -> None:

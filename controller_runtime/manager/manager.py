@@ -21,13 +21,14 @@ from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.fenced import elector_and_fence
-from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.members import Members
@@ -56,6 +57,8 @@ class Manager:
         patience: How long the caches wait for the server.
         namespace: The namespace of each collection that names none, for programs that may read no others; empty for
             all namespaces. Cluster-scoped kinds are read as ever, and writes name their namespace themselves.
+        on_panic: Called with each unexpected error of a reconcile, on the worker's thread, to report it to a tracker of
+            errors; it is logged and counted anyway. If this raises, the manager stops.
 
     Attributes:
         host: The host that it was given.
@@ -84,6 +87,7 @@ class Manager:
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
         patience: Patience | None = None,
         namespace: str = "",
+        on_panic: OnPanic = ignore_panic,
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
@@ -107,7 +111,7 @@ class Manager:
         self.client = Client(host, DeadlineTransport(limited, reconcile_limit(host)))
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close)
+        self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, on_panic)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)
 
@@ -116,6 +120,8 @@ class Manager:
         cls,
         path: str | os.PathLike[str] | None = None,
         context: str | None = None,
+        *,
+        longest_answer: int | None = None,
         **options: Unpack[ManagerOptions],
     ) -> Self:
         """Return a manager on this machine, for the cluster that a kubeconfig describes.
@@ -124,17 +130,21 @@ class Manager:
             path: The file. If None, the file that `$KUBECONFIG` names, or `~/.kube/config`; but a process in a pod uses
                 the cluster of the pod, unless `context` is given.
             context: The name of one of its contexts; None is the current one.
+            longest_answer: Most bytes of one answer, except for streams: a longer one raises `ConnectionLost`. None is
+                2 GiB, which is etcd's default quota for all objects together.
             **options: As for the class.
 
         Raises:
             UsageError: The configuration is missing or cannot be used.
         """
         # Imported here, because the official client is large, and a program with another transport does not need it.
+        from controller_runtime.client.http.answer import LONGEST_ANSWER
         from controller_runtime.client.http.configuration import find
         from controller_runtime.client.http.transport import HTTPTransport
 
         host = SystemHost()
-        return cls(host, HTTPTransport(host, find(path, context)), **options)
+        longest = LONGEST_ANSWER if longest_answer is None else longest_answer
+        return cls(host, HTTPTransport(host, find(path, context), longest_answer=longest), **options)
 
     @overload
     def lister(
@@ -184,17 +194,18 @@ class Manager:
         """Return the informer of one collection, to subscribe to; the informer runs while the manager does."""
         return self.informers.of(Collection(resource, namespace, label_selector, field_selector))
 
-    def recorder(self, component: str) -> EventRecorder:
+    def recorder(self, component: str, *, api: EventAPI = EventAPI.EVENTS) -> EventRecorder:
         """Return a new recorder of events, which runs with the manager whether this replica leads or not.
 
         Args:
             component: The reporting component; each has one recorder.
+            api: The API that it writes to, and so whether another message is another event.
 
         Raises:
             UsageError: The component has a recorder already, or the manager is stopping or has stopped.
         """
         # Its client is not bound to the leadership's deadline: events of the time when we led may be written later.
-        recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component)
+        recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component, api=api)
         self.add(recorder)
         return recorder
 

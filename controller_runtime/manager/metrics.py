@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -26,6 +26,7 @@ from controller_runtime.election.elector import LeaderElector
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.exposition import Row, counter, gauge, histogram, metrics_of
 from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.registries import Merged
 from controller_runtime.queue.counters import QueueCounters
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -33,27 +34,33 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The metrics of one manager, and of the process it runs in.
+    """The metrics of one manager, of the process it runs in, and of further registries.
 
     Args:
         manager: The manager.
+        registries: The further registries; None is `prometheus_client.REGISTRY`, to which metrics belong that are made
+            without naming one.
 
     Attributes:
-        registry: The registry of these metrics, to which further collectors can be added. Metrics that are registered
-            in `prometheus_client.REGISTRY` are not in it.
+        registry: The registry of the manager and the process, to which further collectors can be added.
 
     Threads: any.
     """
 
-    def __init__(self, manager: Manager) -> None:
+    def __init__(self, manager: Manager, registries: Sequence[CollectorRegistry] | None = None) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(_ManagerCollector(manager))
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=self.registry)
+        self._all = CollectorRegistry(auto_describe=False)
+        self._merged = Merged(self.registry, (REGISTRY,) if registries is None else registries)
+        self._all.register(self._merged)
 
     def text(self) -> bytes:
-        """Return all metrics as they are now, in Prometheus' text format."""
-        return generate_latest(self.registry)
+        """Return all metrics as they are now, in Prometheus' text format; a name that comes twice is left out."""
+        return generate_latest(self._all)
+
+    def refuse_double_names(self) -> None:
+        """Raise `UsageError` if two metrics that exist by now have the same name."""
+        self._merged.refuse_double_names()
 
 
 class _ManagerCollector(Collector):

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
+from controller_runtime.controller.panics import OnPanic
 from controller_runtime.election.config import LeaderElectionConfig
 
 
@@ -21,3 +22,4 @@ class ManagerOptions(TypedDict, total=False):
     transforms: Mapping[Resource[Any], Transform]
     patience: Patience | None
     namespace: str
+    on_panic: OnPanic

@@ -24,6 +24,7 @@ from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.host_names import names_this_machine
 from controller_runtime.manager.slots import Drop, Slots
 
@@ -83,6 +84,7 @@ class Server:
 
     Args:
         host: Its threads. It must be the real machine, because an event loop waits in the operating system.
+        stop: Failed if the server's thread fails, as it does if an answer raises `SystemExit`.
         listener: A socket that listens; the caller closes it.
         answers: The function that answers, by the first segment of the path.
         name: A name of this machine that requests may use, besides its loopback names and the address of `listener`.
@@ -90,8 +92,11 @@ class Server:
     Threads: one; the answers run on the server's own.
     """
 
-    def __init__(self, host: Host, listener: socket.socket, answers: Mapping[str, Answer], name: str = "") -> None:
+    def __init__(
+        self, host: Host, stop: Stop, listener: socket.socket, answers: Mapping[str, Answer], name: str = ""
+    ) -> None:
         self._host = host
+        self._stop = stop
         self._listener = listener
         self._answers = answers
         self._names = (name, str(listener.getsockname()[0]))
@@ -105,13 +110,14 @@ class Server:
 
     def __enter__(self) -> Self:
         self._loop = self._runner.get_loop()
-        self._thread = self._host.spawn(f"http/{self._listener.getsockname()[1]}", self._run)
+        self._thread = spawn(self._host, self._stop, f"http/{self._listener.getsockname()[1]}", self._run)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        self._loop.call_soon_threadsafe(self._until.set)
+        with contextlib.suppress(RuntimeError):  # the loop is closed, because the thread has failed
+            self._loop.call_soon_threadsafe(self._until.set)
         self._thread.join_until(None)
 
     def _run(self) -> None:

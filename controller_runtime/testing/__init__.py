@@ -28,9 +28,11 @@ if TYPE_CHECKING:
         scripted,
     )
     from controller_runtime.testing.objects import a_lease, a_node, a_pod
+    from controller_runtime.testing.panics import ReconcilesPanicked
     from controller_runtime.testing.recording import RecordingTransport
     from controller_runtime.testing.server_process import APIServerProcess
     from controller_runtime.testing.simulation import Simulation
+    from controller_runtime.testing.simulation.real_clock import RealClockWarning
     from controller_runtime.testing.tcp_proxy import TCPProxy
     from controller_runtime.testing.waiting import eventually
 
@@ -47,6 +49,8 @@ __all__ = [
     "InProcessTransport",
     "LostReply",
     "LostRequest",
+    "RealClockWarning",
+    "ReconcilesPanicked",
     "RecordingTransport",
     "Refused",
     "SilentStream",
@@ -64,6 +68,8 @@ _MODULES = {
     "APIServerProcess": "testing.server_process",
     "EmbeddedCluster": "testing.cluster",
     "InProcessTransport": "client.inprocess",
+    "RealClockWarning": "testing.simulation.real_clock",
+    "ReconcilesPanicked": "testing.panics",
     "RecordingTransport": "testing.recording",
     "Simulation": "testing.simulation",
     "TCPProxy": "testing.tcp_proxy",

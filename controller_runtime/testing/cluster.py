@@ -3,47 +3,65 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
+from controller_runtime.controller.panics import Panic
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.faults import Faults, FaultyTransport
+from controller_runtime.testing.manager_process import Machine, ManagerProcess, SimulatedMachine, SystemMachine
+from controller_runtime.testing.panics import Panics
 from controller_runtime.testing.recording import RecordingTransport
+from controller_runtime.testing.simulation.host import SimulatedHost
+
+Setup = Callable[[Manager], None]
+"""Adds controllers and runnables to a manager that has not been started."""
 
 
 class EmbeddedCluster:
     """Runs a manager on an embedded API server in this process.
 
     On a `SystemHost` it is the quickest way to try a controller. On a simulated host it is the way to
-    test one: time moves when the test lets it, and every run with the same seed is the same.
+    test one: time moves when the test lets it, and every run with the same seed is the same. The manager has `host` for
+    itself there; the server and `user` are on a host of their own, `<name>-server`, and live on when `host` crashes.
 
-    Entering starts nothing: add controllers to `manager`, then call `start`. Leaving stops
-    the manager, and raises the error that ended it if it failed.
+    Entering starts nothing: call `run` with the function that sets the manager up, or add controllers to `manager`
+    and call `start`. Leaving stops the manager, and raises the error that ended it if it failed. If reconciles raised
+    errors that are not `ControllerRuntimeError`s, and that the test did not announce by `expect_panics`, leaving raises
+    an `AssertionError` that shows them.
 
     Args:
-        host: The host that the server and the manager run on.
+        host: The host that the manager runs on.
         server: An API server that exists already, to run another manager on its objects.
-        transport: The manager's transport; by default it calls the server directly.
-        faults: The faults of the manager's requests; none by default.
+        transport: The manager's transport; by default it calls the server directly. `kill` and `restart` need the
+            default.
+        faults: The faults of the manager's requests; none by default. Numbers of requests go on after a restart.
         leader_election: The manager's leader election, for several managers on one server.
         garbage_collection: Also do what a controller manager does for every object, from `start` until `stop`: delete
             objects that have lost their last owner, honor propagation policies, and empty namespaces that are
             deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
             clusters share one server, set it for one of them.
+        allow_panics: Ignore unexpected errors of reconciles; only the log shows them.
 
     Attributes:
         server: The API server.
-        transport: Records the manager's requests, for assertions.
-        manager: The manager; add controllers to it.
+        transport: Records the requests of the manager and of those before it, for assertions.
+        manager: The present manager; add controllers to it.
         user: A client of the same server for the test, without faults and not recorded.
+
+    Threads: one.
     """
 
     def __init__(
@@ -55,39 +73,104 @@ class EmbeddedCluster:
         faults: Faults | None = None,
         leader_election: LeaderElectionConfig | None = None,
         garbage_collection: bool = False,
+        allow_panics: bool = False,
     ) -> None:
-        self.host = host
-        self.server = server or APIServer(host)
-        transport = transport or InProcessTransport(host, self.server)
-        if faults is not None:
-            transport = FaultyTransport(host, transport, faults)
-        self.transport = RecordingTransport(transport)
-        self.manager = Manager(host, self.transport, leader_election=leader_election)
-        self.user = Client(host, InProcessTransport(host, self.server))
-        self._stop = Stop(host, "cluster stop")
-        self._upkeep = Upkeep(host, self.server) if garbage_collection else None
-        self._threads: list[Thread] = []
+        self._machine, server_host = _machine_of(host)
+        self.server = server or APIServer(server_host)
+        self.user = Client(server_host, InProcessTransport(server_host, self.server))
+        self._given_transport = transport
+        self._faults = _numbered(faults) if faults is not None else None
+        self._leader_election = leader_election
+        self._allow_panics = allow_panics
+        self._panics = Panics()
+        self._upkeep = _UpkeepThread(server_host, self.server) if garbage_collection else None
+        self._setup: Setup | None = None
+        self._requests: list[HTTPRequest] = []
+        self._make_manager()
+
+    @property
+    def host(self) -> Host:
+        """The host of the present manager."""
+        return self.manager.host
 
     @property
     def client(self) -> Client:
         """The manager's client, whose requests have faults and are recorded."""
         return self.manager.client
 
+    def run(self, setup: Setup) -> None:
+        """Call `setup` with the manager, and start it.
+
+        Raises:
+            RuntimeError: The manager has been started already.
+        """
+        self._refuse_second_start()
+        self._setup = setup
+        setup(self.manager)
+        self.start()
+
     def start(self) -> None:
-        """Run the manager on a thread of its own, and garbage collection on another if it was asked for."""
-        if self._threads:
-            raise RuntimeError("the cluster's manager has been started already: call start() once")
-        self._threads.append(spawn(self.host, self._stop, "manager", lambda: self.manager.run(self._stop)))
-        if (upkeep := self._upkeep) is not None:
-            self._threads.append(spawn(self.host, self._stop, "upkeep", lambda: upkeep.run(self._stop)))
+        """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
+
+        Raises:
+            RuntimeError: The manager has been started already.
+        """
+        self._refuse_second_start()
+        self._process.start(self.manager)
+        if self._upkeep is not None:
+            self._upkeep.start()
+
+    def kill(self) -> None:
+        """End the manager as `kill -9` does; `restart` starts another one. Idempotent.
+
+        Nothing leaves the manager from now on, so its lease stays held until it expires. Requests that it has sent are
+        carried out, and no answer comes back. In a simulation its host crashes, with all threads. On the real machine
+        its threads are cancelled, and this waits for them; a thread that hangs is abandoned after its grace.
+
+        Raises:
+            RuntimeError: The cluster was given a transport.
+        """
+        if self._given_transport is not None:
+            raise RuntimeError("the manager of a cluster with `transport=` cannot be killed: leave the option out")
+        self._process.kill()
+
+    def restart(self, setup: Setup | None = None) -> None:
+        """Kill the manager if it runs, and run another one, whose caches are empty, on the same server.
+
+        Args:
+            setup: Sets the new manager up, such as a later version of the program; None is the function of `run`.
+
+        Raises:
+            RuntimeError: The cluster was not started by `run`, or it was given a transport.
+        """
+        setup = setup or self._setup
+        if setup is None:
+            raise RuntimeError("restart() calls the function that was given to run(): start the cluster with run()")
+        self.kill()
+        self._machine.restart()
+        self._make_manager()
+        self.run(setup)
 
     def stop(self) -> None:
         """Stop the manager and wait until it has ended; raise the error that ended it if it failed. Idempotent."""
-        self._stop.set()
-        for thread in self._threads:
-            thread.join_until(None)
-        if self._stop.failure is not None:
-            raise self._stop.failure
+        try:
+            self._process.stop()
+        finally:
+            if self._upkeep is not None and self._machine.is_usable:
+                self._upkeep.stop()
+
+    def expect_panics(self, *kinds: type[BaseException]) -> AbstractContextManager[list[Panic]]:
+        """Expect that reconciles raise errors of these types while the block lasts; the value lists those seen so far.
+
+        Raises:
+            AssertionError: At the end of the block, if no reconcile has raised one of `kinds` in it.
+        """
+        return self._panics.expect(*kinds)
+
+    def raise_panics(self) -> None:
+        """Raise an `AssertionError` if reconciles raised unexpected errors so far, and forget them."""
+        if not self._allow_panics:
+            self._panics.raise_unexpected()
 
     def __enter__(self) -> Self:
         return self
@@ -96,3 +179,59 @@ class EmbeddedCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+        if error is None:
+            self.raise_panics()
+
+    def _refuse_second_start(self) -> None:
+        if self._process.has_started:
+            raise RuntimeError("the cluster's manager has been started already: call start() once")
+
+    def _make_manager(self) -> None:
+        transport = self._given_transport or self._machine.connect(self.server)
+        if self._faults is not None:
+            transport = FaultyTransport(self._machine.host, transport, self._faults)
+        self.transport = RecordingTransport(transport, self._requests)
+        self._process = ManagerProcess(self._machine, self.transport)
+        self.manager = Manager(
+            self._machine.host,
+            self._process.transport,
+            leader_election=self._leader_election,
+            on_panic=self._panics.note,
+        )
+
+
+class _UpkeepThread:
+    """Runs garbage collection on the server's host. Threads: one."""
+
+    def __init__(self, host: Host, server: APIServer) -> None:
+        self._host = host
+        self._upkeep = Upkeep(host, server)
+        self._stop = Stop(host, "upkeep stop")
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread, unless it runs already."""
+        if self._thread is None:
+            self._thread = spawn(self._host, self._stop, "upkeep", lambda: self._upkeep.run(self._stop))
+
+    def stop(self) -> None:
+        """Stop the thread and wait for its end; raise the error that ended it if it failed. Idempotent."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join_until(None)
+        if self._stop.failure is not None:
+            raise self._stop.failure
+
+
+def _machine_of(host: Host) -> tuple[Machine, Host]:
+    """Return the machine of the manager, and the host of the server and of the test's client."""
+    if not isinstance(host, SimulatedHost):
+        return SystemMachine(host), host
+    server_host = host.simulation.server_host(host)
+    return SimulatedMachine(host, server_host), server_host
+
+
+def _numbered(faults: Faults) -> Faults:
+    """Return `faults` with numbers that go on over all transports that use the result."""
+    numbers = itertools.count()
+    return lambda number, request: faults(next(numbers), request)

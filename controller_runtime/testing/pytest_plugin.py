@@ -4,11 +4,15 @@
 `simulation` and `cluster` are deterministic, `real_cluster` is not. To search for races, run a test with
 many seeds by `@pytest.mark.parametrize("simulation_seed", range(100))`. The marker `embedded_cluster` passes
 options to the clusters of the fixtures, such as `@pytest.mark.embedded_cluster(garbage_collection=True)`.
+
+A test with `cluster` or `real_cluster` fails at its end if reconciles raised errors that are most likely bugs; see
+`EmbeddedCluster.expect_panics`. With `simulation`, code under test that asks the real clock is warned of by a
+`RealClockWarning`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _MARKER = "embedded_cluster"
+_CLUSTERS = ("cluster", "real_cluster")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,6 +31,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{_MARKER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Fail a test whose reconciles panicked, if it has not failed by itself.
+
+    The clusters raise the same when their fixtures end. But then the test has passed, and the error is its teardown's.
+    """
+    outcome = yield
+    for name in _CLUSTERS:
+        cluster: Any = pyfuncitem.funcargs.get(name)  # a test suite may have a fixture of this name of its own
+        if cluster is not None and hasattr(cluster, "raise_panics"):
+            cluster.raise_panics()
+    return outcome
 
 
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
@@ -49,13 +68,13 @@ def simulation(simulation_seed: int) -> Iterator[Simulation]:
     """Provide a simulation: hosts under virtual time. An error in any of its threads fails the test."""
     from controller_runtime.testing.simulation import Simulation
 
-    with Simulation(simulation_seed) as simulation:
+    with Simulation(simulation_seed, warn_of_real_clock=True) as simulation:
         yield simulation
 
 
 @pytest.fixture
 def cluster(simulation: Simulation, request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
-    """Provide an API server and a manager on one host of `simulation`: add controllers to it, then start it."""
+    """Provide an API server and a manager on two hosts of `simulation`; call `run` with what sets the manager up."""
     from controller_runtime.testing.cluster import EmbeddedCluster
 
     with EmbeddedCluster(simulation.host("cluster"), **_options(request)) as cluster:

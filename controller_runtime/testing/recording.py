@@ -10,12 +10,19 @@ from controller_runtime.client.transport import Stream, Transport, TransportWrap
 class RecordingTransport(TransportWrapper):
     """A transport around another one that keeps every request.
 
+    Args:
+        inner: Carries the requests.
+        requests: The record to continue; None begins one.
+
+    Attributes:
+        requests: The record, in the order in which the requests were sent.
+
     Threads: any; a request is recorded before it is sent.
     """
 
-    def __init__(self, inner: Transport) -> None:
+    def __init__(self, inner: Transport, requests: list[HTTPRequest] | None = None) -> None:
         super().__init__(inner)
-        self.requests: list[HTTPRequest] = []
+        self.requests: list[HTTPRequest] = [] if requests is None else requests
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         self.requests.append(request)

@@ -11,7 +11,7 @@ from kit.recorder import Recorder
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPResponse
 from controller_runtime.api.objects import ObjectKey
-from controller_runtime.api.resources import NODES
+from controller_runtime.api.resources import LEASE_CANDIDATES, NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -76,6 +76,21 @@ def test_lists_and_watches_warn_once_for_their_collection(
     nodes.list()
 
     assert told(caplog) == ["old"]
+
+
+def test_a_version_that_this_package_has_chosen_is_not_warned_of(
+    host: SimulatedHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The embedded server calls lease candidates deprecated, as a real one does."""
+    client = Client(host, InProcessTransport(host, APIServer(host)))
+
+    with caplog.at_level(logging.DEBUG):
+        client.list(LEASE_CANDIDATES)
+
+    assert told(caplog) == []
+    assert [fields_of(record)["text"] for record in caplog.records] == [
+        "coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+"
+    ]
 
 
 def test_no_number_of_warnings_fills_the_memory(host: SimulatedHost, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_runtime.core.log import bound, configure, fields_of, get_logger, text_of
+from controller_runtime.core.log import LogContext, TextFormatter, bound, configure, fields_of, get_logger, text_of
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
@@ -178,3 +178,95 @@ def test_records_carry_the_time_and_the_thread_of_a_simulation(
 
     assert caplog.records[0].created == host.now().timestamp() - 9.75
     assert caplog.records[0].threadName == "r0/worker"
+
+
+plain = logging.getLogger("plain.of.a.user")
+
+
+@pytest.mark.parametrize(
+    ("style", "shown"),
+    [
+        pytest.param("text", "INFO    scaled 3 controller=racks request=a reconcile=7\n", id="text"),
+        pytest.param(
+            "json",
+            '"level": "info", "logger": "plain.of.a.user", "message": "scaled 3", '
+            '"controller": "racks", "request": "a", "reconcile": 7}\n',
+            id="json",
+        ),
+    ],
+)
+def test_lines_of_plain_logging_carry_the_fields_that_are_bound(stream: io.StringIO, style: str, shown: str) -> None:
+    configure(stream=stream, style=style)
+
+    with bound(controller="racks", request="a", reconcile=7):
+        plain.info("scaled %d", 3)
+
+    assert stream.getvalue().endswith(shown)
+
+
+def test_plain_lines_outside_of_a_reconcile_are_as_they_were(stream: io.StringIO) -> None:
+    configure(stream=stream)
+
+    plain.info("scaled")
+
+    assert without_time(stream.getvalue()) == "INFO    scaled\n"
+
+
+def of_own_format(stream: io.StringIO, form: str) -> None:
+    """Configure logging as a program does that knows nothing of `configure`."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logging.Formatter(form))
+    handler.addFilter(LogContext())
+    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger().setLevel(logging.INFO)
+
+
+def test_a_format_of_ones_own_can_name_the_fields_of_a_reconcile(stream: io.StringIO) -> None:
+    of_own_format(stream, "%(controller)s|%(request)s|%(reconcile)s|%(message)s")
+
+    plain.info("outside")
+    with bound(controller="racks", request="a", reconcile=7):
+        plain.info("plain")
+        log.info("structured", size=3)
+
+    assert stream.getvalue().splitlines() == [
+        "|||outside",
+        "racks|a|7|plain",
+        "racks|a|7|structured controller=racks request=a reconcile=7 size=3",
+    ]
+
+
+def test_the_context_follows_a_message_that_does_not_show_it(stream: io.StringIO) -> None:
+    of_own_format(stream, "%(message)s%(context)s")
+
+    with bound(controller="racks", request="two words"):
+        plain.info("plain")
+        log.info("structured")
+
+    assert stream.getvalue().splitlines() == [
+        'plain controller=racks request="two words"',
+        'structured controller=racks request="two words"',
+    ]
+
+
+def test_attributes_that_a_record_has_are_left_alone(stream: io.StringIO) -> None:
+    of_own_format(stream, "%(request)s")
+
+    with bound(request="a"):
+        plain.info("plain", extra={"request": "of the user"})
+
+    assert stream.getvalue() == "of the user\n"
+
+
+def test_a_record_that_is_formatted_elsewhere_has_the_fields_of_where_it_was_logged(stream: io.StringIO) -> None:
+    kept: list[logging.LogRecord] = []
+    queue = logging.Handler()
+    queue.addFilter(LogContext())
+    queue.emit = kept.append  # type: ignore[method-assign]
+    logging.getLogger().handlers[:] = [queue]
+    logging.getLogger().setLevel(logging.INFO)
+    with bound(request="a"):
+        plain.info("plain")
+
+    with bound(request="b"):
+        assert without_time(TextFormatter().format(kept[0])) == "INFO    plain request=a"

@@ -12,9 +12,8 @@ from controller_runtime.testing import EmbeddedCluster, Simulation
 
 def test_a_rack_counts_its_nodes_and_closes_them(sim: Simulation) -> None:
     with EmbeddedCluster(sim.host("here")) as cluster:
-        cluster.manager.add(racks(cluster.manager))
         cluster.user.create(DEFINITIONS, DEFINITION)
-        cluster.start()
+        cluster.run(lambda manager: manager.add(racks(manager)))
         cluster.user.create(RACKS, {"metadata": {"name": "a"}, "spec": {"room": "cellar"}})
         cluster.user.create(NODES, {"metadata": {"name": "n", "labels": {RACK: "a"}}})
         sim.settle()

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controller of the README, tested as a user of the library would."""
 
-from zone_labels import ZONE, zone_labels
+from zone_labels import ZONE, setup
 
 from controller_runtime import NODES, ObjectKey, labels_of
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 
 def test_the_zone_annotation_becomes_a_label(simulation: Simulation, cluster: EmbeddedCluster) -> None:
-    cluster.manager.add(zone_labels(cluster.manager))
-    cluster.start()
+    cluster.run(setup)
 
     cluster.user.create(NODES, {"metadata": {"name": "n", "annotations": {ZONE: "a"}}})
     simulation.settle()

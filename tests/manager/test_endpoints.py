@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 import urllib.error
 import urllib.request
 from typing import Any
 
 import attrs
 import pytest
+from prometheus_client import CollectorRegistry, Gauge
 
 from controller_runtime.api.resources import NODES
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import UsageError
@@ -19,9 +24,11 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import NOWHERE, Endpoints
 from controller_runtime.manager.inspection import describe
+from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.serving import bind
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, eventually
 
+HOST = SystemHost()
 ANYWHERE = "127.0.0.1:0"
 
 
@@ -133,6 +140,40 @@ def test_reasons_are_withheld_from_other_machines(outward: str) -> None:
 
         assert "reason withheld" in get(endpoints.ports[0], "/readyz", outward)[2]
         assert "no initial list yet" in get(endpoints.ports[0], "/readyz")[2]
+
+
+def test_a_metric_of_ones_own_is_scraped() -> None:
+    mine = CollectorRegistry()
+    Gauge("cabins_free", "Cabins that are free.", registry=mine).set(3)
+    with EmbeddedCluster(HOST) as cluster, Endpoints(metrics=ANYWHERE, registries=[mine]) as endpoints:
+        endpoints.serve(cluster.manager)
+
+        assert "cabins_free 3.0\n" in get(endpoints.ports[0], "/metrics")[2]
+
+
+def test_a_metric_whose_name_is_taken_is_refused() -> None:
+    mine = CollectorRegistry()
+    Gauge("rest_client_requests", "Of mine.", registry=mine)
+    refusing = pytest.raises(UsageError, match="two metrics are called rest_client_requests")
+
+    with EmbeddedCluster(HOST) as cluster, Endpoints(metrics=ANYWHERE, registries=[mine]) as endpoints, refusing:
+        endpoints.serve(cluster.manager)
+
+
+def test_a_manager_whose_probes_cannot_be_answered_any_more_stops_with_the_error() -> None:
+    manager = Manager(HOST, InProcessTransport(HOST, APIServer(HOST)))
+
+    with Endpoints(probes=ANYWHERE, ready={"leaves": lambda: sys.exit(3)}) as endpoints:
+        endpoints.serve(manager)
+        running = HOST.spawn("probe", lambda: lost(endpoints.ports[0]))
+        with pytest.raises(SystemExit):
+            manager.run()
+        running.join_until(None)
+
+
+def lost(port: int) -> None:
+    with contextlib.suppress(OSError):
+        get(port, "/readyz")
 
 
 def test_nothing_is_served_unless_asked_for() -> None:

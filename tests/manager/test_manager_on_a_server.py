@@ -11,6 +11,7 @@ import pytest
 from controller_runtime import (
     NODES,
     Client,
+    ConnectionLost,
     Controller,
     Lister,
     Manager,
@@ -63,3 +64,12 @@ def test_a_write_comes_back_by_the_front_door() -> None:
 def test_a_kubeconfig_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         Manager.from_kubeconfig(tmp_path / "nothing")
+
+
+def test_the_longest_answer_of_a_cluster_can_be_limited() -> None:
+    with APIServerProcess(SystemHost()) as server:
+        manager = Manager.from_kubeconfig(server.kubeconfig, longest_answer=10)
+
+        with pytest.raises(ConnectionLost, match="10 bytes"):
+            manager.client.list(NODES)
+        manager.transport.close()

@@ -14,6 +14,7 @@ from controller_runtime import (
     NODES,
     Client,
     Controller,
+    EventAPI,
     EventRecorder,
     LeaderElectionConfig,
     LeadershipLost,
@@ -32,7 +33,7 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.stop import spawn
 from controller_runtime.events.occurrence import Fate
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
-from controller_runtime.testing import EmbeddedCluster
+from controller_runtime.testing import EmbeddedCluster, a_node
 from controller_runtime.testing.faults import Fault, FaultyTransport, LostReply
 from controller_runtime.testing.simulation import Simulation
 
@@ -148,7 +149,7 @@ def test_what_a_runnable_tells_while_it_ends_is_written(seed: int, is_recorder_f
             cluster.stop()
 
             assert sorted(event["note"] for event in events(cluster)) == ["stopped", "stopping"]
-            assert sim.threads() == []
+            assert sim.threads(host) == []
 
 
 def test_recorders_start_before_the_runnables_that_tell_them_something(
@@ -217,3 +218,18 @@ def test_what_happened_may_be_told_after_the_lease_was_lost(sim: Simulation) -> 
 
     assert isinstance(outcome.failure, LeadershipLost)
     assert [event["reason"] for event in client.list(EVENTS, "default", view=dict)] == ["Lost"]
+
+
+@pytest.mark.parametrize(("api", "notes"), [(EventAPI.EVENTS, ["resized"]), (EventAPI.CORE, ["created", "resized"])])
+def test_the_api_decides_whether_another_message_is_another_event(
+    simulation: Simulation, cluster: EmbeddedCluster, api: EventAPI, notes: list[str]
+) -> None:
+    recorder = cluster.manager.recorder(COMPONENT, api=api)
+    node = cluster.user.create(NODES, a_node("n"))
+    cluster.start()
+
+    for note in ("created", "resized"):
+        recorder.event(node, "Normal", "Applied", note)
+    simulation.settle()
+
+    assert sorted(event["note"] for event in events(cluster)) == notes

@@ -9,6 +9,7 @@ import attrs
 import prometheus_client
 import pytest
 from kit.scraping import lines_of, series_of, value_of
+from prometheus_client import CollectorRegistry
 
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
@@ -18,7 +19,7 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import ControllerRuntimeError, TerminalError
+from controller_runtime.core.errors import ControllerRuntimeError, TerminalError, UsageError
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.inspection import describe
@@ -91,13 +92,14 @@ def start(sim: Simulation, cluster: EmbeddedCluster, *names: str) -> None:
         'workqueue_work_duration_seconds_count{controller="named",name="named"} 6.0',
         'workqueue_retries_total{controller="named",name="named"} 3.0',
         'workqueue_unfinished_work_seconds{controller="named",name="named"} 0.0',
-        'rest_client_requests_total{code="200",host="in-process",method="GET"} 1.0',
+        'rest_client_requests_total{code="200",host="cluster over the simulated network",method="GET"} 1.0',
         'controller_runtime_informer_objects{group="",name="nodes",resource="nodes",version="v1"} 6.0',
         'controller_runtime_informer_synced{group="",name="nodes",resource="nodes",version="v1"} 1.0',
         'controller_runtime_informer_lists_total{group="",name="nodes",resource="nodes",version="v1"} 1.0',
         'controller_runtime_informer_silence_seconds{group="",name="nodes",resource="nodes",version="v1"} 0.0',
     ],
 )
+@pytest.mark.embedded_cluster(allow_panics=True)
 def test_the_text_has_upstreams_names_and_labels(simulation: Simulation, cluster: EmbeddedCluster, line: str) -> None:
     start(simulation, cluster, "a", "b", "later", "fails", "hopeless", "buggy")
 
@@ -155,7 +157,8 @@ def test_an_answer_that_did_not_come_counts_as_error(simulation: Simulation) -> 
         simulation.advance(5.0)
 
         requests = "rest_client_requests_total"
-        assert value_of(cluster.manager, requests, code="<error>", method="GET", host="in-process") == 1
+        server = "here over the simulated network"
+        assert value_of(cluster.manager, requests, code="<error>", method="GET", host=server) == 1
         assert value_of(cluster.manager, requests, code="200", method="GET") == 1
         assert value_of(cluster.manager, "controller_runtime_informer_last_error_age_seconds") == 5.0
 
@@ -260,3 +263,55 @@ def test_extra_collectors_can_be_added_to_a_managers_registry(cluster: EmbeddedC
     prometheus_client.Gauge("answer", "Of everything.", registry=metrics.registry).set(42)
 
     assert "answer 42.0" in metrics.text().decode()
+
+
+@pytest.fixture
+def mine() -> Iterator[CollectorRegistry]:
+    """Return the default registry, and remove what a test has registered there."""
+    registry = prometheus_client.REGISTRY
+    made: list[prometheus_client.Counter] = []
+    made.append(prometheus_client.Counter("cabins_built", "Cabins that were built."))
+    yield registry
+    for collector in made:
+        registry.unregister(collector)
+
+
+def test_metrics_of_the_default_registry_are_shown_without_a_second_set_of_the_process(
+    cluster: EmbeddedCluster, mine: CollectorRegistry
+) -> None:
+    assert value_of(cluster.manager, "cabins_built_total") == 0
+    assert value_of(cluster.manager, "process_cpu_seconds_total") is not None  # and not twice
+
+
+def test_registries_can_be_chosen(cluster: EmbeddedCluster, mine: CollectorRegistry) -> None:
+    other = CollectorRegistry()
+    prometheus_client.Gauge("cabins_free", "Cabins that are free.", registry=other).set(3)
+
+    chosen = Metrics(cluster.manager, [other]).text().decode()
+    none = Metrics(cluster.manager, []).text().decode()
+
+    assert ("cabins_free 3.0" in chosen, "cabins_built" in chosen) == (True, False)
+    assert "cabins" not in none
+    assert "process_cpu_seconds_total" in none
+
+
+@pytest.mark.parametrize("name", ["workqueue_depth", "workqueue_adds_total"])
+def test_a_name_that_comes_twice_is_refused_at_the_start_and_left_out_later(
+    simulation: Simulation, cluster: EmbeddedCluster, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    start(simulation, cluster, "a")
+    other = CollectorRegistry()
+    metrics = Metrics(cluster.manager, [other])
+    metrics.refuse_double_names()
+    prometheus_client.Gauge(name, "Of mine.", registry=other).set(42)
+    prometheus_client.Gauge("fine", "Of mine.", registry=other).set(42)
+
+    texts = [metrics.text().decode() for _ in range(2)]
+
+    assert ["Of mine" in line for line in texts[1].splitlines() if line.startswith(f"# HELP {name} ")] == [False]
+    assert "fine 42.0" in texts[0]
+    assert [str(record.msg) for record in caplog.records if "metric left out" in str(record.msg)] == [
+        f"metric left out: another one has its name; rename one of them metric={name}"
+    ]
+    with pytest.raises(UsageError, match=f"two metrics are called {name}, .*: rename one of them"):
+        metrics.refuse_double_names()

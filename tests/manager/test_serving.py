@@ -12,10 +12,12 @@ import pytest
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager import serving
 from controller_runtime.manager.serving import HEAD_LIMIT, MOST_ANSWERS, MOST_SILENT, Server, bind
 
+HOST = SystemHost()
 LARGE = 6_000_000  # more than the buffers of both sides hold
 
 
@@ -30,7 +32,7 @@ def fail(request: HTTPRequest, is_local: bool) -> HTTPResponse:
 @pytest.fixture
 def address() -> Iterator[tuple[str, int]]:
     answers = {"echo": echo, "fail": fail, "large": lambda request, is_local: HTTPResponse(200, {}, b"x" * LARGE)}
-    with bind("127.0.0.1:0") as listener, Server(SystemHost(), listener, answers):
+    with bind("127.0.0.1:0") as listener, Server(HOST, Stop(HOST), listener, answers):
         yield listener.getsockname()
 
 
@@ -180,7 +182,7 @@ def test_an_address_that_is_taken_is_refused_at_once_and_free_again_after_the_st
     """The error names the address and the remedy; the server answers, and refuses connections after its stop."""
     with bind("127.0.0.1:0") as listener:
         address = listener.getsockname()
-        with Server(SystemHost(), listener, {"echo": echo}):
+        with Server(HOST, Stop(HOST), listener, {"echo": echo}):
             with pytest.raises(UsageError, match=f"127.0.0.1:{address[1]}: it is in use; give another"):
                 bind(f"127.0.0.1:{address[1]}")
             assert "200 OK" in exchange(address, "GET /echo HTTP/1.1\r\n\r\n")
@@ -194,7 +196,7 @@ def test_the_stop_waits_for_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "PATIENCE", 3600.0)
     monkeypatch.setattr(serving, "HEAD_PATIENCE", 3600.0)
     with bind("127.0.0.1:0") as listener:
-        with Server(SystemHost(), listener, {"echo": echo}):
+        with Server(HOST, Stop(HOST), listener, {"echo": echo}):
             silent = [socket.create_connection(listener.getsockname()) for _ in range(3)]
             for connection in silent:
                 connection.sendall(b"GET /echo")
@@ -205,7 +207,7 @@ def test_the_stop_waits_for_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_stop_at_any_moment_of_a_connection_leaves_none_open() -> None:
     for number in range(50):
-        with bind("127.0.0.1:0") as listener, Server(SystemHost(), listener, {"echo": echo}):
+        with bind("127.0.0.1:0") as listener, Server(HOST, Stop(HOST), listener, {"echo": echo}):
             connections = [socket.create_connection(listener.getsockname()) for _ in range(number % 5)]
 
         assert {said(connection) for connection in connections} <= {""}
@@ -224,7 +226,7 @@ def test_a_host_that_is_not_known_is_named() -> None:
 
 @pytest.mark.parametrize(("address", "connects_to"), [(":0", "127.0.0.1"), ("localhost:0", "127.0.0.1")])
 def test_where_it_listens(address: str, connects_to: str) -> None:
-    with bind(address) as listener, Server(SystemHost(), listener, {"echo": echo}):
+    with bind(address) as listener, Server(HOST, Stop(HOST), listener, {"echo": echo}):
         answer = exchange((connects_to, listener.getsockname()[1]), "GET /echo HTTP/1.1\r\n\r\n")
 
     assert answer.endswith("True"), "it is known to come from this machine, whichever way it is written"
@@ -249,7 +251,7 @@ def test_where_it_listens(address: str, connects_to: str) -> None:
 )
 def test_this_machine_must_be_asked_for_by_a_name_of_its_own(host: str, is_trusted: bool) -> None:
     """A web page can let a name of its own resolve to this machine; the browser sends that name as the Host."""
-    with bind("127.0.0.1:0") as listener, Server(SystemHost(), listener, {"echo": echo}, "me.test"):
+    with bind("127.0.0.1:0") as listener, Server(HOST, Stop(HOST), listener, {"echo": echo}, "me.test"):
         answer = exchange(listener.getsockname(), "GET /echo HTTP/1.1\r\n\r\n", host)
 
     assert answer.endswith(str(is_trusted))
@@ -260,5 +262,21 @@ def test_a_second_host_header_is_no_way_round(address: tuple[str, int]) -> None:
 
 
 def test_other_machines_are_told_apart(outward: str) -> None:
-    with bind(f"{outward}:0") as listener, Server(SystemHost(), listener, {"echo": echo}):
+    with bind(f"{outward}:0") as listener, Server(HOST, Stop(HOST), listener, {"echo": echo}):
         assert exchange(listener.getsockname(), "GET /echo HTTP/1.1\r\n\r\n").endswith("False")
+
+
+def test_a_thread_that_fails_fails_its_stop() -> None:
+    def leave(request: HTTPRequest, is_local: bool) -> HTTPResponse:
+        raise SystemExit(3)
+
+    stop = Stop(HOST)
+    with (
+        bind("127.0.0.1:0") as listener,
+        Server(HOST, stop, listener, {"leave": leave}),
+        socket.create_connection(listener.getsockname()) as connection,
+    ):
+        connection.sendall(b"GET /leave HTTP/1.1\r\n\r\n")
+        assert stop.wait(10.0)
+
+    assert isinstance(stop.failure, SystemExit)

@@ -75,6 +75,92 @@ def test_it(simulation, simulation_seed):
     assert "in a thread" in outcome.stdout
 
 
+OPERATOR = """
+import time
+import pytest
+from controller_runtime import Controller, NODES, Reconciler, Result
+from controller_runtime.testing import a_node
+
+class Failing(Reconciler):
+    def reconcile(self, request):
+        BODY
+        return Result()
+
+@pytest.fixture
+def node(cluster):
+    cluster.run(lambda manager: manager.add(Controller("failing", Failing()).watch(NODES)))
+    cluster.user.create(NODES, a_node("a"))
+"""
+
+
+def test_a_test_fails_if_its_reconciles_raise_unless_it_says_so(tmp_path: Path) -> None:
+    text = (
+        OPERATOR.replace("BODY", 'raise KeyError("team")')
+        + """
+def test_it(simulation, cluster, node):
+    simulation.settle()
+
+@pytest.mark.embedded_cluster(allow_panics=True)
+def test_allowed(simulation, node):
+    simulation.settle()
+
+def test_expected(simulation, cluster):
+    with cluster.expect_panics(KeyError):
+        cluster.run(lambda manager: manager.add(Controller("failing", Failing()).watch(NODES)))
+        cluster.user.create(NODES, a_node("a"))
+        simulation.settle()
+        cluster.stop()
+"""
+    )
+
+    outcome = run(tmp_path, text)
+
+    assert "1 failed, 2 passed" in outcome.stdout
+    assert "FAILED" in outcome.stdout.partition("test_it.py::test_it ")[2].splitlines()[0], "in its call, not its end"
+    assert "failing a: KeyError: 'team'" in outcome.stdout
+
+
+def test_a_reconcile_that_blocks_in_real_time_is_named_and_the_next_test_runs(tmp_path: Path) -> None:
+    text = (
+        OPERATOR.replace("BODY", "time.sleep(3600)")
+        + """
+from controller_runtime.testing import EmbeddedCluster, Simulation
+
+@pytest.fixture
+def simulation(simulation_seed):
+    with Simulation(simulation_seed, stuck_after=0.2) as simulation:
+        yield simulation
+
+def test_it(simulation, cluster, node):
+    simulation.settle()
+
+def test_next(simulation, cluster):
+    cluster.start()
+"""
+    )
+
+    outcome = run(tmp_path, text)
+
+    assert "1 failed, 1 passed" in outcome.stdout
+    assert "cluster/failing/worker-0 is stuck outside the simulation" in outcome.stdout
+    assert "time.sleep(3600)" in outcome.stdout
+
+
+def test_code_that_asks_the_real_clock_is_warned_of(tmp_path: Path) -> None:
+    text = (
+        OPERATOR.replace("BODY", "time.time()")
+        + """
+def test_it(simulation, cluster, node):
+    simulation.settle()
+"""
+    )
+
+    outcome = run(tmp_path, text)
+
+    assert "1 passed, 1 warning" in outcome.stdout
+    assert "test_it.py:9: RealClockWarning: time.time asks the real clock" in outcome.stdout
+
+
 @pytest.mark.parametrize(
     ("marker", "told"),
     [

@@ -14,12 +14,15 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from controller_runtime.testing.simulation.report import stack_of
 from controller_runtime.testing.simulation.scheduler import Scheduler
 from controller_runtime.testing.simulation.tasks import Machine, State, Task
 from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
+
+if TYPE_CHECKING:
+    from controller_runtime.testing.simulation.simulation import Simulation
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """The time of every wall clock when a simulation begins."""
@@ -31,7 +34,7 @@ class SimulatedHost:
     """A host of one simulation; `Simulation.host` returns it.
 
     Args:
-        scheduler: The simulation's scheduler.
+        simulation: The simulation that it belongs to.
         name: The host's name.
         chance: Its random generator.
         drift: Microseconds per second by which its monotonic clock is fast; negative if it is slow.
@@ -39,11 +42,12 @@ class SimulatedHost:
     Threads: those of the simulation, which run one at a time.
     """
 
-    def __init__(self, scheduler: Scheduler, name: str, chance: random.Random, drift: int) -> None:
+    def __init__(self, simulation: Simulation, name: str, chance: random.Random, drift: int) -> None:
         self.name = name
         self.random = chance
         self.machine = Machine(name)
-        self.scheduler = scheduler
+        self.simulation = simulation
+        self.scheduler: Scheduler = simulation.scheduler
         self.offset = 0  # nanoseconds by which the wall clock is ahead
         self.drift = drift  # microseconds a second by which the monotonic clock is fast
         # Not zero, and different on each host, because a monotonic clock begins anywhere. Not larger,

@@ -71,6 +71,10 @@ class Connection:
             self.mailbox.put(End(cut=False))
             self._pass(self._forget)
 
+    def comes_from(self, host: SimulatedHost) -> bool:
+        """Return whether `host` is the caller's."""
+        return self._host is host
+
     def break_off(self) -> None:
         """Break this connection from the server's side; the caller notices one latency later."""
         self._reply(End(cut=True))
@@ -171,7 +175,8 @@ class Network:
         sim: The simulation.
         faults: The faults of calls.
         fired: Every fault that happens is appended to it; in the end it is the script of the run.
-        latency: Seconds that a message takes, on average.
+        latency: Seconds that a message takes, on average. If it is zero, messages arrive at the instant at which they
+            are sent, and only the schedule decides what comes between.
         until: Virtual seconds after which calls have no faults.
 
     Attributes:
@@ -215,6 +220,12 @@ class Network:
             connection.break_off()
         self.server = Server(host, handler)
 
+    def hang_up(self, host: SimulatedHost) -> None:
+        """Close all connections of a host whose process has ended. Requests that it has sent are carried out."""
+        for connection in list(self.open):
+            if connection.comes_from(host):
+                connection.close()
+
     def cut(self, name: str, seconds: float) -> None:
         """Let nothing pass between the host of this name and the server for `seconds`, also after it is restarted."""
         self._cut_until[name] = max(self._cut_until.get(name, 0), self.now + nanoseconds(seconds))
@@ -225,6 +236,7 @@ class Network:
 
     def begin(self, host: SimulatedHost, request: HTTPRequest) -> Connection:
         """Send a request, with the fault of this call if it has one, and return its connection."""
+        host.scheduler.enter(host.machine)  # a crashed host sends nothing, not even from a `finally`
         number = self._calls.get(host.name, 0)
         self._calls[host.name] = number + 1
         for hook in self.on_begin:
@@ -251,5 +263,11 @@ class Network:
         return self.now + nanoseconds(late + self._latency * (0.5 + self._chance.random()))
 
     def at(self, when: int, action: Callable[[], None]) -> Timer:
-        """Run `action` at an instant (nanoseconds). It may put items into mailboxes and do nothing else."""
-        return self._timeline.at(when, action)
+        """Run `action` at an instant (nanoseconds), now if it is the present one.
+
+        The action may put items into mailboxes and do nothing else.
+        """
+        if when > self.now:
+            return self._timeline.at(when, action)
+        action()
+        return Timer(when, action)

@@ -26,6 +26,14 @@ def hang_report(what: str, now: int, tasks: Iterable[Task], steps: Iterable[str]
     return "\n".join(lines)
 
 
+def stuck_outside(task: Task, seconds: float) -> str:
+    """Return the kind of hang of a task that has been running for `seconds` of real time without a step."""
+    return (
+        f"{task.name} is stuck outside the simulation: it has not come back for {seconds:g} s of real time. "
+        "It waits for something real, such as a socket, a bare lock or time.sleep, or it loops"
+    )
+
+
 def stack_of(task: Task) -> str:
     """Return the stack of the thread of `task` at this moment, innermost frame last."""
     frame = sys._current_frames().get(task.thread.ident or 0)

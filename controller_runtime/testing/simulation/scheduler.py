@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import random
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
 
 from controller_runtime.testing.simulation.ready_tasks import ReadyTasks
-from controller_runtime.testing.simulation.report import hang_report, stack_of
+from controller_runtime.testing.simulation.real_clock import Profile
+from controller_runtime.testing.simulation.report import hang_report, stack_of, stuck_outside
 from controller_runtime.testing.simulation.strategies import Strategy, chooser, strategy_of
 from controller_runtime.testing.simulation.tasks import Crashed, Hang, LockHeld, Machine, State, Task
 from controller_runtime.testing.simulation.timeline import Timeline
@@ -37,6 +39,7 @@ class Scheduler:
         stuck_after: float,
         keep_trace: bool,
     ) -> None:
+        self.profile: Profile | None = None  # runs in each task of a machine that is watched
         self.chance = random.Random(f"{seed}/schedule")
         # Drawn even if they are given, so that all later draws are the same in both cases.
         drawn_chance, drawn_strategy = self.chance.choice((0.05, 0.2, 0.5, 1.0)), strategy_of(self.chance)
@@ -55,7 +58,8 @@ class Scheduler:
 
         self.checks: list[Hook] = []
         self.observing = False  # a check runs, or the simulation is over: state may be read, and nothing may wait
-        self.closed = False
+        self.closed = False  # every thread unwinds when it runs next
+        self.given_up = False  # closed because a thread is stuck: the test's thread no longer waits for others
         self.steps = 0
         self._failure: BaseException | None = None  # the test's thread raises it at its next turn
         self._settling = False
@@ -68,9 +72,12 @@ class Scheduler:
 
         Raises:
             Crashed: The caller's machine or `machine` has crashed, or the simulation is over.
+            Hang: The test's thread calls, though it has given the simulation up.
             RuntimeError: A check or a thread from outside of the simulation calls.
         """
         task = self.current
+        if self.given_up and threading.current_thread() is self.root.thread:
+            raise Hang("the simulation was given up, because a thread of it is stuck")
         if self.closed or machine.dead or task.machine.dead:
             raise Crashed(f"host {machine.name} is gone")
         if self.observing:
@@ -171,9 +178,9 @@ class Scheduler:
         Raises:
             Hang: A thread did not end in time.
         """
-        given_up, self.closed = self.closed, True
+        self.closed = True
         for task in [task for task in self.tasks if task is not self.root]:
-            self._unwind(task, 0.0 if given_up and task.state is State.RUNNING else self._stuck_after)
+            self._unwind(task, 0.0 if self.given_up and task.state is State.RUNNING else self._stuck_after)
         for thread in self._ending:
             thread.join()
         self.current = self.root
@@ -192,6 +199,8 @@ class Scheduler:
 
     def _run(self, task: Task, target: Callable[[], None]) -> None:
         task.baton.acquire()
+        if self.profile is not None and task.machine.is_watched and sys.getprofile() is None:
+            sys.setprofile(self.profile)  # it ends with the thread
         try:
             if not (self.closed or task.machine.dead):
                 target()
@@ -237,12 +246,15 @@ class Scheduler:
             task.baton.acquire()
             return
         seen = self.steps
-        while not task.baton.acquire(timeout=self._stuck_after):
-            if seen == self.steps:
-                self.closed = True  # so that the stuck thread unwinds when it comes back
-                what = f"{self.current.name} is stuck outside the simulation"
-                raise Hang(f"{self._report(what)}\nits stack:\n{stack_of(self.current)}")
-            seen = self.steps
+        try:
+            while not task.baton.acquire(timeout=self._stuck_after):
+                if seen == self.steps:
+                    what = stuck_outside(self.current, self._stuck_after)
+                    raise Hang(f"{self._report(what)}\nits stack:\n{stack_of(self.current)}")
+                seen = self.steps
+        except BaseException:  # also an interruption, such as a time limit: the stuck thread is not waited for again
+            self.closed = self.given_up = True
+            raise
 
     def _pick(self) -> Task:
         self._observe(self.checks)

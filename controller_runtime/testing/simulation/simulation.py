@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 
 from controller_runtime.testing.simulation.host import EPOCH, SimulatedHost, SimulatedThread
 from controller_runtime.testing.simulation.process import pinned, uncollected
+from controller_runtime.testing.simulation.real_clock import watch_for
 from controller_runtime.testing.simulation.scheduler import Scheduler
 from controller_runtime.testing.simulation.strategies import Strategy
 from controller_runtime.testing.simulation.tasks import Machine, Task
@@ -40,6 +41,8 @@ class Simulation:
         livelock_after: Number of steps in one instant, without one of the test's thread, that counts as a livelock.
         stuck_after: Real seconds without a step after which a thread counts as stuck.
         keep_trace: Keep every step in `trace`, to find the step at which two runs begin to differ.
+        warn_of_real_clock: Warn, with a `RealClockWarning` that names the line, of code on the simulation's threads
+            that calls a clock of `time` or `datetime`, or sleeps. It makes these threads about half as fast.
 
     Threads: `advance` and `settle` are for the thread that entered the block; all else for any of the simulation.
     """
@@ -53,6 +56,7 @@ class Simulation:
         livelock_after: int = 50_000,
         stuck_after: float = 10.0,
         keep_trace: bool = False,
+        warn_of_real_clock: bool = False,
     ) -> None:
         self.seed = seed
         self._scheduler = Scheduler(
@@ -63,8 +67,11 @@ class Simulation:
             stuck_after=stuck_after,
             keep_trace=keep_trace,
         )
+        if warn_of_real_clock:
+            self._scheduler.profile = watch_for(self._scheduler.fail)
         self._incarnations: dict[str, int] = {}
         self._hosts: dict[Machine, SimulatedHost] = {}
+        self._server_hosts: dict[str, SimulatedHost] = {}
         self._end_checks: list[Callable[[], None]] = []
         self._undo = ExitStack()
 
@@ -93,6 +100,14 @@ class Simulation:
             raise ValueError(f"host {name} exists already; restart gives it a successor")
         self._incarnations[name] = 1
         return self._make_host(name, drift)
+
+    def server_host(self, host: SimulatedHost) -> SimulatedHost:
+        """Return the host for the server of a cluster on `host`: always the same one, called `<name>-server`."""
+        name = f"{host.name.partition('#')[0]}-server"
+        if name not in self._server_hosts:
+            self._server_hosts[name] = self.host(name)
+            self._server_hosts[name].machine.is_watched = False  # its threads run no code under test
+        return self._server_hosts[name]
 
     def crash(self, host: SimulatedHost) -> None:
         """Kill `host`: `Crashed` is raised in each of its threads, and by every later call on it. Idempotent."""
@@ -199,7 +214,7 @@ class Simulation:
     ) -> None:
         with self._undo:
             try:
-                if error is None:
+                if error is None and not self._scheduler.given_up:
                     self._scheduler.settle()
                     for hook in self._end_checks:
                         hook()
@@ -215,7 +230,7 @@ class Simulation:
         return f"in Simulation(seed={self.seed}) at {self.time:.9f} s of virtual time, step {self.steps}"
 
     def _make_host(self, name: str, drift: int) -> SimulatedHost:
-        host = SimulatedHost(self._scheduler, name, self.chance(f"host/{name}"), drift)
+        host = SimulatedHost(self, name, self.chance(f"host/{name}"), drift)
         self._hosts[host.machine] = host
         return host
 

@@ -41,12 +41,13 @@ class State(enum.Enum):
 class Machine:
     """The tasks of one host as a unit that is paused and crashes as a whole."""
 
-    __slots__ = ("dead", "frozen_until", "name")
+    __slots__ = ("dead", "frozen_until", "is_watched", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.dead = False
         self.frozen_until = 0  # nanoseconds of the simulation
+        self.is_watched = True  # for calls of the real clock; not if it runs no code under test, because that costs
 
 
 class Task:

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merges the metrics of several Prometheus registries into one text, in which no name may come twice.
+
+Prometheus refuses a whole scrape if a name comes twice, so the later metric is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.log import get_logger
+
+log = get_logger(__name__)
+
+
+class Merged(Collector):
+    """The metrics of a manager and its process, then those of further registries.
+
+    The default registry of `prometheus_client` has collectors of the process, the platform and the garbage collector,
+    as the manager's own has; the second ones are left out without a word.
+
+    Args:
+        own: The manager's registry; the three collectors are added to it.
+        others: The further registries.
+
+    Threads: any.
+    """
+
+    def __init__(self, own: CollectorRegistry, others: Sequence[CollectorRegistry]) -> None:
+        self._registries = (own, *others)
+        collectors: list[Collector] = [
+            kind(registry=own) for kind in (ProcessCollector, PlatformCollector, GCCollector)
+        ]
+        self._of_the_process = {metric.name for collector in collectors for metric in collector.collect()}
+        self._reported: set[str] = set()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield each metric. One whose name is taken is left out; the first time this is logged as an error."""
+        for metric, taken in self._compared():
+            if not taken:
+                yield metric
+            elif taken not in self._reported:
+                self._reported.add(taken)
+                log.error("metric left out: another one has its name; rename one of them", metric=taken)
+
+    def refuse_double_names(self) -> None:
+        """Raise `UsageError` if two metrics that exist by now have the same name."""
+        for _, taken in self._compared():
+            if taken:
+                raise UsageError(
+                    f"two metrics are called {taken}, among those of the manager, of its reconcilers and of the "
+                    "registries of prometheus_client: rename one of them"
+                )
+
+    def _compared(self) -> Iterator[tuple[Metric, str]]:
+        """Yield each metric with the first of its names that an earlier one has; empty if all are its own."""
+        seen: set[str] = set()
+        for position, registry in enumerate(self._registries):
+            for metric in registry.collect():
+                if position and metric.name in self._of_the_process:
+                    continue
+                names = {metric.name, *(sample.name for sample in metric.samples)}
+                yield metric, min(names & seen, default="")
+                seen |= names

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process of an embedded cluster's manager: it can be stopped in order, or killed as by `kill -9`."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from controller_runtime.api.http import Handler
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.transport import Transport
+from controller_runtime.core.host import Host, Thread
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.severing import SeverableTransport
+from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.simulation.system_faults import ScriptedFaults
+
+
+class Machine(Protocol):
+    """The machine that the manager's processes run on, one after the other, and its connection to the server."""
+
+    @property
+    def host(self) -> Host:
+        """The host of the present process."""
+
+    @property
+    def is_alive(self) -> bool:
+        """True while threads of the present process can run."""
+
+    @property
+    def is_usable(self) -> bool:
+        """True until the machine is gone for good, as with a simulation that was given up."""
+
+    def connect(self, server: Handler) -> Transport:
+        """Return a transport of the present process to `server`."""
+
+    def kill(self) -> bool:
+        """End the present process if the machine can, and return whether its threads run no more. Idempotent."""
+
+    def restart(self) -> None:
+        """Begin another process after one that was killed."""
+
+
+class SystemMachine:
+    """The real machine. Python cannot end a thread, so a process on it is ended by its stop alone."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.is_alive = self.is_usable = True
+
+    def connect(self, server: Handler) -> Transport:
+        """Return a transport that calls `server` on the thread of each caller."""
+        return InProcessTransport(self.host, server)
+
+    def kill(self) -> bool:
+        """Return False: the threads run until they are stopped."""
+        return False
+
+    def restart(self) -> None:
+        """Do nothing: the next process has the same host."""
+
+
+class SimulatedMachine:
+    """A machine of a simulation; each of its processes is a host of its own, so that it can crash alone.
+
+    Requests travel through a simulated network without latency, and threads of the server's host act on them. A request
+    that was sent before its process is killed is therefore carried out all the same, as on a real network.
+
+    Args:
+        host: The host of the first process.
+        server_host: The host of the server.
+    """
+
+    def __init__(self, host: SimulatedHost, server_host: SimulatedHost) -> None:
+        self.host = host
+        self._server_host = server_host
+        self._network = Network(host.simulation, ScriptedFaults(()), [], latency=0.0)
+
+    @property
+    def is_alive(self) -> bool:
+        """True until the host crashes or the simulation ends."""
+        return self.is_usable and not self.host.crashed
+
+    @property
+    def is_usable(self) -> bool:
+        """True until the simulation ends, or was given up because a thread was stuck."""
+        return not self.host.scheduler.closed
+
+    def connect(self, server: Handler) -> Transport:
+        """Return a transport over the network, and let `server` answer there."""
+        if self._network.server is None:
+            self._network.serve(self._server_host, server)
+        return NetworkTransport(self._network, self.host)
+
+    def kill(self) -> bool:
+        """Crash the host, and close its connections as an operating system does for a process that has ended."""
+        self.host.simulation.crash(self.host)
+        self._network.hang_up(self.host)
+        return True
+
+    def restart(self) -> None:
+        """Go on with a new host (`cluster`, then `cluster#2`), which shares nothing with its predecessor."""
+        self.host = self.host.simulation.restart(self.host)
+
+
+class ManagerProcess:
+    """Runs one manager on a thread of its own.
+
+    Args:
+        machine: Runs it.
+        transport: Reaches the server.
+
+    Attributes:
+        host: The host of the process.
+        transport: The manager's transport: the given one, until the process is killed.
+
+    Threads: one.
+    """
+
+    def __init__(self, machine: Machine, transport: Transport) -> None:
+        self.host = machine.host
+        self.transport = SeverableTransport(transport)
+        self._machine = machine
+        self._stop = Stop(self.host, "cluster stop")
+        self._thread: Thread | None = None
+        self._is_killed = False
+
+    @property
+    def has_started(self) -> bool:
+        """True once `start` has been called."""
+        return self._thread is not None
+
+    def start(self, manager: Manager) -> None:
+        """Run the manager until the process is stopped or killed."""
+        self._thread = spawn(self.host, self._stop, "manager", lambda: manager.run(self._stop))
+
+    def stop(self) -> None:
+        """Stop the manager in order and wait for its end; raise the error that ended it if it failed. Idempotent."""
+        if self._is_killed or not self._machine.is_alive:
+            return
+        self._stop.set()
+        self._join()
+        if self._stop.failure is not None:
+            raise self._stop.failure
+
+    def kill(self) -> None:
+        """End the process as `kill -9` does: nothing leaves it from now on, so nothing is given back. Idempotent.
+
+        On the real machine this waits until the manager's threads have ended or given up on those that hang. The error
+        of a manager that is killed is of no interest, and dropped.
+        """
+        if self._is_killed:
+            return
+        self._is_killed = True
+        self.transport.sever()
+        if not self._machine.kill():
+            self._stop.cancel()
+            self._join()
+
+    def _join(self) -> None:
+        if self._thread is not None:
+            self._thread.join_until(None)

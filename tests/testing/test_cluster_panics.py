@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A test fails if reconciles raise errors that it does not expect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from kit.noting import Noting
+
+from controller_runtime.api.resources import NODES
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.panics import Panic
+from controller_runtime.controller.reconciler import Result
+from controller_runtime.core.errors import ControllerRuntimeError
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing import EmbeddedCluster, ReconcilesPanicked, Simulation, a_node
+
+
+def raising(error: Exception) -> Callable[[Manager], None]:
+    def fail() -> Result:
+        raise error
+
+    return lambda manager: manager.add(Controller("failing", Noting(extra=fail)).watch(NODES))
+
+
+def test_a_reconcile_that_raises_is_named_with_its_request_and_traceback(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    cluster.user.create(NODES, a_node("a"))
+    cluster.run(raising(KeyError("team")))
+    simulation.settle()
+
+    with pytest.raises(ReconcilesPanicked) as caught:
+        cluster.raise_panics()
+
+    text = str(caught.value)
+    assert text.startswith("a reconcile raised an unexpected error; if the test means it, say so")
+    assert "failing a: KeyError: 'team'" in text
+    assert re.search(r"test_cluster_panics.py\", line \d+, in fail\n", text)
+
+
+def test_the_first_of_many_panics_are_listed(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    for number in range(10):
+        cluster.user.create(NODES, a_node(f"n{number}"))
+    cluster.run(raising(KeyError()))
+    simulation.settle()
+
+    with pytest.raises(ReconcilesPanicked, match=r"(?s)10 reconciles raised .* and 2 more\nthe first one:"):
+        cluster.raise_panics()
+
+
+def panic_and_leave(simulation: Simulation, cluster: EmbeddedCluster, error: Exception | None = None) -> None:
+    with cluster:
+        cluster.run(raising(KeyError()))
+        simulation.settle()
+        if error is not None:
+            raise error
+
+
+def test_leaving_raises_them(simulation: Simulation) -> None:
+    cluster = EmbeddedCluster(simulation.host("here"))
+    cluster.user.create(NODES, a_node("a"))
+
+    with pytest.raises(ReconcilesPanicked):
+        panic_and_leave(simulation, cluster)
+
+
+def test_an_error_of_the_test_itself_is_not_hidden_by_them(simulation: Simulation) -> None:
+    cluster = EmbeddedCluster(simulation.host("here"))
+    cluster.user.create(NODES, a_node("a"))
+
+    with pytest.raises(ZeroDivisionError):
+        panic_and_leave(simulation, cluster, ZeroDivisionError())
+
+
+def test_errors_that_are_raised_on_purpose_are_no_panics(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.user.create(NODES, a_node("a"))
+    cluster.run(raising(ControllerRuntimeError("not yet")))
+    simulation.advance(60.0)
+
+    assert cluster.manager.controllers[0].errors > 1
+
+
+def test_panics_of_the_types_that_a_test_expects_are_given_to_it(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    cluster.user.create(NODES, a_node("a"))
+
+    with cluster.expect_panics(LookupError) as seen:
+        cluster.run(raising(KeyError("team")))
+        simulation.advance(1.0)
+
+    assert len(seen) > 1
+    assert (seen[0].controller, seen[0].request.name, repr(seen[0].error)) == ("failing", "a", "KeyError('team')")
+    cluster.stop()
+
+
+def test_panics_of_other_types_or_after_the_block_are_not_expected(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    cluster.user.create(NODES, a_node("a"))
+
+    with cluster.expect_panics(KeyError), cluster.expect_panics(ValueError):
+        cluster.run(raising(ValueError()))
+        cluster.restart(raising(KeyError()))
+        simulation.settle()
+        cluster.restart(raising(ValueError()))
+        simulation.settle()
+        cluster.restart(raising(TypeError()))
+        simulation.settle()
+    with pytest.raises(ReconcilesPanicked, match="TypeError"):
+        cluster.raise_panics()
+
+    simulation.advance(1.0)
+    with pytest.raises(ReconcilesPanicked):
+        cluster.raise_panics()
+    cluster.stop()
+
+
+def test_a_panic_that_was_expected_and_did_not_come_fails(cluster: EmbeddedCluster) -> None:
+    expecting = cluster.expect_panics(KeyError, ValueError)
+
+    with pytest.raises(AssertionError, match="no reconcile raised KeyError or ValueError"), expecting:
+        pass
+
+
+def test_a_block_without_a_type_is_refused(cluster: EmbeddedCluster) -> None:
+    with pytest.raises(TypeError, match="needs the types"), cluster.expect_panics():
+        pass
+
+
+@pytest.mark.embedded_cluster(allow_panics=True)
+def test_an_option_allows_all(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.user.create(NODES, a_node("a"))
+    cluster.run(raising(KeyError()))
+    simulation.settle()
+
+    assert cluster.manager.controllers[0].errors == 1
+
+
+def test_a_program_is_told_of_each_panic(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    seen: list[Panic] = []
+    host = simulation.host("program")
+    manager = Manager(host, InProcessTransport(host, cluster.server), on_panic=seen.append)
+    cluster.user.create(NODES, a_node("a"))
+    raising(KeyError())(manager)
+    host.spawn("run", manager.run)
+    simulation.settle()
+
+    assert [panic.controller for panic in seen] == ["failing"]
+    manager.stopping.set()
+    simulation.settle()
