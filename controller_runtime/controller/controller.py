@@ -7,22 +7,25 @@ empty.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import attrs
 
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Resource
+from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.cache.informers import Informers
+from controller_runtime.controller.arguments import check_controller, check_period
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Reconciler, Request
 from controller_runtime.controller.sources import Every, Follow, Intake, Source, Synced, Watch
+from controller_runtime.controller.unreadable import Trouble, UnreadableObjects
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
 from controller_runtime.core.host import Host, Thread
@@ -39,6 +42,7 @@ class _Running:
 
     intake: Intake
     workers: Workers
+    unreadable: UnreadableObjects
 
 
 class Controller:
@@ -61,6 +65,7 @@ class Controller:
 
     Raises:
         ValueError: An empty name, less than one worker, or a timeout that is not positive.
+        TypeError: `reconciler` is no object with a method `reconcile`.
 
     Threads: one until it is started, then any; the metrics can be read from any.
     """
@@ -74,12 +79,7 @@ class Controller:
         limiter: RateLimiter | None = None,
         reconcile_timeout: float | None = None,
     ) -> None:
-        if not name:
-            raise ValueError("a controller needs a name")
-        if workers < 1:
-            raise ValueError(f"{name}: workers ({workers}) must be at least 1")
-        if reconcile_timeout is not None and reconcile_timeout <= 0:
-            raise ValueError(f"{name}: reconcile_timeout ({reconcile_timeout}) must be positive")
+        check_controller(name, reconciler, workers, reconcile_timeout)
         self.name = name
         self.workers = workers
         self.reconcile_timeout = reconcile_timeout
@@ -106,7 +106,8 @@ class Controller:
         Args:
             resource: The collection.
             when: Which changes count; None is all of them.
-            map: Maps a change to requests; by default one for the object itself.
+            map: Maps a change to requests; by default one for the object itself. If it or `when` raises, the change
+                is kept and tried again, while the changes of other objects go on.
             namespace: Only this namespace; empty is all of them.
             label_selector: Only objects that the server finds to match it; empty is all of them.
             field_selector: The same for fields.
@@ -155,7 +156,7 @@ class Controller:
         Args:
             seconds: The period.
             requests: Returns the requests: `lister.keys` for all objects, or a function that returns one key that
-                stands for the whole. It runs on a thread of its own; if it raises, the manager stops.
+                stands for the whole. It runs on a thread of its own; if it raises, it is called again sooner.
             jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so that processes
                 started together do not stay in step.
 
@@ -165,10 +166,7 @@ class Controller:
         Raises:
             ValueError: A period that is not positive, or a negative jitter.
         """
-        if not 0.0 < seconds < math.inf:
-            raise ValueError(f"{self.name}: seconds ({seconds}) must be positive")
-        if not 0.0 <= jitter < math.inf:
-            raise ValueError(f"{self.name}: jitter ({jitter}) must be zero or more")
+        check_period(self.name, seconds, jitter)
         return self._add(Every(seconds, requests, jitter))
 
     def receive(self, channel: Channel) -> Self:
@@ -182,6 +180,11 @@ class Controller:
         """
         channel.receive()
         return self._add(channel)
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether anything can request a reconcile."""
+        return bool(self._sources)
 
     @property
     def collections(self) -> Sequence[Collection]:
@@ -217,6 +220,10 @@ class Controller:
         """The reconciler of this controller, as given."""
         return self._reconciler
 
+    def trouble(self) -> Trouble | None:
+        """Return what tells of single objects that fail; None before the controller is started."""
+        return Trouble(self._running.intake.fallible, self._running.unreadable) if self._running else None
+
     def turns(self, limit: int) -> list[Turn[Request]]:
         """Return copies of the turns of all requests being reconciled and of up to `limit` others, for display."""
         return self._running.intake.queue.turns(limit) if self._running else []
@@ -227,7 +234,14 @@ class Controller:
             if isinstance(source, Watch | Follow):
                 source.informer(informers)
 
-    def start(self, host: Host, informers: Informers, stop: Stop, sync_deadline: float) -> None:
+    def start(
+        self,
+        host: Host,
+        informers: Informers,
+        stop: Stop,
+        sync_deadline: float,
+        report: Callable[[str, UnreadableObject], None] | None = None,
+    ) -> None:
         """Attach the sources, wait until their initial lists are in the queue, and start the workers.
 
         If `stop` is set while this waits, the workers are started all the same and end at once.
@@ -237,6 +251,7 @@ class Controller:
             informers: Makes the informers of its collections.
             stop: Ends the controller, and is failed if one of its threads fails.
             sync_deadline: Absolute monotonic seconds by which the initial lists must be in the queue.
+            report: Is called with the name of the controller and the error of each object that cannot be read.
 
         Raises:
             UsageError: It was started before.
@@ -245,9 +260,12 @@ class Controller:
         if self._running is not None:
             raise UsageError(f"controller {self.name} was started more than once")
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter)
-        workers = Workers(host, self.name, self._reconciler, queue, stop, timeout=self.reconcile_timeout)
+        unreadable = UnreadableObjects(host, lambda: self.collections, partial(report, self.name) if report else None)
+        workers = Workers(
+            host, self.name, self._reconciler, queue, stop, timeout=self.reconcile_timeout, unreadable=unreadable
+        )
         intake = Intake(self.name, host, informers, queue, stop)
-        self._running = _Running(intake, workers)
+        self._running = _Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)
         for source, synced in self._attach(intake):
             if not synced(stop, sync_deadline) and not stop.is_set():

@@ -6,6 +6,7 @@ from __future__ import annotations
 from controller_runtime.controller.counters import ReconcileCounters, ReconcileTally
 from controller_runtime.controller.outcome import is_late, settle
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.core.errors import ShutDown
 from controller_runtime.core.host import Host, Thread
@@ -27,6 +28,7 @@ class Workers:
         queue: The requests.
         stop: Ends them, and is failed if one of them fails.
         timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
+        unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
 
     Threads: `counters` from any; the rest from one.
     """
@@ -40,6 +42,7 @@ class Workers:
         stop: Stop,
         *,
         timeout: float | None = None,
+        unreadable: UnreadableObjects | None = None,
     ) -> None:
         self._host = host
         self._name = name
@@ -47,6 +50,7 @@ class Workers:
         self._queue = queue
         self._stop = stop
         self._timeout = timeout
+        self._unreadable = unreadable
         self._tally = ReconcileTally(host, name)
         self._threads: list[Thread] = []
 
@@ -97,5 +101,7 @@ class Workers:
 
     def _settle(self, request: Request, end: Result | BaseException, started: float) -> None:
         took = self._host.monotonic() - started
-        outcome = settle(self._queue, request, end, took, self._host.random, timeout=self._timeout)
+        outcome = settle(
+            self._queue, request, end, took, self._host.random, timeout=self._timeout, unreadable=self._unreadable
+        )
         self._tally.end(outcome, took, is_late=is_late(took, self._timeout))
