@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ObjectKey,
         ObjectMeta,
         OwnerReference,
+        PartialObjectMetadata,
         annotations_of,
         labels_of,
         meta,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         PODS,
         Resource,
     )
+    from controller_runtime.api.unreadable import UnreadableObject
     from controller_runtime.cache.informer import Informer
     from controller_runtime.cache.lister import Lister
     from controller_runtime.cache.own_writes import OwnWrites
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
         Forbidden,
         Invalid,
         LeadershipLost,
+        NoSuchKind,
         NotFound,
         ReconcileTimeout,
         ServerError,
@@ -152,11 +155,13 @@ __all__ = [
     "Manager",
     "MaxOf",
     "MaxWait",
+    "NoSuchKind",
     "NotFound",
     "ObjectKey",
     "ObjectMeta",
     "OwnWrites",
     "OwnerReference",
+    "PartialObjectMetadata",
     "PatchType",
     "Patience",
     "Predicate",
@@ -177,6 +182,7 @@ __all__ = [
     "TerminalError",
     "TooManyRequests",
     "Unauthorized",
+    "UnreadableObject",
     "UsageError",
     "WorkQueue",
     "__version__",
@@ -218,6 +224,7 @@ _HOMES = {
             "Cached",
             "ObjectKey",
             "ObjectMeta",
+            "PartialObjectMetadata",
             "OwnerReference",
             "annotations_of",
             "labels_of",
@@ -231,6 +238,7 @@ _HOMES = {
     **dict.fromkeys(
         ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"
     ),
+    "UnreadableObject": "api.unreadable",
     "Informer": "cache.informer",
     "Lister": "cache.lister",
     "OwnWrites": "cache.own_writes",
