@@ -75,7 +75,7 @@ class Client(ClientReads):
         if resource.namespaced and not (own or namespace):
             article = "an" if resource.kind[0] in "AEIO" else "a"
             raise ValueError(
-                f"{article} {resource.kind} needs a namespace: set metadata.namespace, or pass `namespace`"
+                f"{article} {resource.kind} needs a namespace: set it in the metadata, or pass `namespace`"
             )
         try:
             return self._write("POST", resource.path(own or namespace), body)

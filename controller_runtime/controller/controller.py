@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Self
 
-import attrs
-
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Resource
 from controller_runtime.api.unreadable import UnreadableObject
@@ -24,6 +22,7 @@ from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Reconciler, Request
+from controller_runtime.controller.running import Running
 from controller_runtime.controller.sources import Every, Follow, Intake, Source, Synced, Watch
 from controller_runtime.controller.unreadable import Trouble, UnreadableObjects
 from controller_runtime.controller.workers import Workers
@@ -34,15 +33,6 @@ from controller_runtime.queue.counters import QueueCounters
 from controller_runtime.queue.rate_limiters import RateLimiter
 from controller_runtime.queue.turns import Turn
 from controller_runtime.queue.workqueue import WorkQueue
-
-
-@attrs.frozen
-class _Running:
-    """The parts that a controller has from its start on."""
-
-    intake: Intake
-    workers: Workers
-    unreadable: UnreadableObjects
 
 
 class Controller:
@@ -89,7 +79,7 @@ class Controller:
         # The sources that do not feed the queue yet. `start` and a late `watch` may run at the same time: the thread
         # that takes a source out of here attaches it (a deque needs no lock for that), so each is attached once.
         self._unattached: deque[Source] = deque()
-        self._running: _Running | None = None
+        self._running: Running | None = None
 
     def watch(
         self,
@@ -265,7 +255,7 @@ class Controller:
             host, self.name, self._reconciler, queue, stop, timeout=self.reconcile_timeout, unreadable=unreadable
         )
         intake = Intake(self.name, host, informers, queue, stop)
-        self._running = _Running(intake, workers, unreadable)
+        self._running = Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)
         for source, synced in self._attach(intake):
             if not synced(stop, sync_deadline) and not stop.is_set():

@@ -175,6 +175,7 @@ def _of_trouble(controllers: Iterable[tuple[str, Trouble]]) -> Iterator[Metric]:
         for source in trouble.sources:  # two sources of one kind are one series
             errors[name, source.kind] += source.errors
             failing[name, source.kind] += source.failing(0)[0]
+            unreadable[name, source.kind] += 0  # an alert on its rate needs the zero before the first one
         unreadable.update({(name, kind): count for kind, count in trouble.unreadable.counts().items()})
     text = "Calls of mappers, predicates and periodic functions that raised."
     yield counter("controller_runtime_mapper_errors_total", text, labels, errors.items())

@@ -136,12 +136,17 @@ def test_what_does_not_end_is_named_though_the_thread_that_runs_failed(sim: Simu
     fill(manager)
     forever = Stop(host, "forever")
     manager.add(Running("stuck", lambda stop: forever.wait_until(None)))
-    manager.add(Controller("late", Nothing()).watch(NODES, namespace="no namespace of a node"))
+
+    class Failing(Controller):
+        def start(self, *args: object, **options: object) -> None:
+            raise Bug("in the start")
+
+    manager.add(Failing("late", Nothing()).watch(NODES))
 
     failure = run(sim, host, manager)
     forever.set()
 
-    assert isinstance(failure, ValueError)
+    assert isinstance(failure, Bug)
     assert "though cancelled: stuck" in failure.__notes__[0]
 
 
