@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         ObjectKey,
         ObjectMeta,
         OwnerReference,
+        PartialObjectMetadata,
         annotations_of,
         labels_of,
         meta,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         PODS,
         Resource,
     )
+    from controller_runtime.api.unreadable import UnreadableObject
     from controller_runtime.cache.informer import Informer
     from controller_runtime.cache.lister import Lister
     from controller_runtime.cache.own_writes import OwnWrites
@@ -113,6 +115,7 @@ if TYPE_CHECKING:
         Forbidden,
         Invalid,
         LeadershipLost,
+        NoSuchKind,
         NotFound,
         ReconcileTimeout,
         ServerError,
@@ -232,6 +235,7 @@ __all__ = [
     "Manager",
     "MaxOf",
     "MaxWait",
+    "NoSuchKind",
     "NotFound",
     "ObjectCondition",
     "ObjectKey",
@@ -239,6 +243,7 @@ __all__ = [
     "OwnWrites",
     "OwnerReference",
     "Panic",
+    "PartialObjectMetadata",
     "PatchType",
     "Patience",
     "Predicate",
@@ -264,6 +269,7 @@ __all__ = [
     "Transport",
     "TransportWrapper",
     "Unauthorized",
+    "UnreadableObject",
     "UsageError",
     "WaitTimeout",
     "WorkQueue",
@@ -348,6 +354,7 @@ _HOMES = {
             "Cached",
             "ObjectKey",
             "ObjectMeta",
+            "PartialObjectMetadata",
             "OwnerReference",
             "annotations_of",
             "labels_of",
@@ -361,6 +368,7 @@ _HOMES = {
     **dict.fromkeys(
         ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"
     ),
+    "UnreadableObject": "api.unreadable",
     "Informer": "cache.informer",
     "Lister": "cache.lister",
     "OwnWrites": "cache.own_writes",

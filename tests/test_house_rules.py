@@ -164,6 +164,7 @@ CATCHES_EVERYTHING = {
     "controller_runtime/core/stop.py: run": "a thread ends here: the failure sets its stop",
     "controller_runtime/manager/manager.py: _run": "the work of the manager's own thread ends here: the manager stops",
     "controller_runtime/controller/workers.py: _reconcile": "a reconcile ends here: it counts as failed",
+    "controller_runtime/controller/attempt.py: attempt": "a mapper ends here: its change is kept and tried again",
     "controller_runtime/controller/finalizers.py: _call": "a finalizer's function ends here: raised after the others",
     "controller_runtime/manager/serving.py: _answer": "a request to the manager's endpoints ends here: status 500",
     "controller_runtime/apiserver/server.py: handle": "a request to the embedded server ends here: status 500",

@@ -48,8 +48,8 @@ PUBLIC = {
     # tell people
     "EventRecorder", "EventAPI", "LogContext", "Panic",
     # look at objects
-    "Cached", "ObjectKey", "ObjectMeta", "OwnerReference", "meta", "labels_of", "annotations_of", "microtime",
-    "timestamp",
+    "Cached", "ObjectKey", "ObjectMeta", "PartialObjectMetadata", "OwnerReference", "meta", "labels_of",
+    "annotations_of", "microtime", "timestamp",
     "condition_of", "conditions_of", "with_condition", "controller_of",
     # à la carte
     "WorkQueue", "ShutDown", "RateLimiter", "ItemExponential", "ItemFastSlow", "Bucket", "MaxOf", "MaxWait",
@@ -57,7 +57,7 @@ PUBLIC = {
     "ControllerRuntimeError", "UsageError", "APIError", "BadRequest", "Unauthorized", "Forbidden", "NotFound",
     "Conflict", "AlreadyExists", "Expired", "Invalid", "TooManyRequests", "ServerError", "ConnectionLost",
     "StreamIdle", "StaleCache", "DecodeError", "CacheSyncTimeout", "LeadershipLost", "Cancelled", "AlreadyOwned",
-    "ReconcileTimeout", "WaitTimeout",
+    "ReconcileTimeout", "WaitTimeout", "NoSuchKind", "UnreadableObject",
 }  # fmt: skip
 ALIASES = {"Handler", "Callback", "Predicate", "Setup"}
 

@@ -20,12 +20,13 @@ from msgspec import inspect
 from controller_runtime.api.objects import cached_from_bytes
 from controller_runtime.api.resources import Resource
 from controller_runtime.api.schema import Schema, schema_for
-from controller_runtime.core.errors import UNREADABLE, DecodeError
+from controller_runtime.api.unreadable import UnreadableObject
+from controller_runtime.core.errors import UNREADABLE
 
 T = TypeVar("T")
 
 Decoder = Callable[[bytes], T]
-"""Decodes one object's JSON; raises `DecodeError`."""
+"""Decodes one object's JSON; raises `UnreadableObject`, a `DecodeError`."""
 
 # The fields that an object has of which only the metadata is served.
 _PARTIAL = ("kind", "apiVersion", "metadata")
@@ -44,7 +45,7 @@ def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> 
 
     Returns:
         A function from an object's JSON to a new instance, which its caller may change. It raises
-        `DecodeError` with the object's name.
+        `UnreadableObject` with the object and what is wrong with it.
 
     Raises:
         ValueError: `view` has a field that objects of this kind cannot have, is a model of
@@ -59,7 +60,7 @@ def _decoder_for(chosen: type[Any], resource: Resource[Any]) -> Decoder[Any]:
     """Return the decoder of one class; cached, as a client asks at each read and checking the fields takes 100 µs."""
     if hasattr(chosen, "model_validate_json"):
         _refuse_other_models(chosen, resource)
-        return _naming(_model_decoder(chosen))
+        return _naming(_model_decoder(chosen), resource)
     try:
         decode = msgspec.json.Decoder(dict[str, Any] if chosen is dict else chosen).decode
         shape = inspect.type_info(chosen)
@@ -72,7 +73,7 @@ def _decoder_for(chosen: type[Any], resource: Resource[Any]) -> Decoder[Any]:
     if schema is not None:
         for mismatch in _mismatches(shape, schema, resource.kind):
             raise ValueError(mismatch)
-    return _naming(decode)
+    return _naming(decode, resource)
 
 
 def _refuse_what_is_not_served(shape: inspect.Type, resource: Resource[Any]) -> None:
@@ -89,14 +90,16 @@ def _model_decoder(model: Any) -> Decoder[Any]:
     return lambda raw: model.model_validate_json(raw, extra="ignore")
 
 
-def _naming(decode: Decoder[T]) -> Decoder[T]:
-    """Return the decoder with its errors turned into `DecodeError`, with the name of the object."""
+def _naming(decode: Decoder[T], resource: Resource[Any]) -> Decoder[T]:
+    """Return the decoder with its errors turned into `UnreadableObject`."""
 
     def decode_or_name(raw: bytes) -> T:
         try:
             return decode(raw)
         except UNREADABLE as error:
-            raise DecodeError(f"{cached_from_bytes(raw).key}: {error}") from error
+            # The decoder's text is Expected `int`, got `str` - at `$.spec.beds`; that of a model has several lines.
+            reason = " ".join(str(error).replace("`", "").replace(" - at ", " at ").split())
+            raise UnreadableObject(resource, cached_from_bytes(raw), reason) from error
 
     return decode_or_name
 

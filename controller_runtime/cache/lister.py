@@ -64,7 +64,7 @@ class Lister(Generic[T]):
         """Return the object of that key; None if the store has none.
 
         Raises:
-            DecodeError: The object cannot be read as the class of this lister.
+            UnreadableObject: The object cannot be read as the class of this lister.
         """
         cached = self._store.get(key)
         return None if cached is None else self._decode(cached.raw)

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from controller_runtime.core.errors import ControllerRuntimeError, StreamIdle
+from controller_runtime.core.errors import ControllerRuntimeError, NoSuchKind, StreamIdle
+
+MISSING_TOLD_EVERY = 300.0
+"""Seconds between two log lines about a kind that the server does not serve; it is looked for every few seconds."""
 
 
 class Liveness:
@@ -30,6 +33,8 @@ class Liveness:
         self.failed_at: float | None = None
         self.last_error = ""
         self.lists = self.watches = self.idle = self.skipped = 0
+        # When it was last told that the server does not serve the kind; None if something else has happened since.
+        self._missing_told_at: float | None = None
         # A server, or a proxy before it, that opens each watch and then breaks it or says nothing is not alive. So
         # after a watch that came to nothing, opening the next one does not count as a sign of life; a line does.
         self._is_opening_ignored = False
@@ -44,11 +49,18 @@ class Liveness:
         self.heard_at = now
         self._is_opening_ignored = False
 
-    def failed(self, error: ControllerRuntimeError, now: float) -> None:
-        """Note that a list or a watch has failed."""
+    def failed(self, error: ControllerRuntimeError, now: float) -> bool:
+        """Note that a list or a watch has failed, and return whether people should be told of it again."""
         self.idle += isinstance(error, StreamIdle)
         self.last_error = str(error)
         self.failed_at = now
+        if not isinstance(error, NoSuchKind):
+            self._missing_told_at = None
+            return True
+        is_due = self._missing_told_at is None or now - self._missing_told_at >= MISSING_TOLD_EVERY
+        if is_due:
+            self._missing_told_at = now
+        return is_due
 
     def came_to_nothing(self) -> None:
         """Note that a watch was opened and then failed, so that opening the next one is no sign of life."""

@@ -23,6 +23,8 @@ class Patience:
         watch: The shortest and the longest time after which the server is asked to end a watch. Each watch draws its
             time at random between the two, so that the watches of many caches do not end together.
         backoff: Delays between two tries.
+        missing_kind: The time after which a kind that the server does not serve is looked for again. It does not grow,
+            since such a request costs the server nothing, and the definition may be installed at any moment.
         lists: The most that one list may bring, and how quickly its pages are asked for.
 
     Raises:
@@ -35,6 +37,7 @@ class Patience:
     overdue: float = attrs.field(default=200.0)
     watch: tuple[float, float] = attrs.field(default=(300.0, 600.0))
     backoff: Backoff = attrs.field(factory=Backoff)
+    missing_kind: float = attrs.field(default=5.0, validator=attrs.validators.gt(0))
     lists: ListBounds = attrs.field(factory=ListBounds)
 
     def __attrs_post_init__(self) -> None:

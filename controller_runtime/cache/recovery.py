@@ -12,6 +12,7 @@ from controller_runtime.core.errors import (
     ConnectionLost,
     ControllerRuntimeError,
     Expired,
+    NoSuchKind,
     ServerError,
     StreamIdle,
     TooManyRequests,
@@ -23,6 +24,7 @@ class Failure(enum.Enum):
 
     VERSION = "the server does not have the version asked for"
     EVENT = "the server cannot read what an event would carry, now or in another watch"
+    KIND = "the server does not serve the kind, until its definition is installed"
     BUSY = "nothing: the server, or the way to it, is down or overloaded"
     OTHER = "something else is wrong, perhaps with the request"
 
@@ -49,7 +51,7 @@ def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
     """
     relist = Streaming() if streaming else Listing()
     match state, failure:
-        case Resuming() | Watching(), Failure.VERSION | Failure.EVENT:
+        case Resuming() | Watching(), Failure.VERSION | Failure.EVENT | Failure.KIND:
             return Recovery(relist)
         # A refused version says nothing against the server, so the most recent state is asked for at once. If that is
         # refused too, something else is wrong, and asking again without a wait would be a hot loop.
@@ -59,7 +61,7 @@ def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
             return Recovery(Streaming(most_recent=True), wait=most_recent)
         case Listing(), _:
             return Recovery(state)
-        case Streaming(most_recent) | Receiving(_, most_recent), Failure.BUSY:
+        case Streaming(most_recent) | Receiving(_, most_recent), Failure.BUSY | Failure.KIND:
             return Recovery(Streaming(most_recent))
         case Streaming(most_recent) | Receiving(_, most_recent), _:
             # A server that cannot stream lists, or does not say when they end, can still list by pages.
@@ -78,6 +80,8 @@ def classify(error: ControllerRuntimeError) -> Failure:
             return Failure.VERSION
         case APIError() if _is_too_large(error):
             return Failure.VERSION
+        case NoSuchKind():
+            return Failure.KIND
         case APIError(reason="StorageReadError"):
             return Failure.EVENT
         case TooManyRequests() | ServerError(code=502 | 503 | 504):

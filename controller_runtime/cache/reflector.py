@@ -214,7 +214,7 @@ class Reflector:
     def _recover(self, error: ControllerRuntimeError) -> float:
         """Enter the state that follows from a failure, and return the seconds to wait before going on."""
         failed, failure, now = self.state, classify(error), self._host.monotonic()
-        self.liveness.failed(error, now)
+        tell = log.warning if self.liveness.failed(error, now) else log.debug
         match failed:
             case Receiving(received):
                 received.objects.clear()  # half a list is of no use, and the error's traceback keeps it during the wait
@@ -226,8 +226,11 @@ class Reflector:
         state, must_wait = recovery(failed, failure, streaming=self._streaming)
         self._enter(state)
         is_relist = isinstance(failed, Resuming | Watching) and failure in (Failure.VERSION, Failure.EVENT)
-        delay = self._pace.delay(error, is_relist=is_relist) if must_wait else 0.0
-        log.warning("list or watch failed", collection=self._source, state=failed.text, error=error, retry_in=delay)
+        if failure is Failure.KIND:
+            delay = self.patience.missing_kind
+        else:
+            delay = self._pace.delay(error, is_relist=is_relist) if must_wait else 0.0
+        tell("list or watch failed", collection=self._source, state=failed.text, error=error, retry_in=delay)
         return delay
 
     def _transformed(self, cached: Cached) -> Cached | Undecodable:

@@ -12,9 +12,11 @@ from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import document_of
 from controller_runtime.client.bodies import Body, key_of, typed, with_key, without_nones
+from controller_runtime.client.missing_kinds import explained
 from controller_runtime.client.patches import PatchType
 from controller_runtime.client.waiting import ClientWaits
 from controller_runtime.client.write_options import FieldValidation, WriteOptions
+from controller_runtime.core.errors import NotFound
 from controller_runtime.core.system import SystemHost
 
 _JSON = "application/json"
@@ -85,13 +87,23 @@ class Client(ClientWaits):
         Raises:
             AlreadyExists: The name is taken.
             Invalid: The object breaks a rule of its kind.
-            ValueError: The object names another namespace.
+            NoSuchKind: The server does not serve the kind.
+            NotFound: Its namespace does not exist.
+            ValueError: The object names another namespace, or the kind is namespaced and there is no namespace.
         """
         body = typed(resource, obj)
         own = key_of(body).namespace
         if own and namespace and own != namespace:
             raise ValueError(f"{resource}: the object names the namespace {own!r}, not {namespace!r}")
-        return self._write("POST", resource.path(own or namespace), body)
+        if resource.namespaced and not (own or namespace):
+            article = "an" if resource.kind[0] in "AEIO" else "a"
+            raise ValueError(
+                f"{article} {resource.kind} needs a namespace: set it in the metadata, or pass `namespace`"
+            )
+        try:
+            return self._write("POST", resource.path(own or namespace), body)
+        except NotFound as error:
+            raise explained(error, resource) from None
 
     def update(self, resource: Resource[Any], obj: Body, *, subresource: str = "") -> Cached:
         """Replace a whole object; if `obj` has a resourceVersion, only if that is still current.

@@ -15,10 +15,11 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.client.answers import check
 from controller_runtime.client.decoding import PARTIAL, Decoding, Page, Undecodable, WatchEvent
+from controller_runtime.client.missing_kinds import explained
 from controller_runtime.client.paging import ListBounds, Paging
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.client.warnings import Warnings
-from controller_runtime.core.errors import APIError
+from controller_runtime.core.errors import APIError, NotFound
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 
@@ -155,6 +156,7 @@ class ListWatch:
             continue_token: That of the page before; empty for the first page.
 
         Raises:
+            NoSuchKind: The server does not serve the kind.
             APIError: The server refused the request.
             ConnectionLost: No whole answer came in time.
             DecodeError: The answer is not a list of this kind, but a Table, for example.
@@ -168,7 +170,10 @@ class ListWatch:
                 query.append(("resourceVersionMatch", "NotOlderThan"))
         answer = self._transport.request(self._request(query, "List"), self._deadline())
         self._warnings.log_new(answer, self._path)
-        return self._decoding.page(check(answer).body)
+        try:
+            return self._decoding.page(check(answer).body)
+        except NotFound as error:
+            raise explained(error, self.collection.resource) from None
 
     def watch(self, version: str, *, timeout: float, initial_events: bool = False) -> WatchStream:
         """Open a watch for the changes after the resourceVersion `version`, with bookmarks.
@@ -180,6 +185,7 @@ class ListWatch:
                 `version`, and a bookmark ends them.
 
         Raises:
+            NoSuchKind: The server does not serve the kind.
             APIError: The server refused the request.
             ConnectionLost: No answer came in time.
         """
@@ -192,8 +198,10 @@ class ListWatch:
         self._warnings.log_new(stream.response, self._path)
         try:
             check(stream.response)
-        except APIError:
+        except APIError as error:
             stream.close()
+            if isinstance(error, NotFound):
+                raise explained(error, self.collection.resource) from None
             raise
         stream.linger = self._linger
         return WatchStream(stream, self._decoding)

@@ -7,23 +7,24 @@ empty.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Self
-
-import attrs
 
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informers import Informers
+from controller_runtime.controller.arguments import check_controller, check_period
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
-from controller_runtime.controller.panics import OnPanic, ignore_panic
+from controller_runtime.controller.observers import NOBODY, Observers
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Reconciler, Request
+from controller_runtime.controller.running import Running
 from controller_runtime.controller.sources import Every, Follow, Intake, Source, Synced, Watch
+from controller_runtime.controller.unreadable import Trouble, UnreadableObjects
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
 from controller_runtime.core.host import Host, Thread
@@ -32,14 +33,6 @@ from controller_runtime.queue.counters import QueueCounters
 from controller_runtime.queue.rate_limiters import RateLimiter
 from controller_runtime.queue.turns import Turn
 from controller_runtime.queue.workqueue import WorkQueue
-
-
-@attrs.frozen
-class _Running:
-    """The parts that a controller has from its start on."""
-
-    intake: Intake
-    workers: Workers
 
 
 class Controller:
@@ -62,6 +55,7 @@ class Controller:
 
     Raises:
         ValueError: An empty name, less than one worker, or a timeout that is not positive.
+        TypeError: `reconciler` is no object with a method `reconcile`.
 
     Threads: one until it is started, then any; the metrics can be read from any.
     """
@@ -75,12 +69,7 @@ class Controller:
         limiter: RateLimiter | None = None,
         reconcile_timeout: float | None = None,
     ) -> None:
-        if not name:
-            raise ValueError("a controller needs a name")
-        if workers < 1:
-            raise ValueError(f"{name}: workers ({workers}) must be at least 1")
-        if reconcile_timeout is not None and reconcile_timeout <= 0:
-            raise ValueError(f"{name}: reconcile_timeout ({reconcile_timeout}) must be positive")
+        check_controller(name, reconciler, workers, reconcile_timeout)
         self.name = name
         self.workers = workers
         self.reconcile_timeout = reconcile_timeout
@@ -90,7 +79,7 @@ class Controller:
         # The sources that do not feed the queue yet. `start` and a late `watch` may run at the same time: the thread
         # that takes a source out of here attaches it (a deque needs no lock for that), so each is attached once.
         self._unattached: deque[Source] = deque()
-        self._running: _Running | None = None
+        self._running: Running | None = None
 
     def watch(
         self,
@@ -107,7 +96,8 @@ class Controller:
         Args:
             resource: The collection.
             when: Which changes count; None is all of them.
-            map: Maps a change to requests; by default one for the object itself.
+            map: Maps a change to requests; by default one for the object itself. If it or `when` raises, the change
+                is kept and tried again, while the changes of other objects go on.
             namespace: Only this namespace; empty is all of them.
             label_selector: Only objects that the server finds to match it; empty is all of them.
             field_selector: The same for fields.
@@ -156,7 +146,7 @@ class Controller:
         Args:
             seconds: The period.
             requests: Returns the requests: `lister.keys` for all objects, or a function that returns one key that
-                stands for the whole. It runs on a thread of its own; if it raises, the manager stops.
+                stands for the whole. It runs on a thread of its own; if it raises, it is called again sooner.
             jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so that processes
                 started together do not stay in step.
 
@@ -166,10 +156,7 @@ class Controller:
         Raises:
             ValueError: A period that is not positive, or a negative jitter.
         """
-        if not 0.0 < seconds < math.inf:
-            raise ValueError(f"{self.name}: seconds ({seconds}) must be positive")
-        if not 0.0 <= jitter < math.inf:
-            raise ValueError(f"{self.name}: jitter ({jitter}) must be zero or more")
+        check_period(self.name, seconds, jitter)
         return self._add(Every(seconds, requests, jitter))
 
     def receive(self, channel: Channel) -> Self:
@@ -183,6 +170,11 @@ class Controller:
         """
         channel.receive()
         return self._add(channel)
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether anything can request a reconcile."""
+        return bool(self._sources)
 
     @property
     def collections(self) -> Sequence[Collection]:
@@ -218,6 +210,10 @@ class Controller:
         """The reconciler of this controller, as given."""
         return self._reconciler
 
+    def trouble(self) -> Trouble | None:
+        """Return what tells of single objects that fail; None before the controller is started."""
+        return Trouble(self._running.intake.fallible, self._running.unreadable) if self._running else None
+
     def turns(self, limit: int) -> list[Turn[Request]]:
         """Return copies of the turns of all requests being reconciled and of up to `limit` others, for display."""
         return self._running.intake.queue.turns(limit) if self._running else []
@@ -229,7 +225,12 @@ class Controller:
                 source.informer(informers)
 
     def start(
-        self, host: Host, informers: Informers, stop: Stop, sync_deadline: float, on_panic: OnPanic = ignore_panic
+        self,
+        host: Host,
+        informers: Informers,
+        stop: Stop,
+        sync_deadline: float,
+        observers: Observers = NOBODY,
     ) -> None:
         """Attach the sources, wait until their initial lists are in the queue, and start the workers.
 
@@ -240,7 +241,7 @@ class Controller:
             informers: Makes the informers of its collections.
             stop: Ends the controller, and is failed if one of its threads fails.
             sync_deadline: Absolute monotonic seconds by which the initial lists must be in the queue.
-            on_panic: Called with each unexpected error of a reconcile.
+            observers: Are told of unexpected errors and of objects that cannot be read.
 
         Raises:
             UsageError: It was started before.
@@ -249,11 +250,19 @@ class Controller:
         if self._running is not None:
             raise UsageError(f"controller {self.name} was started more than once")
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter)
+        unreadable = UnreadableObjects(host, lambda: self.collections, partial(observers.on_unreadable, self.name))
         workers = Workers(
-            host, self.name, self._reconciler, queue, stop, timeout=self.reconcile_timeout, on_panic=on_panic
+            host,
+            self.name,
+            self._reconciler,
+            queue,
+            stop,
+            timeout=self.reconcile_timeout,
+            on_panic=observers.on_panic,
+            unreadable=unreadable,
         )
         intake = Intake(self.name, host, informers, queue, stop)
-        self._running = _Running(intake, workers)
+        self._running = Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)
         for source, synced in self._attach(intake):
             if not synced(stop, sync_deadline) and not stop.is_set():

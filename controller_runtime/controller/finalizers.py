@@ -9,11 +9,15 @@ retried.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
+
+import attrs
 
 from controller_runtime.api.names import qualified_name_problems
-from controller_runtime.api.objects import AnyObject, Cached, meta
+from controller_runtime.api.objects import AnyObject, Cached, ObjectMeta, PartialObjectMetadata, meta
 from controller_runtime.api.resources import Resource
+from controller_runtime.api.unreadable import UnreadableObject
+from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import ControllerRuntimeError, NotFound
@@ -64,25 +68,49 @@ def _patch(client: Client, resource: Resource[Any], obj: AnyObject, finalizers: 
     return client.patch(resource, Request(metadata.name, metadata.namespace), patch)
 
 
+@attrs.frozen
+class _ForWhole(Generic[T]):
+    """A function that is called with the object as its reconciler reads it."""
+
+    call: Callable[[T], None]
+
+
+@attrs.frozen
+class _ForMetadata:
+    """A function that is called with the metadata of the object alone."""
+
+    call: Callable[[PartialObjectMetadata], None]
+
+
 class Finalizers(Generic[T]):
     """The finalizers of one controller for one kind, with the function that each stands for.
 
-    A reconciler calls `handle` first:
+    A reconciler begins with them. They read the object, and finalize it if it is being deleted:
 
-        if self.finalizers.handle(obj):
+        cabin = self.finalizers.get(self.cabins, request)
+        if cabin is None:
             return Result()
+
+    A reconciler that has read the object already calls `handle` instead.
 
     Args:
         client: Writes the finalizers.
         resource: The collection of the objects.
+        view: The class as which the reconciler reads the objects; None for that of the resource.
 
-    Threads: `register` before the controller starts; `handle` from any.
+    Threads: `register` before the controller starts; the others from any.
     """
 
-    def __init__(self, client: Client, resource: Resource[Any]) -> None:
+    @overload
+    def __init__(self, client: Client, resource: Resource[T]) -> None: ...
+
+    @overload
+    def __init__(self, client: Client, resource: Resource[Any], view: type[T]) -> None: ...
+
+    def __init__(self, client: Client, resource: Resource[Any], view: type[Any] | None = None) -> None:
         self._client = client
         self._resource = resource
-        self._finalize: dict[str, Callable[[T], None]] = {}
+        self._finalize: dict[str, _ForWhole[T] | _ForMetadata] = {}
 
     def register(self, name: str, finalize: Callable[[T], None]) -> Self:
         """Register a function to call with an object that is being deleted, before the server removes it.
@@ -95,12 +123,43 @@ class Finalizers(Generic[T]):
         Raises:
             ValueError: The name is registered already, or is not a qualified name.
         """
-        if problems := qualified_name_problems(name):
-            raise ValueError(f"finalizer {name!r}: {problems[0]}")
-        if name in self._finalize:
-            raise ValueError(f"finalizer {name} is registered already")
-        self._finalize[name] = finalize
-        return self
+        return self._register(name, _ForWhole(finalize))
+
+    def register_for_metadata(self, name: str, finalize: Callable[[PartialObjectMetadata], None]) -> Self:
+        """Register a function that needs no more than the metadata of the object, and so can always be called.
+
+        It is called also for an object that cannot be read as the class that the reconciler asked for. Without such a
+        function an object of that kind stays, although it was deleted, until it is mended.
+
+        Args:
+            name: As for `register`.
+            finalize: As for `register`, but it is called with the metadata alone.
+
+        Raises:
+            ValueError: The name is registered already, or is not a qualified name.
+        """
+        return self._register(name, _ForMetadata(finalize))
+
+    def get(self, lister: Lister[T], request: Request) -> T | None:
+        """Return the object to reconcile, with its finalizers added; None if there is nothing to do for it.
+
+        There is nothing to do if the object does not exist, or if it is being deleted: then its functions have been
+        called. If the object cannot be read, those are called that need its metadata alone.
+
+        Raises:
+            UnreadableObject: The object cannot be read, and either it is not being deleted, or one of its finalizers
+                needs the whole object.
+            Exception: As for `handle`.
+        """
+        try:
+            obj = lister.get(request)
+        except UnreadableObject as error:
+            metadata = error.cached.meta
+            if metadata.deletion_timestamp is None:
+                raise
+            self._finalize_all(metadata, error)
+            return None
+        return None if obj is None or self.handle(obj) else obj
 
     def handle(self, obj: T) -> bool:
         """Add the finalizers, or if the object is being deleted call their functions in the order of registration.
@@ -119,27 +178,54 @@ class Finalizers(Generic[T]):
         if metadata.deletion_timestamp is None:
             add_finalizers(self._client, self._resource, obj, [*self._finalize])
             return False
+        self._finalize_all(metadata, obj)
+        return True
+
+    def _register(self, name: str, finalize: _ForWhole[T] | _ForMetadata) -> Self:
+        if problems := qualified_name_problems(name):
+            raise ValueError(f"finalizer {name!r}: {problems[0]}")
+        if name in self._finalize:
+            raise ValueError(f"finalizer {name} is registered already")
+        self._finalize[name] = finalize
+        return self
+
+    def _finalize_all(self, metadata: ObjectMeta, obj: T | UnreadableObject) -> None:
+        """Call the functions of an object that is being deleted, and remove the finalizers of those that succeeded."""
         present = metadata.finalizers or []
-        done, failures = self._call([name for name in self._finalize if name in present], obj)
+        done, failures = self._call([name for name in self._finalize if name in present], metadata, obj)
+        partial = PartialObjectMetadata(metadata)
         try:
-            remove_finalizers(self._client, self._resource, obj, done)
+            remove_finalizers(self._client, self._resource, partial, done)
         except ControllerRuntimeError as failure:
             failures.append(failure)
         if len(failures) == 1:
             raise failures[0]
         if failures:
             raise ExceptionGroup(f"{self._resource} {metadata.name}: finalizers failed", failures)
-        return True
 
-    def _call(self, names: list[str], obj: T) -> tuple[list[str], list[Exception]]:
+    def _call(
+        self, names: list[str], metadata: ObjectMeta, obj: T | UnreadableObject
+    ) -> tuple[list[str], list[Exception]]:
         """Call these functions, and return the names of those that succeeded and the errors of the others."""
         done: list[str] = []
         failures: list[Exception] = []
         for name in names:
             try:
-                self._finalize[name](obj)
+                self._call_one(name, metadata, obj)
             except Exception as failure:  # noqa: BLE001  a user's function ends here: the others are called too, then `handle` raises
                 failures.append(failure)
             else:
                 done.append(name)
         return done, failures
+
+    def _call_one(self, name: str, metadata: ObjectMeta, obj: T | UnreadableObject) -> None:
+        finalize = self._finalize[name]
+        if isinstance(finalize, _ForMetadata):
+            finalize.call(PartialObjectMetadata(metadata))
+        elif isinstance(obj, UnreadableObject):
+            remedy = "mend the object, or register the function with `register_for_metadata`"
+            raise UnreadableObject(
+                obj.resource, obj.cached, f"{obj.reason}, and finalizer {name} needs the whole object: {remedy}"
+            ) from obj
+        else:
+            finalize.call(obj)

@@ -23,7 +23,8 @@ Handler = Callable[[Delta], Iterable[Request]]
 """Maps a change to the requests that it causes; for `Controller.watch`.
 
 It must be pure and quick: it runs on the informer's thread, while the changes of all other readers wait. It neither
-remembers nor writes anything.
+remembers nor writes anything. If it raises, the change is kept and tried again, perhaps merged with later changes of
+the same object, and perhaps on another thread.
 """
 
 Callback = Callable[[Delta], Iterable[Request]]
@@ -66,22 +67,23 @@ def enqueue_owner(owner: Resource[Any], *, only_controller: bool = True) -> Hand
 def enqueue_mapped(requests_of: Callable[[Cached], Iterable[Request]]) -> Handler:
     """Return a handler that requests all that `requests_of` returns for the object before and after the change.
 
-    Each request is made once for each change. If one of the two states of the object cannot be decoded, it is left
-    out and logged; the other one counts all the same.
+    Each request is made once for each change. If the object cannot be decoded, the handler raises `DecodeError` after
+    it has made the requests of the state before, so the change is tried again. A state before that cannot be decoded
+    is logged and left out, because no later change would mend it.
 
     Args:
         requests_of: Must be pure and quick, as a `Handler` is.
     """
 
-    def requests_or_none(side: Cached) -> Iterable[Request]:
-        try:
-            return [*requests_of(side)]
-        except DecodeError as error:
-            log.warning("one side of a change left out: it cannot be read", error=error)
-            return ()
-
     def handle(delta: Delta) -> Iterable[Request]:
-        sides = [side for side in (delta.old, delta.new) if side is not None]
-        return dict.fromkeys(request for side in sides for request in requests_or_none(side))
+        made: dict[Request, None] = {}
+        if delta.old is not None:
+            try:
+                made = dict.fromkeys(requests_of(delta.old))
+            except DecodeError as error:
+                log.warning("state before a change left out: it cannot be read", error=error)
+        yield from made
+        if delta.new is not None:
+            yield from (request for request in dict.fromkeys(requests_of(delta.new)) if request not in made)
 
     return handle

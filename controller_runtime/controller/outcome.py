@@ -7,10 +7,12 @@ This is the only place that decides which requests are retried, requeued or forg
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
+from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.reconciler import Request, Result
+from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.core.errors import (
     APIError,
     Cancelled,
@@ -38,6 +40,7 @@ def settle(
     chance: random.Random,
     *,
     timeout: float | None = None,
+    unreadable: UnreadableObjects | None = None,
 ) -> Outcome:
     """Retry, requeue or forget a request whose reconcile has ended, log the end, and return the outcome to count.
 
@@ -51,8 +54,12 @@ def settle(
         took: Seconds that the reconcile took.
         chance: Draws the jitter.
         timeout: Seconds that the reconcile was allowed to take; None is any time.
+        unreadable: Decides which unreadable objects end the retries; None: none of them does.
     """
     causes = ", ".join(queue.causes(request))
+    if unreadable is not None and _waits_for_a_change(unreadable, request, end, causes, took):
+        queue.forget(request)
+        return Outcome.TERMINAL_ERROR
     match end:
         case Result() if is_late(took, timeout):
             # From the timeout on its requests were refused, so its result cannot be trusted: it must run again.
@@ -86,11 +93,29 @@ def outcome_of(error: BaseException) -> Outcome:
     object changes. (Go takes a joined error as terminal if any of its members is.) `__context__` does not count: an
     error that is raised while another one is handled need not be about that one.
     """
-    if _stands_for(error, Cancelled):
+    if _stands_for(error, lambda each: isinstance(each, Cancelled)):
         return Outcome.CANCELLED
-    if _stands_for(error, TerminalError):
+    if _stands_for(error, lambda each: isinstance(each, TerminalError)):
         return Outcome.TERMINAL_ERROR
     return Outcome.ERROR if _is_expected(error) else Outcome.PANIC
+
+
+def _waits_for_a_change(
+    unreadable: UnreadableObjects, request: Request, end: Result | BaseException, causes: str, took: float
+) -> bool:
+    """Return whether only a change of an unreadable object makes a retry worth it; then log and count that."""
+    found: list[UnreadableObject] = []
+    if isinstance(end, BaseException) and _stands_for(
+        end, lambda each: isinstance(each, TerminalError) or unreadable.is_final(each)
+    ):
+        found = [each for each in _reachable(end) if isinstance(each, UnreadableObject) and unreadable.is_final(each)]
+    if not found:
+        unreadable.clear(request)
+        return False
+    tell = log.warning if unreadable.note(request, found) else log.debug
+    text = "; ".join(str(error) for error in found)
+    tell("object cannot be read: waiting until it changes", causes=causes, took=took, error=text)
+    return True
 
 
 def retry_after(error: BaseException) -> float:
@@ -121,8 +146,8 @@ def _settle_failure(
     return outcome
 
 
-def _stands_for(error: BaseException, kind: type[ControllerRuntimeError], above: Collection[int] = ()) -> bool:
-    """Return whether `error`, or an error that it was raised from, is of `kind` or a group of nothing else.
+def _stands_for(error: BaseException, is_kind: Callable[[BaseException], bool], above: Collection[int] = ()) -> bool:
+    """Return whether `error`, or an error that it was raised from, satisfies `is_kind` or is a group of nothing else.
 
     A member can be raised from its own group. `above` holds the ids of the errors above, to end such a circle.
     """
@@ -130,9 +155,9 @@ def _stands_for(error: BaseException, kind: type[ControllerRuntimeError], above:
     seen = set(above)
     while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
-        if isinstance(cause, kind):
+        if is_kind(cause):
             return True
-        if isinstance(cause, BaseExceptionGroup) and all(_stands_for(each, kind, seen) for each in cause.exceptions):
+        if isinstance(cause, BaseExceptionGroup) and all(_stands_for(each, is_kind, seen) for each in cause.exceptions):
             return True
         cause = cause.__cause__
     return False

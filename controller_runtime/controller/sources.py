@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -11,18 +12,15 @@ import attrs
 from controller_runtime.api.collection import Collection
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
-from controller_runtime.cache.store import Delta
+from controller_runtime.controller.attempt import attempt
+from controller_runtime.controller.failing import Failing, FailureLog, Fallible, error_text
+from controller_runtime.controller.feed import LONGEST_DELAY, Feed, Retries, adder, checked
 from controller_runtime.controller.handlers import Callback, Handler
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import DecodeError
 from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
-
-log = get_logger(__name__)
-
 
 Synced = Callable[[Stop, float | None], bool]
 """Waits until the initial list is in the queue, a stop is set or a deadline (absolute monotonic seconds) has passed.
@@ -42,6 +40,8 @@ class Intake:
         queue: The queue that sources feed.
         stop: Ends the sources.
         threads: The threads that `spawn` has started.
+        fallible: The sources whose user code may fail without stopping the manager.
+        retries: Tries changes again that could not be mapped.
     """
 
     name: str
@@ -50,6 +50,13 @@ class Intake:
     queue: WorkQueue[Request]
     stop: Stop
     threads: list[Thread] = attrs.field(factory=list, init=False)
+    fallible: list[Fallible] = attrs.field(factory=list, init=False)
+    retries: Retries = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        # `attrs` has no default that is made of two other fields.
+        object.__setattr__(self, "retries", Retries(self.host, self.name))
+        self.stop.on_set(self.retries.shut_down)
 
     def spawn(self, name: str, target: Callable[[], None]) -> None:
         """Start a thread for a source. `target` must return when `stop` is set; its error is passed to `stop.fail`."""
@@ -76,31 +83,18 @@ class Watch:
     map: Handler
 
     def attach(self, intake: Intake) -> Synced:
-        """Add a handler, which runs on the informer's thread. A malformed object is logged and left out.
+        """Add a handler, which runs on the informer's thread.
 
-        Anything else that the predicate or the mapping raises is a bug, and stops the manager.
+        If the predicate or the mapper raises, the change is kept and tried again; other changes go on.
         """
-        feed = _feed(intake.queue, self.collection, self.map)
-
-        def handle(delta: Delta) -> None:
-            if self._matters(delta):
-                try:
-                    feed(delta)
-                except DecodeError as error:
-                    log.warning("change left out: the object cannot be read", controller=intake.name, error=error)
-
-        return self.informer(intake.informers).add_handler(handle).wait_for_sync
+        feed = Feed(intake.host, intake.name, self.collection, self.when, self.map, intake.queue, intake.retries)
+        intake.fallible.append(feed)
+        intake.retries.start(intake.spawn)
+        return self.informer(intake.informers).add_handler(feed.handle).wait_for_sync
 
     def informer(self, informers: Informers) -> Informer:
         """Return the informer of the collection, after making it if none exists yet."""
         return informers.of(self.collection)
-
-    def _matters(self, delta: Delta) -> bool:
-        try:
-            return self.when is None or self.when(delta)
-        # Perhaps only the old state is malformed, and the new one repairs it: the reconciler will see.
-        except DecodeError:
-            return True
 
 
 @attrs.frozen
@@ -113,9 +107,9 @@ class Follow:
 
     def attach(self, intake: Intake) -> Synced:
         """Subscribe the callback to the collection: it gets every change once, in order, on a thread of its own."""
-        feed = _feed(intake.queue, self.collection, self.callback)
+        add = adder(intake.queue, self.collection, self.callback)
         name = f"{intake.name}/follow-{self.collection.resource.plural}"
-        return self.informer(intake.informers).subscribe(feed, name=name).wait_for_sync
+        return self.informer(intake.informers).subscribe(lambda delta: add(delta, False), name=name).wait_for_sync
 
     def informer(self, informers: Informers) -> Informer:
         """Return the informer of the collection, after making it if none exists yet."""
@@ -133,39 +127,61 @@ class Every:
 
     def attach(self, intake: Intake) -> Synced:
         """Queue the requests now, and again each time that the period has passed since."""
-        cause = f"every {self.seconds:g} s"
-
-        def tick() -> None:
-            for request in self.requests():
-                intake.queue.add(request, low=True, cause=cause)
+        ticks = Ticks(intake.name, self, intake.queue)
+        intake.fallible.append(ticks)
 
         def run() -> None:
-            tick()
-            while not intake.stop.wait(self.seconds * (1.0 + intake.host.random.random() * self.jitter)):
-                tick()
+            while not intake.stop.wait(ticks.tick(intake.host.random)):
+                pass
 
         intake.spawn("every", run)
         return already_synced
 
 
+class Ticks:
+    """Makes the requests of one `Every`.
+
+    If the function raises, nothing is lost, because the next call asks for everything again. So the period goes on;
+    a long one is shortened, to growing delays.
+
+    Threads: `tick` on one; the others any.
+    """
+
+    kind = ""
+
+    def __init__(self, controller: str, every: Every, queue: WorkQueue[Request]) -> None:
+        self._every = every
+        self._queue = queue
+        self._cause = f"every {every.seconds:g} s"
+        self._log = FailureLog(controller, "periodic requests failed")
+        self._failing: Failing | None = None
+        self.errors = 0
+
+    def tick(self, chance: random.Random) -> float:
+        """Queue the requests, and return the seconds until the next call."""
+        if attempt(self._add, self._failed):
+            self._failing = None
+        delay = self._every.seconds * (1.0 + chance.random() * self._every.jitter)
+        if self._failing is None:
+            return delay
+        return min(delay, LONGEST_DELAY, 2.0 ** min(self._failing.failures - 1, 10))
+
+    def failing(self, limit: int) -> tuple[int, list[Failing]]:
+        """Return 1 and why if the last call failed; else 0 and an empty list."""
+        failing = self._failing
+        return (0, []) if failing is None else (1, [failing][:limit])
+
+    def _add(self) -> None:
+        for request in checked(self._every.requests(), self._every.requests):
+            self._queue.add(request, low=True, cause=self._cause)
+
+    def _failed(self, error: BaseException) -> None:
+        self.errors += 1
+        failures = 1 if self._failing is None else self._failing.failures + 1
+        self._failing = Failing("", None, failures, error_text(error))
+        self._log.failed(error, 1, failures, every=self._every.seconds)
+
+
 def already_synced(stop: Stop, deadline: float | None) -> bool:
     """Return True at once, because the source has no initial list to wait for; see `Synced`."""
     return True
-
-
-def _feed(queue: WorkQueue[Request], collection: Collection, requests_of: Callback) -> Callable[[Delta], None]:
-    """Return a function that queues the requests for a delta, with low priority if the delta is of the initial list."""
-    plural = collection.resource.plural
-    listed, added, changed, deleted = (f"{plural} {how}" for how in ("listed", "added", "changed", "deleted"))
-
-    def feed(delta: Delta) -> None:
-        if delta.initial:
-            cause = listed
-        elif delta.old is None:
-            cause = added
-        else:
-            cause = changed if delta.new is not None else deleted
-        for request in requests_of(delta):
-            queue.add(request, low=delta.initial, cause=cause)
-
-    return feed

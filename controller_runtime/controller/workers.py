@@ -7,6 +7,7 @@ from controller_runtime.controller.counters import Outcome, ReconcileCounters, R
 from controller_runtime.controller.outcome import is_late, settle
 from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.core.errors import ShutDown
 from controller_runtime.core.host import Host, Thread
@@ -29,6 +30,7 @@ class Workers:
         stop: Ends them, and is failed if one of them fails.
         timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
         on_panic: Called with each unexpected error of a reconcile.
+        unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
 
     Threads: `counters` from any; the rest from one.
     """
@@ -43,6 +45,7 @@ class Workers:
         *,
         timeout: float | None = None,
         on_panic: OnPanic = ignore_panic,
+        unreadable: UnreadableObjects | None = None,
     ) -> None:
         self._host = host
         self._name = name
@@ -51,6 +54,7 @@ class Workers:
         self._stop = stop
         self._timeout = timeout
         self._on_panic = on_panic
+        self._unreadable = unreadable
         self._tally = ReconcileTally(host, name)
         self._threads: list[Thread] = []
 
@@ -101,7 +105,9 @@ class Workers:
 
     def _settle(self, request: Request, end: Result | BaseException, started: float) -> None:
         took = self._host.monotonic() - started
-        outcome = settle(self._queue, request, end, took, self._host.random, timeout=self._timeout)
+        outcome = settle(
+            self._queue, request, end, took, self._host.random, timeout=self._timeout, unreadable=self._unreadable
+        )
         self._tally.end(outcome, took, is_late=is_late(took, self._timeout))
         if outcome is Outcome.PANIC and isinstance(end, BaseException):
             self._on_panic(Panic(self._name, request, end))

@@ -73,6 +73,10 @@ class NotFound(APIError, reasons=("NotFound",), codes=(404,)):
     """The object, its namespace or its kind does not exist."""
 
 
+class NoSuchKind(NotFound):
+    """The server does not serve the kind: its definition is not installed, or an API is not enabled."""
+
+
 class Conflict(APIError, reasons=("Conflict",), codes=(409,)):
     """The object has changed since it was read: read it again and decide again."""
 

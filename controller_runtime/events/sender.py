@@ -9,6 +9,7 @@ from controller_runtime.core.errors import (
     AlreadyExists,
     ConnectionLost,
     ControllerRuntimeError,
+    Forbidden,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -45,6 +46,7 @@ class Sender:
         self._host = host
         self._client = client
         self._stop = stop
+        self._was_forbidden = False
 
     def send(self, write: Write) -> Fate:
         """Send one write and return `WRITTEN` or `FAILED`.
@@ -62,6 +64,8 @@ class Sender:
             except (ConnectionLost, ServerError, TooManyRequests) as error:
                 if tries == TRIES or self._stop.wait(self._delay(tries, error)):
                     return _failed(write, error)
+            except Forbidden as error:
+                return self._forbidden(write, error)
             except ControllerRuntimeError as error:
                 return _failed(write, error)
             else:
@@ -77,6 +81,15 @@ class Sender:
                 pass
         self._client.create(write.resource, write.body)
 
+    def _forbidden(self, write: Write, error: Forbidden) -> Fate:
+        """Log once which right is missing: without it every event is lost, and the program works all the same."""
+        if self._was_forbidden:
+            log.debug("event lost", event=_name_of(write), reason=write.body["reason"], error=error)
+            return Fate.FAILED
+        self._was_forbidden = True
+        log.warning("events are lost: let the role create and patch them", error=error)
+        return Fate.FAILED
+
     def _delay(self, tries: int, error: ControllerRuntimeError) -> float:
         """Return the seconds until the next try: at least the `Retry-After` of a 429.
 
@@ -88,7 +101,11 @@ class Sender:
         return max(delay, error.retry_after or 0.0) if isinstance(error, TooManyRequests) else delay
 
 
+def _name_of(write: Write) -> str:
+    return "{namespace}/{name}".format(**write.body["metadata"])
+
+
 def _failed(write: Write, error: ControllerRuntimeError) -> Fate:
-    event = "{namespace}/{name}".format(**write.body["metadata"])
-    log.warning("event lost", event=event, reason=write.body["reason"], error=f"{type(error).__name__}: {error}")
+    text = f"{type(error).__name__}: {error}"
+    log.warning("event lost", event=_name_of(write), reason=write.body["reason"], error=text)
     return Fate.FAILED

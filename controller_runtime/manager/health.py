@@ -7,7 +7,7 @@ caches counts for readiness alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -39,10 +39,12 @@ class Health:
     Attributes:
         live: Checks for problems that a restart would cure.
         ready: Checks for problems that keep the process from its work.
+        notes: Checks that `/readyz?verbose` and `/readyz/NAME` show, and that never make the process not ready.
     """
 
     live: Mapping[str, Check]
     ready: Mapping[str, Check]
+    notes: Mapping[str, Check] = attrs.field(factory=dict)
 
     def answer(self, request: HTTPRequest, *, trusted: bool) -> HTTPResponse:
         """Return status 200 if all checks succeed, 500 if one fails, and 404 for a path without checks.
@@ -55,26 +57,35 @@ class Health:
             trusted: Whether the answer may say why a check fails; else it says only which ones.
         """
         _, endpoint, *names = request.path.split("/")
-        checks = {"healthz": self.live, "livez": self.live, "readyz": self.ready}.get(endpoint)
+        ready = {**self.ready, **self.notes}
+        checks = {"healthz": self.live, "livez": self.live, "readyz": ready}.get(endpoint)
         if checks is None or len(names) > 1 or any(name not in checks for name in names):
             return HTTPResponse(404, _TEXT, b"no such check\n")
         if names:
             checks = {name: checks[name] for name in names}
         excluded = [value for key, value in request.query if key == "exclude"]
         verbose = any(key == "verbose" for key, _ in request.query)
-        return _report(endpoint, checks, excluded, verbose=verbose, trusted=trusted)
+        return _report(endpoint, checks, excluded, self.notes, verbose=verbose, trusted=trusted)
 
 
 def _report(
-    endpoint: str, checks: Mapping[str, Check], excluded: Sequence[str], *, verbose: bool, trusted: bool
+    endpoint: str,
+    checks: Mapping[str, Check],
+    excluded: Sequence[str],
+    notes: Collection[str],
+    *,
+    verbose: bool,
+    trusted: bool,
 ) -> HTTPResponse:
     lines, is_well = [], True
     for name, check in checks.items():
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
         elif problem := check():
-            is_well = False
-            lines.append(f"[-]{name} failed: {problem if trusted else 'reason withheld'}")
+            is_note = name in notes
+            is_well = is_well and is_note
+            mark, result = ("!", "ok, but") if is_note else ("-", "failed")
+            lines.append(f"[{mark}]{name} {result}: {problem if trusted else 'reason withheld'}")
         else:
             lines.append(f"[+]{name} ok")
     lines += [f"warning: no check is named {name!r}, so none is excluded" for name in excluded if name not in checks]
@@ -89,6 +100,8 @@ def health_of(
     """Return the checks of a manager.
 
     `workers` and `election` are checks of `/livez`; `informers`, `reconciles` and `shutdown` of `/readyz`.
+    `mappers` and `objects` are notes of `/readyz`: they tell of single objects that fail. Neither a restart nor another
+    replica would cure those, and a rollout must not wait for an object that a user got wrong.
 
     Args:
         manager: The manager.
@@ -110,12 +123,19 @@ def health_of(
     def reconciles() -> str:
         return "; ".join(overdue_reconciles(manager.controllers))
 
+    def mappers() -> str:
+        return "; ".join(failing_sources(manager.controllers))
+
+    def objects() -> str:
+        return "; ".join(unreadable_objects(manager.controllers))
+
     def shutdown() -> str:
         return "the manager stops" if manager.stopping.is_set() else ""
 
     return Health(
         live={"workers": workers, "election": election, **(live or {})},
         ready={"informers": informers, "reconciles": reconciles, "shutdown": shutdown, **(ready or {})},
+        notes={"mappers": mappers, "objects": objects},
     )
 
 
@@ -134,6 +154,29 @@ def overdue_reconciles(controllers: Sequence[Controller]) -> Iterator[str]:
         if counters is not None and timeout is not None and counters[1].longest_running > OVERDUE_AFTER * timeout:
             took = counters[1].longest_running
             yield f"{controller.name}: a reconcile has been running for {took:.3g} s and may take {timeout:g} s"
+
+
+def failing_sources(controllers: Sequence[Controller]) -> Iterator[str]:
+    """Yield a line for each source whose mapper, predicate or periodic function fails now, with one of the errors."""
+    for controller in controllers:
+        trouble = controller.trouble()
+        for source in () if trouble is None else trouble.sources:
+            count, first = source.failing(1)
+            if count:
+                yield f"{controller.name} fails for {_with_others(first[0], count)}"
+
+
+def unreadable_objects(controllers: Sequence[Controller]) -> Iterator[str]:
+    """Yield a line for each controller with requests that ended because an object cannot be read, with one of them."""
+    for controller in controllers:
+        trouble = controller.trouble()
+        count, first = (0, []) if trouble is None else trouble.unreadable.first(1)
+        if count:
+            yield f"{controller.name} cannot read {_with_others(first[0].text, count)}"
+
+
+def _with_others(one: object, count: int) -> str:
+    return f"{one} (and {count - 1} more)" if count > 1 else str(one)
 
 
 def problem_of(informer: Informer, clock: Clock) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 
 from controller_runtime.cache.informer import Informer
 from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.failing import Failing
 from controller_runtime.controller.reconciler import Request
+from controller_runtime.controller.unreadable import Trouble
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.turns import Turn, TurnState
@@ -66,9 +68,25 @@ def _controller(controller: Controller, now: float) -> dict[str, Any]:
         shown |= {"queued": queue.depth, "queued_low": queue.low_depth}
     if channels := controller.channels:
         shown["channels"] = [{"pushed": channel.pushed, "refused": channel.refused} for channel in channels]
+    if (trouble := controller.trouble()) is not None:
+        shown |= _trouble(trouble)
     for name, states in _SHOWN_AS.items():
         shown[name] = [_turn(turn, now) for turn in turns if turn.state in states]
     return shown
+
+
+def _trouble(trouble: Trouble) -> dict[str, Any]:
+    failing = [each for source in trouble.sources for each in source.failing(MOST_WAITING)[1]]
+    _, unreadable = trouble.unreadable.first(MOST_WAITING)
+    return {
+        "failing": [_failing(each) for each in failing],
+        "unreadable": [{"request": str(each.request), "error": each.text} for each in unreadable],
+    }
+
+
+def _failing(failing: Failing) -> dict[str, Any]:
+    what = {} if failing.key is None else {"kind": failing.kind, "key": str(failing.key)}
+    return {**what, "failures": failing.failures, "error": failing.error}
 
 
 def _turn(turn: Turn[Request], now: float) -> dict[str, Any]:

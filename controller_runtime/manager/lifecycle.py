@@ -8,7 +8,7 @@ from typing import Protocol
 
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.panics import OnPanic, ignore_panic
+from controller_runtime.controller.observers import Observers
 from controller_runtime.core.errors import Cancelled, ConnectionLost, LeadershipLost
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import get_logger
@@ -55,13 +55,13 @@ class Lifecycle:
         stopping: Stop,
         elector: LeaderElector | None,
         give_up_requests: Callable[[], None],
-        on_panic: OnPanic = ignore_panic,
+        observers: Observers,
     ) -> None:
         self._host = host
         self._informers = informers
         self._stopping = stopping
         self._elector = elector
-        self._on_panic = on_panic
+        self._observers = observers
         self._informers_stop = Stop(host, "informers stop")
         self._recorders_stop = Stop(host, "recorders stop")
         self._runnables_stop = Stop(host, "runnables stop")
@@ -105,11 +105,14 @@ class Lifecycle:
         controllers = [thing for thing in things if isinstance(thing, Controller)]
         for controller in controllers:
             controller.prepare(self._informers)
-        if not self._informers.wait_for_sync(self._stopping, cache_sync_timeout):
+        recorders = [thing for thing in things if isinstance(thing, EventRecorder)]
+        # Recorders read no caches. One that is added while the manager runs need not wait for them, and must not fail
+        # the run if a cache is out of order.
+        needs_caches = len(recorders) < len(things) or not things or bool(self._waiting)
+        if needs_caches and not self._informers.wait_for_sync(self._stopping, cache_sync_timeout):
             return
-        for thing in things:
-            if isinstance(thing, EventRecorder):
-                self._recorders.append(self._started(thing, self._recorders_stop))
+        for recorder in recorders:
+            self._recorders.append(self._started(recorder, self._recorders_stop))
         for thing in things:
             if not isinstance(thing, Controller | EventRecorder):
                 self._runnables.append(self._started(thing, self._runnables_stop))
@@ -163,7 +166,7 @@ class Lifecycle:
         controllers, self._waiting = self._waiting, []
         for controller in controllers:
             self._controllers.append(controller)
-            controller.start(self._host, self._informers, self._stopping, sync_deadline, self._on_panic)
+            controller.start(self._host, self._informers, self._stopping, sync_deadline, self._observers)
             log.info("controller started", controller=controller.name, workers=controller.workers)
 
     def _elect(self) -> None:

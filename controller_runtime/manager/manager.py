@@ -21,7 +21,9 @@ from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.observers import Observers
 from controller_runtime.controller.panics import OnPanic, ignore_panic
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
@@ -34,6 +36,7 @@ from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.members import Members
 from controller_runtime.manager.options import ManagerOptions
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
+from controller_runtime.manager.unreadable_events import UnreadableEvents
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -48,7 +51,8 @@ class Manager:
         host: Its clock, locks, threads and randomness.
         transport: Reaches the API server.
         grace: Seconds that running work has to finish once the manager stops. Then it is cancelled, and
-            requests that wait for an answer are given up.
+            requests that wait for an answer are given up, and it has 5 s more to end. Both together should be less
+            than the pod's `terminationGracePeriodSeconds`, which is 30 unless it is set.
         cache_sync_timeout: Seconds that caches have to fill, each time that members are started.
         leader_election: The lease of which this replica must be the leader to run its controllers. All else runs
             before that, so that the caches of a new leader are filled. A replica leads at most once: if it loses or
@@ -81,7 +85,7 @@ class Manager:
         host: Host,
         transport: Transport,
         *,
-        grace: float = 30.0,
+        grace: float = 20.0,
         cache_sync_timeout: float = 120.0,
         leader_election: LeaderElectionConfig | None = None,
         transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
@@ -111,7 +115,8 @@ class Manager:
         self.client = Client(host, DeadlineTransport(limited, reconcile_limit(host)))
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, on_panic)
+        observers = Observers(on_panic, UnreadableEvents(lambda: self.recorders, self.recorder).report)
+        self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, observers)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)
 
@@ -223,8 +228,11 @@ class Manager:
         """Run a controller or a runnable with the manager: from the manager's start on, or at once if the manager runs.
 
         Raises:
-            UsageError: The name is taken, or the manager is stopping or has stopped.
+            UsageError: The name is taken, the manager is stopping or has stopped, or a controller has no source.
         """
+        if isinstance(thing, Controller) and not thing.has_sources:
+            text = "call its `watch`, `follow`, `every` or `receive` before it is added"
+            raise UsageError(f"controller {thing.name} would never reconcile anything: {text}")
         self._members.add(thing)
 
     def run(self, stop: Stop | None = None, *, signals: bool = True) -> None:

@@ -22,9 +22,10 @@ from controller_runtime.client.counting import CountingTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.counters import ReconcileCounters
+from controller_runtime.controller.unreadable import Trouble
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.events.recorder import EventRecorder
-from controller_runtime.manager.exposition import Row, counter, gauge, histogram, metrics_of
+from controller_runtime.manager.exposition import Labels, Row, counter, gauge, histogram, metrics_of
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.registries import Merged
 from controller_runtime.queue.counters import QueueCounters
@@ -168,8 +169,27 @@ def _of_controllers(controllers: Sequence[Controller]) -> Iterator[Metric]:
     yield gauge("workqueue_depth", "Requests that are due and wait.", ("name", "controller", "priority"), depths)
     yield from metrics_of(_OF_QUEUES, ("name", "controller"), queues)
 
+    yield from _of_trouble([(c.name, trouble) for c in controllers if (trouble := c.trouble()) is not None])
+
     channels = [((c.name,), c.channels) for c in controllers if c.channels]
     yield from metrics_of(_OF_CHANNELS, ("controller",), channels)
+
+
+def _of_trouble(controllers: Iterable[tuple[str, Trouble]]) -> Iterator[Metric]:
+    labels = ("controller", "kind")
+    errors, failing, unreadable = Counter[Labels](), Counter[Labels](), Counter[Labels]()
+    for name, trouble in controllers:
+        for source in trouble.sources:  # two sources of one kind are one series
+            errors[name, source.kind] += source.errors
+            failing[name, source.kind] += source.failing(0)[0]
+            unreadable[name, source.kind] += 0  # an alert on its rate needs the zero before the first one
+        unreadable.update({(name, kind): count for kind, count in trouble.unreadable.counts().items()})
+    text = "Calls of mappers, predicates and periodic functions that raised."
+    yield counter("controller_runtime_mapper_errors_total", text, labels, errors.items())
+    text = "Objects whose last change could not be mapped and is tried again."
+    yield gauge("controller_runtime_mapper_failing_objects", text, labels, failing.items())
+    text = "Reconciles that ended, until the object changes, because it cannot be read."
+    yield counter("controller_runtime_unreadable_objects_total", text, labels, unreadable.items())
 
 
 def _of_recorders(recorders: Iterable[EventRecorder]) -> Iterator[Metric]:

@@ -207,7 +207,7 @@ def test_embedded_owner_references_pass_the_check() -> None:
 def test_failure_to_decode_names_the_object(view: type) -> None:
     raw = b'{"metadata":{"name":"n1","namespace":"x"},"spec":{"providerID":5}}'
 
-    with pytest.raises(DecodeError, match=r"^x/n1: "):
+    with pytest.raises(DecodeError, match=r"^Node x/n1: .*\.?spec\.providerID"):
         decoder_for(view, NODES)(raw)
 
 

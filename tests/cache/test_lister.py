@@ -108,7 +108,7 @@ def test_object_that_a_class_cannot_hold_is_left_out_of_lists_and_raised_by_name
     lister = Lister(store_of(cached("half", 1), whole), NODES, Strict)
 
     assert [view.metadata.name for view in lister.list()] == ["whole"]
-    with pytest.raises(DecodeError, match=r"^half: "):
+    with pytest.raises(DecodeError, match=r"^Node half: "):
         lister.get(ObjectKey("half"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from kit.recorder import Recorder
@@ -12,7 +13,7 @@ from kubernetes.client import V1Lease, V1LeaseSpec, V1Node, V1ObjectMeta
 
 from controller_runtime.api.http import HTTPResponse
 from controller_runtime.api.objects import Cached, ObjectKey
-from controller_runtime.api.resources import LEASES, NODES, PODS
+from controller_runtime.api.resources import EVENTS, LEASES, NODES, PODS, Resource
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -122,6 +123,19 @@ def test_an_object_goes_to_its_namespace(
 def test_two_namespaces_for_one_object_are_refused(host: SimulatedHost, recorder: Recorder) -> None:
     with pytest.raises(ValueError, match="'a', not 'b'"):
         Client(host, recorder).create(PODS, {"metadata": {"name": "p", "namespace": "a"}}, "b")
+
+    assert not recorder.asked
+
+
+@pytest.mark.parametrize(
+    ("resource", "text"),
+    [pytest.param(PODS, "a Pod needs", id="pod"), pytest.param(EVENTS, "an Event needs", id="event")],
+)
+def test_an_object_of_a_namespace_is_not_sent_without_one(
+    host: SimulatedHost, recorder: Recorder, resource: Resource[Any], text: str
+) -> None:
+    with pytest.raises(ValueError, match=f"{text} a namespace: set it in its metadata or pass it"):
+        Client(host, recorder).create(resource, {"metadata": {"name": "p"}})
 
     assert not recorder.asked
 

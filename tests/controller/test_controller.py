@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from kit.noting import Bench, Noting
@@ -207,6 +207,20 @@ def test_counts_can_be_read_before_and_after_the_start(bench: Bench) -> None:
     counters = controller.counters()
     assert counters is not None
     assert (counters[0].success, counters[1].adds) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("reconciler", "text"),
+    [
+        pytest.param(lambda request: Result(), r"notes: .*<lambda> is not a Reconciler: derive a class", id="lambda"),
+        pytest.param(unreadable, "notes: unreadable is not a Reconciler", id="function"),
+        pytest.param(Noting, "notes: the reconciler is the class Noting: pass an instance of it", id="class"),
+        pytest.param(None, "notes: NoneType is not a Reconciler", id="nothing"),
+    ],
+)
+def test_anything_but_a_reconciler_is_refused_when_the_controller_is_made(reconciler: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        Controller("notes", reconciler)
 
 
 @pytest.mark.parametrize(

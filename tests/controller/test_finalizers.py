@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Literal
 
+import msgspec
 import pytest
 
-from controller_runtime.api.objects import Cached, ObjectKey, meta
+from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes, meta
 from controller_runtime.api.resources import LEASES
+from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.store import Store
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
@@ -193,3 +198,121 @@ def test_removing_from_an_object_that_is_gone_is_done_already(client: Client) ->
     remove_finalizers(client, LEASES, obj, [A])
 
     assert remove_finalizers(client, LEASES, obj, [A]) is None
+
+
+class Holder(msgspec.Struct, frozen=True):
+    holderIdentity: Literal["a", "b"] = "a"  # noqa: N815  the API's name
+
+
+class Strict(msgspec.Struct):
+    """A view that cannot hold every lease."""
+
+    metadata: ObjectMeta
+    spec: Holder = Holder()
+
+
+@pytest.fixture
+def strict(sim: Simulation, client: Client) -> Lister[Strict]:
+    """Return a lister of the leases; `fill` brings it up to date."""
+    return Lister(Store(sim.host("r2")), LEASES, Strict)
+
+
+def fill(lister: Lister[Strict], client: Client) -> None:
+    found = [cached_from_bytes(json.dumps(each).encode()) for each in client.list(LEASES, view=dict)]
+    lister._store.replace({each.plain_key: each for each in found}, f"{len(found) + int(lister.version or 0) + 1}")
+
+
+def broken(client: Client, *finalizers: str, deleted: bool = True) -> None:
+    """Create a lease that cannot be read as `Strict`, and delete it."""
+    body = {"metadata": {"name": "l", "finalizers": [*finalizers]}, "spec": {"holderIdentity": "c"}}
+    client.create(LEASES, body, "default")
+    if deleted:
+        client.delete(LEASES, LEASE)
+
+
+def test_get_returns_an_object_with_its_finalizers_and_finalizes_a_deleted_one(
+    client: Client, strict: Lister[Strict], calls: list[str]
+) -> None:
+    finalizers = Finalizers(client, LEASES, Strict).register(A, lambda obj: calls.append(obj.spec.holderIdentity))
+    assert finalizers.get(strict, LEASE) is None
+    lease(client)
+    fill(strict, client)
+
+    found = finalizers.get(strict, LEASE)
+
+    assert found is not None
+    assert held_by(client) == [A]
+    client.delete(LEASES, LEASE)
+    fill(strict, client)
+    assert finalizers.get(strict, LEASE) is None
+    assert calls == ["a"]
+    with pytest.raises(NotFound):
+        now(client)
+
+
+@pytest.mark.scenario("FN-01")
+def test_an_unreadable_object_is_finalized_by_its_metadata(
+    client: Client, strict: Lister[Strict], calls: list[str]
+) -> None:
+    """A function that needs no more is called, and the object goes."""
+    finalizers = Finalizers(client, LEASES, Strict)
+    finalizers.register_for_metadata(A, lambda obj: calls.append(f"{obj.metadata.namespace}/{obj.metadata.name}"))
+    broken(client, A)
+    fill(strict, client)
+
+    assert finalizers.get(strict, LEASE) is None
+
+    assert calls == ["default/l"]
+    with pytest.raises(NotFound):
+        now(client)
+
+
+def test_a_function_for_metadata_is_called_for_readable_objects_too(client: Client, calls: list[str]) -> None:
+    finalizers = Finalizers[Any](client, LEASES)
+    finalizers.register_for_metadata(A, lambda obj: calls.append(obj.metadata.name))
+
+    assert finalizers.handle(deleted(client, A)) is True
+
+    assert calls == ["l"]
+    with pytest.raises(NotFound):
+        now(client)
+
+
+def test_a_function_that_needs_the_whole_object_holds_an_unreadable_one_and_the_error_says_how_to_mend_it(
+    client: Client, strict: Lister[Strict], calls: list[str]
+) -> None:
+    finalizers = Finalizers(client, LEASES, Strict).register(A, lambda obj: calls.append(A))
+    finalizers.register_for_metadata(B, lambda obj: calls.append(B))
+    broken(client, A, B)
+    fill(strict, client)
+
+    with pytest.raises(UnreadableObject, match=rf"^Lease default/l: Invalid enum.*{A} needs the whole object: mend"):
+        finalizers.get(strict, LEASE)
+
+    assert calls == [B]
+    assert held_by(client) == [A]
+
+
+def test_an_unreadable_object_that_is_not_being_deleted_is_left_alone(
+    client: Client, transport: RecordingTransport, strict: Lister[Strict], calls: list[str]
+) -> None:
+    finalizers = Finalizers(client, LEASES, Strict)
+    finalizers.register_for_metadata(A, lambda obj: calls.append(A))
+    broken(client, deleted=False)
+    fill(strict, client)
+
+    with pytest.raises(UnreadableObject, match="Lease default/l"):
+        finalizers.get(strict, LEASE)
+
+    assert [request.method for request in transport.writes()] == ["POST"]
+    assert calls == []
+
+
+def test_an_unreadable_object_with_finalizers_of_others_alone_is_left_alone(
+    client: Client, strict: Lister[Strict], finalizers: Finalizers[Any], calls: list[str]
+) -> None:
+    broken(client, OTHER)
+    fill(strict, client)
+
+    assert finalizers.get(strict, LEASE) is None
+    assert (calls, held_by(client)) == ([], [OTHER])

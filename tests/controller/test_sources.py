@@ -15,6 +15,7 @@ from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.failing import Failing
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import fields_of, text_of
@@ -101,13 +102,39 @@ def test_time_stops_with_the_program(bench: Bench) -> None:
     assert "r0/notes/every" not in bench.sim.threads()
 
 
-def test_what_says_what_to_request_and_raises_stops_the_program(bench: Bench) -> None:
+def test_a_periodic_function_that_raises_is_called_again_sooner_and_then_in_its_period(bench: Bench) -> None:
+    calls, noting = list[float](), Noting()
+
+    def fail_three_times() -> Iterable[Request]:
+        calls.append(bench.host.monotonic())
+        if len(calls) <= 3:
+            raise LookupError("no such table")
+        return everything()
+
+    controller = Controller("notes", noting).every(100.0, fail_three_times, jitter=0.0)
+    bench.start(controller)
+    trouble = controller.trouble()
+    assert trouble is not None
+    assert trouble.sources[0].failing(9) == (1, [Failing("", None, 1, "LookupError: no such table")])
+    bench.sim.advance(120.0)
+
+    assert [call - calls[0] for call in calls] == [0.0, 1.0, 3.0, 7.0, 107.0]
+    assert noting.seen == ["everything", "everything"]
+    assert (trouble.sources[0].errors, trouble.sources[0].failing(9)) == (3, (0, []))
+    assert not bench.stop.is_set()
+
+
+def test_a_periodic_function_that_fails_is_never_called_more_seldom_than_its_period(bench: Bench) -> None:
+    calls = list[float]()
+
     def fail() -> Iterable[Request]:
+        calls.append(bench.host.monotonic())
         raise LookupError("no such table")
 
-    bench.start(Controller("notes", Noting()).every(10.0, fail))
+    bench.start(Controller("notes", Noting()).every(5.0, fail, jitter=0.0))
+    bench.sim.advance(27.0)
 
-    assert isinstance(bench.stop.failure, LookupError)
+    assert [call - calls[0] for call in calls] == [0.0, 1.0, 3.0, 7.0, 12.0, 17.0, 22.0, 27.0]
 
 
 @pytest.mark.parametrize(("seconds", "jitter"), [(0.0, 0.0), (-1.0, 0.0), (float("inf"), 0.0), (1.0, -0.1)])

@@ -69,7 +69,7 @@ def test_each_address_serves_what_it_is_for() -> None:
 
         assert (
             get(probes, "/readyz?verbose")[2]
-            == "[+]informers ok\n[+]reconciles ok\n[+]shutdown ok\nreadyz check passed\n"
+            == "[+]informers ok\n[+]reconciles ok\n[+]shutdown ok\n[+]mappers ok\n[+]objects ok\nreadyz check passed\n"
         )
         assert get(probes, "/livez/workers")[::2] == (200, "ok")
         status, kind, text = get(metrics, "/metrics")

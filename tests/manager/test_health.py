@@ -150,7 +150,8 @@ def test_it_is_ready_once_every_cache_has_its_list_and_until_it_stops(
     cluster.stop()
     assert ask(health, "/readyz") == (
         500,
-        "[+]informers ok\n[+]reconciles ok\n[-]shutdown failed: the manager stops\nreadyz check failed\n",
+        "[+]informers ok\n[+]reconciles ok\n[-]shutdown failed: the manager stops\n[+]mappers ok\n[+]objects ok\n"
+        "readyz check failed\n",
     )
 
 

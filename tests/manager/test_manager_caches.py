@@ -52,7 +52,7 @@ def test_caches_that_do_not_fill_end_the_run_with_the_reason(sim: Simulation) ->
 
 @pytest.mark.scenario("SR-02")
 def test_a_kind_that_the_server_does_not_have_is_named(sim: Simulation) -> None:
-    """The list is answered with 404 until the timeout; the error says so."""
+    """The list is answered with 404 until the timeout; the error says what to look for."""
     host = sim.host("r0")
     manager = Manager(host, InProcessTransport(host, APIServer(host)), cache_sync_timeout=10.0)
     bench = Bench(sim, host, manager, Stop(host))
@@ -63,7 +63,9 @@ def test_a_kind_that_the_server_does_not_have_is_named(sim: Simulation) -> None:
 
     assert isinstance(bench.failure, CacheSyncTimeout)
     assert "zones.example.com" in str(bench.failure)
-    assert "404 page not found" in str(bench.failure)
+    assert "the server has no kind Zone in example.com/v1: is its CustomResourceDefinition installed?" in str(
+        bench.failure
+    )
 
 
 def test_a_stop_before_the_caches_are_filled_starts_nothing(sim: Simulation) -> None:

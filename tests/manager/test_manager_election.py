@@ -158,11 +158,11 @@ def test_a_controller_that_is_added_later_starts_if_the_replica_leads(house: Hou
 @pytest.mark.elsewhere("kubernetes/client-go#728")
 def test_the_lease_is_given_back_when_the_work_has_ended(house: House) -> None:
     """The running reconcile continues under the lease, which is renewed until it has ended."""
-    a = house.replica("a").works_for(25.0).start()
+    a = house.replica("a").works_for(15.0).start()
     b = house.replica("b").start()
 
     a.stop.set()
-    house.sim.advance(24.0)
+    house.sim.advance(14.0)
     assert house.holder == "a"
     assert a.leads
     house.sim.advance(1.5)
@@ -261,10 +261,10 @@ def test_work_that_does_not_end_keeps_the_lease_until_it_expires(house: House) -
     a.start()
 
     a.stop.set()
-    house.sim.advance(36.0)
+    house.sim.advance(26.0)
 
     assert house.holder == "a"
-    assert "still running after a grace of 30 s, though cancelled: stuck/worker-0" in str(a.outcome.failure)
+    assert "still running after a grace of 20 s, though cancelled: stuck/worker-0" in str(a.outcome.failure)
     forever.set()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
@@ -114,17 +115,17 @@ def test_on_the_real_machine_too_it_is_the_bug_that_the_run_raises(make: Callabl
 
 
 def test_a_failure_keeps_its_place_before_one_of_the_thread_that_runs(sim: Simulation) -> None:
-    """A predicate is called for objects that are cached already on the thread that starts its controller."""
     host = sim.host("r0")
     manager = Manager(host, InProcessTransport(host, APIServer(host)))
     fill(manager)
     first = Bug("the first")
 
-    def fail_after_another(delta: Delta) -> bool:
-        manager.stopping.fail(first)
-        raise Bug("the second")
+    class FailsAfterAnother(Controller):
+        def prepare(self, informers: Informers) -> None:
+            manager.stopping.fail(first)
+            raise Bug("the second")
 
-    manager.add(Controller("late", Nothing()).watch(NODES, when=fail_after_another))
+    manager.add(FailsAfterAnother("late", Nothing()).watch(NODES))
 
     assert run(sim, host, manager) is first
 
@@ -135,7 +136,12 @@ def test_what_does_not_end_is_named_though_the_thread_that_runs_failed(sim: Simu
     fill(manager)
     forever = Stop(host, "forever")
     manager.add(Running("stuck", lambda stop: forever.wait_until(None)))
-    manager.add(Controller("late", Nothing()).watch(NODES, when=raise_bug))
+
+    class Failing(Controller):
+        def start(self, *args: object, **options: object) -> None:
+            raise Bug("in the start")
+
+    manager.add(Failing("late", Nothing()).watch(NODES))
 
     failure = run(sim, host, manager)
     forever.set()

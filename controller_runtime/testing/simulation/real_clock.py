@@ -15,10 +15,11 @@ import sysconfig
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import controller_runtime
+_PACKAGE = str(Path(__file__).parents[2])
 
 Profile = Callable[[FrameType, str, Any], None]
 """A function for `sys.setprofile`."""
@@ -47,7 +48,7 @@ _SEEN = _CLOCKS | {time.sleep}
 def _folders_of_others() -> tuple[str, ...]:
     """Return the folders of the standard library, of installed packages, and of this one, each with its separator."""
     paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    paths += [*site.getsitepackages(), site.getusersitepackages(), *controller_runtime.__path__]
+    paths += [*site.getsitepackages(), site.getusersitepackages(), _PACKAGE]
     return tuple({os.path.realpath(path) + os.sep for path in paths} | {path + os.sep for path in paths})
 
 

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses arguments of a controller that make no sense, where they are given."""
+
+from __future__ import annotations
+
+import math
+
+
+def check_controller(name: str, reconciler: object, workers: int, reconcile_timeout: float | None) -> None:
+    """Check the arguments of `Controller`.
+
+    A plain function is refused as a reconciler: a reconciler has dependencies, which are the fields of a class, and a
+    method that returns its metrics.
+
+    Raises:
+        ValueError: An empty name, less than one worker, or a timeout that is not positive.
+        TypeError: `reconciler` has no method `reconcile`, or is a class.
+    """
+    if not name:
+        raise ValueError("a controller needs a name")
+    if workers < 1:
+        raise ValueError(f"{name}: workers ({workers}) must be at least 1")
+    if reconcile_timeout is not None and reconcile_timeout <= 0:
+        raise ValueError(f"{name}: reconcile_timeout ({reconcile_timeout}) must be positive")
+    what = getattr(reconciler, "__qualname__", type(reconciler).__qualname__)
+    if isinstance(reconciler, type):
+        raise TypeError(f"{name}: the reconciler is the class {what}: pass an instance of it")
+    if not callable(getattr(reconciler, "reconcile", None)):
+        raise TypeError(f"{name}: {what} is not a Reconciler: derive a class from it that has `reconcile(request)`")
+
+
+def check_period(name: str, seconds: float, jitter: float) -> None:
+    """Check the arguments of `Controller.every`.
+
+    Raises:
+        ValueError: A period that is not positive, or a negative jitter.
+    """
+    if not 0.0 < seconds < math.inf:
+        raise ValueError(f"{name}: seconds ({seconds}) must be positive")
+    if not 0.0 <= jitter < math.inf:
+        raise ValueError(f"{name}: jitter ({jitter}) must be zero or more")

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the changes of one collection to the requests of one controller, however some of its objects fail.
+
+A change whose predicate or mapper raises is kept and tried again, while the changes of other objects go on. It is
+tried with the next change of its object, and after a growing delay on a thread of the controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import attrs
+
+from controller_runtime.api.collection import Collection
+from controller_runtime.api.objects import ObjectKey, PlainKey
+from controller_runtime.cache.store import Delta
+from controller_runtime.controller.attempt import attempt
+from controller_runtime.controller.failing import Failing, FailureLog, error_text
+from controller_runtime.controller.handlers import Callback, Handler
+from controller_runtime.controller.kept_changes import KeptChange, KeptChanges
+from controller_runtime.controller.predicates import Predicate
+from controller_runtime.controller.reconciler import Request
+from controller_runtime.core.errors import DecodeError, ShutDown, UsageError
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.queue.rate_limiters import ItemExponential
+from controller_runtime.queue.workqueue import WorkQueue
+
+log = get_logger(__name__)
+
+FIRST_DELAY = 0.1
+"""Seconds before the second try. A mapper that reads another cache fails most often because that cache is a
+little behind."""
+
+LONGEST_DELAY = 300.0
+"""Seconds that no delay between two tries exceeds; only a change of what a mapper reads can make it succeed."""
+
+TRIES_OF_DELETED = 12
+"""How often the deletion of an object is tried, over about seven minutes. Without an end, the failing objects that ever
+were deleted would fill the memory."""
+
+
+class Retries:
+    """Tries kept changes again, each after a delay of its own; one for each controller.
+
+    Args:
+        host: Its clock and locks.
+        name: The controller's name.
+
+    Threads: any; `run` on one of its own.
+    """
+
+    def __init__(self, host: Host, name: str) -> None:
+        limiter = ItemExponential(FIRST_DELAY, LONGEST_DELAY)
+        self._queue: WorkQueue[tuple[Feed, PlainKey]] = WorkQueue(host, name=f"{name}/retries", limiter=limiter)
+        # Guards the field below.
+        self._lock = host.lock(f"retries of {name}")
+        self._is_started = False
+
+    def start(self, spawn: Callable[[str, Callable[[], None]], None]) -> None:
+        """Start the thread, with `spawn`, unless it has been started.
+
+        Here and not at the first failure: that happens under an informer's lock, where no thread may be started.
+        """
+        with self._lock:
+            was_started, self._is_started = self._is_started, True
+        if not was_started:
+            spawn("retries", self.run)
+
+    def run(self) -> None:
+        """Try what is due, until `shut_down`."""
+        while True:
+            try:
+                item = self._queue.get()
+            except ShutDown:
+                return
+            feed, key = item
+            try:
+                feed.retry(key)
+            finally:
+                self._queue.done(item)
+
+    def shut_down(self) -> None:
+        """Try nothing any more, and end `run`."""
+        self._queue.shut_down()
+
+    def add(self, feed: Feed, key: PlainKey) -> None:
+        """Try the kept change of an object again, later than the last time."""
+        self._queue.add_rate_limited((feed, key))
+
+    def forget(self, feed: Feed, key: PlainKey) -> None:
+        """Forget how often an object has failed."""
+        self._queue.forget((feed, key))
+
+
+class Feed:
+    """Maps the changes of one collection to requests for one queue.
+
+    Args:
+        host: Its lock.
+        controller: The controller's name.
+        collection: The collection.
+        when: Which changes count; None is all of them.
+        mapper: Maps a change to requests.
+        queue: Where the requests go.
+        retries: Tries kept changes again.
+
+    Threads: `handle` one at a time, under the delivery lock of the informer; `retry` on the thread of `retries`; the
+        others any.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        controller: str,
+        collection: Collection,
+        when: Predicate | None,
+        mapper: Handler,
+        queue: WorkQueue[Request],
+        retries: Retries,
+    ) -> None:
+        self.kind = collection.resource.kind
+        self._when = when
+        self._add = adder(queue, collection, mapper)
+        self._retries = retries
+        self._log = FailureLog(controller, "change cannot be mapped")
+        self._controller = controller
+        # Guards the kept changes and the count of errors. It is not held while user code runs: the two threads that
+        # may try the same change compare it with the kept one afterwards.
+        self._lock = host.lock(f"kept changes of {collection} for {controller}")
+        self._kept = KeptChanges()
+        self.errors = 0
+
+    def handle(self, delta: Delta) -> None:
+        """Queue the requests of a change, or keep the change."""
+        key = delta.object.plain_key
+        if not self._kept.is_kept(key):
+            attempt(partial(self._map, delta), partial(self._keep, delta))
+            return
+        with self._lock:
+            merged = self._kept.merge(delta)
+        if merged is None:  # the kept change has just been mapped, on the other thread
+            self.handle(delta)
+            return
+        if merged.is_deleted:  # from now on the tries are counted, so their delays begin with the first one
+            self._retries.forget(self, key)
+        self._try(merged)
+
+    def retry(self, key: PlainKey) -> None:
+        """Try the kept change of an object again, if there still is one."""
+        with self._lock:
+            kept = self._kept.get(key)
+        if kept is not None:
+            self._try(kept)
+
+    def failing(self, limit: int) -> tuple[int, list[Failing]]:
+        """Return how many objects have a kept change, and up to `limit` of them."""
+        with self._lock:
+            count, first = len(self._kept), self._kept.first(limit)
+        return count, [Failing(self.kind, kept.last.key, kept.failures, kept.error) for kept in first]
+
+    def _map(self, delta: Delta, *, is_late: bool = False) -> None:
+        if self._matters(delta):
+            self._add(delta, is_late)
+
+    def _matters(self, delta: Delta) -> bool:
+        try:
+            return self._when is None or self._when(delta)
+        # A change that cannot be read cannot be judged either. The reconcile finds out, and tells the object's owners.
+        except DecodeError:
+            return True
+
+    def _keep(self, delta: Delta, error: BaseException) -> None:
+        kept = KeptChange.of(delta).after_failure(error_text(error))
+        with self._lock:
+            self.errors += 1
+            failing = len(self._kept) + 1
+        is_told = self._log.failed(error, failing, 1, kind=self.kind, key=delta.key)
+        with self._lock:
+            self._kept.keep(attrs.evolve(kept, is_told=is_told))
+        self._retries.add(self, delta.object.plain_key)
+
+    def _try(self, kept: KeptChange) -> None:
+        """Map what is kept of the changes of one object."""
+        rest: KeptChange | None = kept
+        while rest is not None:
+            trying = rest
+            if not attempt(partial(self._map, trying.delta, is_late=True), partial(self._failed, kept, trying)):
+                return
+            rest = trying.after_success()
+        if self._settle(kept, None):
+            tell = log.info if kept.is_told else log.debug
+            tell("failing change is mapped", **self._fields(kept), failures=kept.failures)
+
+    def _failed(self, kept: KeptChange, trying: KeptChange, error: BaseException) -> None:
+        left = trying.after_failure(error_text(error))
+        self._log.failed(error, 0, left.failures, kind=self.kind, key=kept.last.key)
+        with self._lock:
+            self.errors += 1
+        if left.tries_of_deletion < TRIES_OF_DELETED:
+            if self._settle(kept, left):
+                self._retries.add(self, kept.last.plain_key)
+        elif self._settle(kept, None):
+            tell = log.error if kept.is_told else log.debug
+            tell("deletion is given up: it cannot be mapped", **self._fields(kept), error=left.error)
+
+    def _settle(self, tried: KeptChange, left: KeptChange | None) -> bool:
+        with self._lock:
+            is_current = self._kept.settle(tried, left)
+        if is_current and left is None:
+            self._retries.forget(self, tried.last.plain_key)
+        return is_current
+
+    def _fields(self, kept: KeptChange) -> dict[str, object]:
+        return {"controller": self._controller, "kind": self.kind, "key": kept.last.key}
+
+
+def adder(queue: WorkQueue[Request], collection: Collection, requests_of: Callback) -> Callable[[Delta, bool], None]:
+    """Return a function that queues the requests of a delta, with low priority if the delta is of the initial list.
+
+    Its second argument tells whether the delta could not be mapped at first. It raises `UsageError` for a result that
+    is not requests.
+    """
+    plural = collection.resource.plural
+    listed, added, changed, deleted = (f"{plural} {how}" for how in ("listed", "added", "changed", "deleted"))
+
+    def add(delta: Delta, is_late: bool) -> None:
+        if delta.initial:
+            cause = listed
+        elif delta.old is None:
+            cause = added
+        else:
+            cause = changed if delta.new is not None else deleted
+        if is_late:
+            cause += ", mapped after failures"
+        for request in checked(requests_of(delta), requests_of):
+            queue.add(request, low=delta.initial, cause=cause)
+
+    return add
+
+
+def checked(requests: object, source: Callable[..., object]) -> Iterator[Request]:
+    """Yield what a user's function returned, if it is requests.
+
+    Args:
+        requests: The result.
+        source: The function, for the message.
+
+    Raises:
+        UsageError: The result is not an iterable of requests; the message names the function.
+    """
+    remedy = "return a list of Request(name, namespace)"
+    name = f"{getattr(source, '__module__', '')}.{getattr(source, '__qualname__', type(source).__qualname__)}"
+    if isinstance(requests, str) or not hasattr(requests, "__iter__"):
+        raise UsageError(f"{name} returned {requests!r}, which is not a list of requests: {remedy}")
+    for request in requests:
+        if not isinstance(request, ObjectKey):
+            raise UsageError(f"{name} returned {request!r}, which is not a Request: {remedy}")
+        yield request

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that are called when a controller meets something that others may want to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from controller_runtime.api.unreadable import UnreadableObject
+from controller_runtime.controller.panics import OnPanic, ignore_panic
+
+
+def ignore_unreadable(controller: str, error: UnreadableObject) -> None:
+    """Do nothing: the log and the metrics tell enough."""
+
+
+@attrs.frozen
+class Observers:
+    """Called with what happens in controllers, on the thread where it happened. They must not raise and not wait.
+
+    Attributes:
+        on_panic: Gets each unexpected error of a reconcile.
+        on_unreadable: Gets the name of the controller and the error of each object that cannot be read.
+    """
+
+    on_panic: OnPanic = ignore_panic
+    on_unreadable: Callable[[str, UnreadableObject], None] = ignore_unreadable
+
+
+NOBODY = Observers()
+"""Observers that do nothing."""

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts that a controller has from its start on."""
+
+from __future__ import annotations
+
+import attrs
+
+from controller_runtime.controller.sources import Intake
+from controller_runtime.controller.unreadable import UnreadableObjects
+from controller_runtime.controller.workers import Workers
+
+
+@attrs.frozen
+class Running:
+    """The parts of a controller that has been started.
+
+    Attributes:
+        intake: The queue, and what the sources need to feed it.
+        workers: Take requests from the queue.
+        unreadable: The requests that wait until an unreadable object changes.
+    """
+
+    intake: Intake
+    workers: Workers
+    unreadable: UnreadableObjects

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The requests of one controller that ended because an object cannot be read, and wait until it changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import attrs
+
+from controller_runtime.api.collection import Collection
+from controller_runtime.api.objects import labels_of
+from controller_runtime.api.selectors import LabelSelector
+from controller_runtime.api.unreadable import UnreadableObject
+from controller_runtime.controller.failing import Fallible
+from controller_runtime.controller.reconciler import Request
+from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.host import Host
+
+Report = Callable[[UnreadableObject], None]
+"""Tells people of an object that cannot be read. It must not raise and not wait."""
+
+
+@attrs.frozen
+class UnreadableRequest:
+    """A request that ended because an object cannot be read.
+
+    Attributes:
+        request: The request.
+        text: The object, and what is wrong with it.
+    """
+
+    request: Request
+    text: str
+
+
+@attrs.frozen
+class Trouble:
+    """What tells of single objects that one controller cannot deal with, while it goes on with all others.
+
+    Attributes:
+        sources: The sources whose user code may fail; sources that are added later are in it as well.
+        unreadable: The requests that wait until an unreadable object changes.
+    """
+
+    sources: Sequence[Fallible]
+    unreadable: UnreadableObjects
+
+
+class UnreadableObjects:
+    """Decides which unreadable objects end a reconcile, and remembers the requests that ended so.
+
+    A request is remembered until a reconcile of it ends in another way, so there are never more than there are
+    unreadable objects and requests that depend on them.
+
+    Args:
+        host: Its lock.
+        collections: Returns the collections that the controller watches.
+        report: Is called once for each request and error text.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, collections: Callable[[], Iterable[Collection]], report: Report | None) -> None:
+        self._collections = collections
+        self._report = report
+        # Guards the two fields below.
+        self._lock = host.lock("unreadable objects")
+        self._texts: dict[Request, str] = {}
+        self._counts = Counter[str]()
+
+    def is_final(self, error: BaseException) -> bool:
+        """Return whether a retry after `error` would be useless: a change of the object will cause a reconcile."""
+        return isinstance(error, UnreadableObject) and any(
+            covers(collection, error) for collection in self._collections()
+        )
+
+    def note(self, request: Request, errors: Sequence[UnreadableObject]) -> bool:
+        """Count a reconcile that ended with `errors`, and return whether that is news: another text than the last."""
+        text = "; ".join(str(error) for error in errors)
+        with self._lock:
+            self._counts.update(error.resource.kind for error in errors)
+            is_news = self._texts.get(request) != text
+            self._texts[request] = text
+        if is_news and self._report is not None:
+            for error in errors:
+                self._report(error)
+        return is_news
+
+    def clear(self, request: Request) -> None:
+        """Forget a request, because a reconcile of it has ended in another way."""
+        # Without the lock, because most requests are not here, and no two reconciles of one request run at a time.
+        if request in self._texts:
+            with self._lock:
+                self._texts.pop(request, None)
+
+    def first(self, limit: int) -> tuple[int, list[UnreadableRequest]]:
+        """Return how many requests are remembered, and up to `limit` of them."""
+        with self._lock:
+            count, shown = len(self._texts), [*self._texts.items()][:limit]
+        return count, [UnreadableRequest(request, text) for request, text in shown]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many reconciles have ended because an object cannot be read, by the object's kind."""
+        with self._lock:
+            return dict(self._counts)
+
+
+def covers(collection: Collection, error: UnreadableObject) -> bool:
+    """Return whether a watch of `collection` is sure to report the next change of the object.
+
+    It is not with a field selector, since the object may not match: a client can read objects that no cache has.
+    """
+    if collection.resource != error.resource or collection.field_selector:
+        return False
+    if collection.namespace not in ("", error.key.namespace):
+        return False
+    selector = LabelSelector.parse(collection.label_selector)
+    if selector.is_everything:
+        return True
+    try:
+        return selector.matches(labels_of(error.cached))
+    except DecodeError:
+        return False

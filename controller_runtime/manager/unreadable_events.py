@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events that tell of objects which a controller cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from controller_runtime.api.unreadable import UnreadableObject
+from controller_runtime.core.errors import DecodeError, UsageError
+from controller_runtime.core.log import get_logger
+from controller_runtime.events.recorder import EventRecorder
+
+log = get_logger(__name__)
+
+REASON = "Unreadable"
+
+
+class UnreadableEvents:
+    """Writes a Warning event about each object that a controller cannot read, as well as it can.
+
+    The recorder of a controller is made for the first such object, unless the program has one of that name: a program
+    without such objects needs no thread and no rights for events. Without the rights to write events the objects are
+    only logged, counted and shown.
+
+    Args:
+        recorders: Returns the recorders that exist.
+        make: Makes a recorder.
+
+    Threads: any.
+    """
+
+    def __init__(self, recorders: Callable[[], Sequence[EventRecorder]], make: Callable[[str], EventRecorder]) -> None:
+        self._recorders = recorders
+        self._make = make
+
+    def report(self, controller: str, error: UnreadableObject) -> None:
+        """Queue an event about the object of `error`; if that is impossible, log why at debug level."""
+        try:
+            self._recorder(controller).event(
+                error.cached, "Warning", REASON, f"{controller}: {error.reason}", resource=error.resource
+            )
+        # The manager stops, the name of the controller is no name of a component, or the metadata is malformed.
+        except (UsageError, ValueError, DecodeError) as why:
+            log.debug("no event about an unreadable object", controller=controller, object=str(error), error=why)
+
+    def _recorder(self, component: str) -> EventRecorder:
+        found = self._find(component)
+        if found is not None:
+            return found
+        try:
+            return self._make(component)
+        except UsageError:
+            found = self._find(component)  # another worker has just made it
+            if found is None:
+                raise
+            return found
+
+    def _find(self, component: str) -> EventRecorder | None:
+        return next((each for each in self._recorders() if each.component == component), None)
