@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from controller_runtime.cache.store import Delta
     from controller_runtime.cache.subscription import Subscription
     from controller_runtime.cache.transforms import edited, without
+    from controller_runtime.client.async_client import AsyncClient
     from controller_runtime.client.client import Client
     from controller_runtime.client.create_or_patch import Change, create_or_patch
     from controller_runtime.client.paging import ListBounds
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
     from controller_runtime.controller.handlers import Callback, Handler, enqueue_mapped, enqueue_object, enqueue_owner
     from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, not_
-    from controller_runtime.controller.reconciler import Reconciler, Request, Result
+    from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
     from controller_runtime.core.backoff import Backoff
     from controller_runtime.core.deadline import reconcile_deadline
     from controller_runtime.core.errors import (
@@ -112,6 +113,8 @@ __all__ = [
     "APIError",
     "AlreadyExists",
     "AlreadyOwned",
+    "AsyncClient",
+    "AsyncReconciler",
     "Backoff",
     "BadRequest",
     "Bucket",
@@ -238,6 +241,7 @@ _HOMES = {
     "Delta": "cache.store",
     "Subscription": "cache.subscription",
     **dict.fromkeys(("edited", "without"), "cache.transforms"),
+    "AsyncClient": "client.async_client",
     "Client": "client.client",
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
     "ListBounds": "client.paging",
@@ -251,7 +255,7 @@ _HOMES = {
         ("Callback", "Handler", "enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"
     ),
     **dict.fromkeys(("Predicate", "all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
-    **dict.fromkeys(("Reconciler", "Request", "Result"), "controller.reconciler"),
+    **dict.fromkeys(("AsyncReconciler", "Reconciler", "Request", "Result"), "controller.reconciler"),
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host"), "core.host"),

@@ -20,7 +20,8 @@ PUBLIC = {
     "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "stop_on_signals",
     "Endpoints", "Runnable", "__version__",
     # write a controller
-    "Controller", "Reconciler", "Request", "Result", "TerminalError", "Channel", "reconcile_deadline",
+    "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",
+    "reconcile_deadline",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events
     "Delta", "Handler", "Callback", "enqueue_object", "enqueue_owner", "enqueue_mapped",
@@ -28,7 +29,7 @@ PUBLIC = {
     "Predicate", "changed", "all_of", "any_of", "not_", "matches",
     # read and write
     "FieldValidation", "Lister", "Informer", "Subscription", "ListBounds", "OwnWrites", "Patience", "Backoff", "edited",
-    "without", "Client",
+    "without", "Client", "AsyncClient",
     "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
     # tell people
@@ -89,7 +90,7 @@ def test_a_name_that_is_not_public_is_refused() -> None:
     [
         pytest.param("import controller_runtime", "kubernetes msgspec aiohttp attrs threading", id="the package alone"),
         pytest.param("from controller_runtime import Stop, WorkQueue", "kubernetes msgspec aiohttp", id="a queue"),
-        pytest.param("from controller_runtime import Manager, NODES", "kubernetes aiohttp", id="a manager"),
+        pytest.param("from controller_runtime import Manager, NODES", "kubernetes aiohttp asyncio", id="a manager"),
         pytest.param("import controller_runtime.apiserver.server", "kubernetes aiohttp", id="the embedded server"),
     ],
 )

@@ -21,9 +21,9 @@ from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
 from controller_runtime.controller.predicates import Predicate
-from controller_runtime.controller.reconciler import Reconciler, Request
+from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, check_kind
 from controller_runtime.controller.sources import Every, Follow, Intake, Source, Synced, Watch
-from controller_runtime.controller.workers import Workers
+from controller_runtime.controller.workers import AnyWorkers, make_workers
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop
@@ -38,7 +38,7 @@ class _Running:
     """The parts that a controller has from its start on."""
 
     intake: Intake
-    workers: Workers
+    workers: AnyWorkers
 
 
 class Controller:
@@ -49,7 +49,7 @@ class Controller:
 
     Args:
         name: Its name in logs, threads and metrics; unique in its manager.
-        reconciler: Does the work.
+        reconciler: Does the work, on threads or, if it is an `AsyncReconciler`, on one event loop.
         workers: How many reconciles run at the same time.
         limiter: Decides how long failed requests wait; it belongs to this controller alone. By default each request
             has a delay of its own, from 5 ms, doubled by each failure, to 1000 s.
@@ -57,10 +57,12 @@ class Controller:
             as failed, whatever it returns, and is retried with a growing delay. From the timeout on `Manager.client`
             refuses its requests, and requests that began before end by then. But Python cannot end a
             thread: a reconcile that hangs in something else keeps its worker and its key, and `/readyz` and
-            `/debug/controllers` show it. A reconciler that waits should look at `reconcile_deadline`.
+            `/debug/controllers` show it. A reconciler that waits should look at `reconcile_deadline`. The coroutine of
+            an `AsyncReconciler` is cancelled.
 
     Raises:
         ValueError: An empty name, less than one worker, or a timeout that is not positive.
+        UsageError: `reconcile` is a coroutine in a `Reconciler`, or none in an `AsyncReconciler`.
 
     Threads: one until it is started, then any; the metrics can be read from any.
     """
@@ -68,7 +70,7 @@ class Controller:
     def __init__(
         self,
         name: str,
-        reconciler: Reconciler,
+        reconciler: Reconciler | AsyncReconciler,
         *,
         workers: int = 1,
         limiter: RateLimiter | None = None,
@@ -80,6 +82,7 @@ class Controller:
             raise ValueError(f"{name}: workers ({workers}) must be at least 1")
         if reconcile_timeout is not None and reconcile_timeout <= 0:
             raise ValueError(f"{name}: reconcile_timeout ({reconcile_timeout}) must be positive")
+        check_kind(name, reconciler)
         self.name = name
         self.workers = workers
         self.reconcile_timeout = reconcile_timeout
@@ -213,7 +216,7 @@ class Controller:
         return (self._running.workers.counters(), self._running.intake.queue.counters()) if self._running else None
 
     @property
-    def reconciler(self) -> Reconciler:
+    def reconciler(self) -> Reconciler | AsyncReconciler:
         """The reconciler of this controller, as given."""
         return self._reconciler
 
@@ -245,7 +248,7 @@ class Controller:
         if self._running is not None:
             raise UsageError(f"controller {self.name} was started more than once")
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter)
-        workers = Workers(host, self.name, self._reconciler, queue, stop, timeout=self.reconcile_timeout)
+        workers = make_workers(host, self.name, self._reconciler, queue, stop, timeout=self.reconcile_timeout)
         intake = Intake(self.name, host, informers, queue, stop)
         self._running = _Running(intake, workers)
         stop.on_set(queue.shut_down)

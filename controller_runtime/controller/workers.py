@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 from controller_runtime.controller.counters import ReconcileCounters, ReconcileTally
 from controller_runtime.controller.outcome import is_late, settle
-from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.core.errors import ShutDown
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import bound
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
+
+if TYPE_CHECKING:  # a program without coroutines should not pay for asyncio
+    from controller_runtime.controller.async_workers import AsyncWorkers
+
+AnyWorkers: TypeAlias = "Workers | AsyncWorkers"
 
 
 class Workers:
@@ -99,3 +106,20 @@ class Workers:
         took = self._host.monotonic() - started
         outcome = settle(self._queue, request, end, took, self._host.random, timeout=self._timeout)
         self._tally.end(outcome, took, is_late=is_late(took, self._timeout))
+
+
+def make_workers(
+    host: Host,
+    name: str,
+    reconciler: Reconciler | AsyncReconciler,
+    queue: WorkQueue[Request],
+    stop: Stop,
+    *,
+    timeout: float | None = None,
+) -> AnyWorkers:
+    """Return workers that are threads, or coroutines for an `AsyncReconciler`; the arguments are those of `Workers`."""
+    if not isinstance(reconciler, AsyncReconciler):
+        return Workers(host, name, reconciler, queue, stop, timeout=timeout)
+    from controller_runtime.controller.async_workers import AsyncWorkers
+
+    return AsyncWorkers(host, name, reconciler, queue, stop, timeout=timeout)

@@ -14,12 +14,15 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from controller_runtime.testing.simulation.report import stack_of
 from controller_runtime.testing.simulation.scheduler import Scheduler
 from controller_runtime.testing.simulation.tasks import Machine, State, Task
 from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """The time of every wall clock when a simulation begins."""
@@ -99,6 +102,14 @@ class SimulatedHost:
         task = self.scheduler.enter(self.machine)
         self.scheduler.refuse_locks(task, label)
         self.scheduler.step(task, label)
+
+    def new_event_loop(self) -> AbstractEventLoop:
+        """Return an asyncio event loop under virtual time; see `event_loop.SimulatedEventLoop`."""
+        self._be_alive()
+        # Imported here, because asyncio is large, and most simulations have no coroutines.
+        from controller_runtime.testing.simulation.event_loop import SimulatedEventLoop
+
+        return SimulatedEventLoop(self)
 
     def has_reached(self, deadline: float | None) -> bool:
         """Return whether `deadline` (monotonic seconds of this host) has passed; `monotonic` agrees from then on."""

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bounded number of threads that send the requests of coroutines, because transports wait on the calling thread."""
+
+from __future__ import annotations
+
+import contextvars
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from controller_runtime.core.host import Host, Thread
+
+T = TypeVar("T")
+
+
+class Job(Generic[T]):
+    """A function to call on another thread, in a copy of the context variables of the thread that makes the job.
+
+    Args:
+        function: The function.
+        on_end: Called on the other thread when the function has returned or raised.
+
+    Threads: one for `run`; `result` from any once `on_end` has been called.
+    """
+
+    def __init__(self, function: Callable[[], T], on_end: Callable[[], None]) -> None:
+        self._context = contextvars.copy_context()
+        self._function = function
+        self._on_end = on_end
+        self._results: list[T] = []
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Call the function, and keep what it returns or raises for `result`."""
+        try:
+            self._results.append(self._context.run(self._function))
+        # Without SystemExit, `sys.exit` would end the thread unnoticed, and the coroutine would wait forever.
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a job ends here: `result` raises it again
+            self._error = error
+        self._on_end()
+
+    def result(self) -> T:
+        """Return what the function returned, or raise what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
+
+
+class RequestThreads:
+    """Runs jobs on threads that it starts when there is work for them, and that end when there is none.
+
+    So no thread waits for work, and there is nothing to shut down. Starting a thread costs far less than a request.
+
+    Args:
+        host: Its threads.
+        limit: How many threads there are at most; further jobs wait, first come, first served.
+
+    Raises:
+        ValueError: A limit below one.
+
+    Threads: any, for every method.
+    """
+
+    def __init__(self, host: Host, limit: int = 16) -> None:
+        if limit < 1:
+            raise ValueError(f"threads ({limit}) must be at least 1")
+        self._host = host
+        self._limit = limit
+        # Guards the fields below.
+        self._lock = host.lock("request threads")
+        self._waiting: deque[Job[Any]] = deque()
+        self._running = 0  # threads that take jobs, among them those that are about to be started
+        self._begun = 0  # numbers the threads' names
+        # Those that may not have ended. They stay until `_forget_ended`: a thread that removed itself would still run.
+        self._threads: list[Thread] = []
+
+    def submit(self, job: Job[T]) -> None:
+        """Run `job` as soon as a thread is free.
+
+        Raises:
+            RuntimeError: The operating system has no further thread, and none is left to do the job.
+        """
+        with self._lock:
+            self._waiting.append(job)
+            if self._running >= self._limit:
+                return
+            self._running += 1
+            self._begun += 1
+            name = f"requests-{self._begun}"
+        try:
+            thread = self._host.spawn(name, self._work)
+        except RuntimeError:
+            with self._lock:
+                self._running -= 1
+                is_left = self._running == 0 and job in self._waiting
+                if is_left:
+                    self._waiting.remove(job)
+            if is_left:
+                raise
+            return
+        with self._lock:
+            self._threads.append(thread)
+            is_time = len(self._threads) > 2 * self._limit
+        if is_time:
+            self._forget_ended()
+
+    def withdraw(self, job: Job[T]) -> bool:
+        """Forget a job that no thread has taken yet, and return whether that was so."""
+        with self._lock:
+            if job not in self._waiting:
+                return False
+            self._waiting.remove(job)
+            return True
+
+    def join_until(self, deadline: float | None) -> list[Thread]:
+        """Wait for the threads, and return those that have not ended by `deadline` (absolute monotonic seconds)."""
+        with self._lock:
+            threads = [*self._threads]
+        return [thread for thread in threads if not thread.join_until(deadline)]
+
+    def _forget_ended(self) -> None:
+        with self._lock:
+            threads = [*self._threads]
+        ended = {id(thread) for thread in threads if thread.join_until(0.0)}
+        with self._lock:
+            self._threads = [thread for thread in self._threads if id(thread) not in ended]
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            job.run()
+
+    def _next(self) -> Job[Any] | None:
+        with self._lock:
+            if self._waiting:
+                return self._waiting.popleft()
+            self._running -= 1
+            return None
