@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import typing
 from collections.abc import Awaitable, Callable
@@ -213,6 +214,20 @@ def test_the_deadline_of_the_coroutine_bounds_its_requests(sim: Simulation) -> N
 
     assert bench.run(main) == (pytest.approx(5.0), ["ConnectionLost", "ReconcileTimeout"])
     assert len(bench.sent.requests) == 1
+
+
+def test_each_call_has_the_context_of_its_coroutine_on_whatever_thread_it_runs(sim: Simulation) -> None:
+    """All calls run on one thread, which was started in the context of the first."""
+    bench, variable = bench_of(sim, threads=1), contextvars.ContextVar[int]("variable")
+
+    async def look(number: int) -> int:
+        variable.set(number)
+        return await bench.client.call(variable.get)
+
+    async def main() -> list[int]:
+        return await asyncio.gather(*(look(number) for number in range(5)))
+
+    assert bench.run(main) == [0, 1, 2, 3, 4]
 
 
 def test_a_cancelled_read_is_abandoned(sim: Simulation) -> None:
