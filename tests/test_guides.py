@@ -25,7 +25,7 @@ from controller_runtime.client.http import answer as http_answer
 from controller_runtime.client.http import exec_plugin
 from controller_runtime.client.http import stream as http_stream
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.client.request_threads import RequestThreads
+from controller_runtime.client.request_threads import LINGER, RequestThreads
 from controller_runtime.controller import async_workers, loop_watchdog
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
@@ -161,6 +161,7 @@ def test_the_bounds_of_lists_that_the_guide_names_are_those_of_the_code(said: st
     [
         f"gives no sign for {loop_watchdog.LOOP_BLOCKED_AFTER:.0f} s",
         f"After {async_workers.CANCELLATION_IGNORED_AFTER:.0f} s a warning",
+        f"a {'tenth' if LINGER == 0.1 else LINGER} of a second after the last request",
         f"on threads, {inspect.signature(RequestThreads).parameters['limit'].default} at most",
     ],
 )

@@ -46,13 +46,20 @@ class Job(Generic[T]):
         return self._results[0]
 
 
+LINGER = 0.1
+"""Seconds for which a thread waits for its next job before it ends: starting one costs as much as a quick request.
+
+It is short, because a program does not end before its threads have.
+"""
+
+
 class RequestThreads:
     """Runs jobs on threads that it starts when there is work for them, and that end when there is none.
 
-    So no thread waits for work, and there is nothing to shut down. Starting a thread costs far less than a request.
+    So there is nothing to shut down: a thread that has had no job for `LINGER` seconds ends.
 
     Args:
-        host: Its threads.
+        host: Its clock and its threads.
         limit: How many threads there are at most; further jobs wait, first come, first served.
 
     Raises:
@@ -66,11 +73,13 @@ class RequestThreads:
             raise ValueError(f"threads ({limit}) must be at least 1")
         self._host = host
         self._limit = limit
-        # Guards the fields below.
-        self._lock = host.lock("request threads")
+        # Guards the fields below; idle threads wait on it.
+        self._condition = host.condition("request threads")
         self._waiting: deque[Job[Any]] = deque()
         self._running = 0  # threads that take jobs, among them those that are about to be started
+        self._idle = 0  # those of them that wait for a job, or have been woken for one
         self._begun = 0  # numbers the threads' names
+        self._is_joined = False
         # Those that may not have ended. They stay until `_forget_ended`: a thread that removed itself would still run.
         self._threads: list[Thread] = []
 
@@ -80,8 +89,11 @@ class RequestThreads:
         Raises:
             RuntimeError: The operating system has no further thread, and none is left to do the job.
         """
-        with self._lock:
+        with self._condition:
             self._waiting.append(job)
+            if len(self._waiting) <= self._idle:
+                self._condition.notify()
+                return
             if self._running >= self._limit:
                 return
             self._running += 1
@@ -90,7 +102,7 @@ class RequestThreads:
         try:
             thread = self._host.spawn(name, self._work)
         except RuntimeError:
-            with self._lock:
+            with self._condition:
                 self._running -= 1
                 is_left = self._running == 0 and job in self._waiting
                 if is_left:
@@ -98,7 +110,7 @@ class RequestThreads:
             if is_left:
                 raise
             return
-        with self._lock:
+        with self._condition:
             self._threads.append(thread)
             is_time = len(self._threads) > 2 * self._limit
         if is_time:
@@ -106,23 +118,28 @@ class RequestThreads:
 
     def withdraw(self, job: Job[T]) -> bool:
         """Forget a job that no thread has taken yet, and return whether that was so."""
-        with self._lock:
+        with self._condition:
             if job not in self._waiting:
                 return False
             self._waiting.remove(job)
             return True
 
     def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for the threads, and return those that have not ended by `deadline` (absolute monotonic seconds)."""
-        with self._lock:
+        """Wait for the threads, and return those that have not ended by `deadline` (absolute monotonic seconds).
+
+        From then on threads end as soon as there is no job; jobs can still be submitted.
+        """
+        with self._condition:
+            self._is_joined = True
+            self._condition.notify_all()
             threads = [*self._threads]
         return [thread for thread in threads if not thread.join_until(deadline)]
 
     def _forget_ended(self) -> None:
-        with self._lock:
+        with self._condition:
             threads = [*self._threads]
         ended = {id(thread) for thread in threads if thread.join_until(0.0)}
-        with self._lock:
+        with self._condition:
             self._threads = [thread for thread in self._threads if id(thread) not in ended]
 
     def _work(self) -> None:
@@ -130,8 +147,13 @@ class RequestThreads:
             job.run()
 
     def _next(self) -> Job[Any] | None:
-        with self._lock:
-            if self._waiting:
-                return self._waiting.popleft()
-            self._running -= 1
-            return None
+        deadline = self._host.monotonic() + LINGER
+        with self._condition:
+            while not self._waiting:
+                if self._is_joined or self._host.monotonic() >= deadline:
+                    self._running -= 1
+                    return None
+                self._idle += 1
+                self._condition.wait_until(deadline)
+                self._idle -= 1
+            return self._waiting.popleft()

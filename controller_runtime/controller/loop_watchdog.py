@@ -59,9 +59,10 @@ class LoopWatchdog:
         Args:
             thread: The loop's thread, whose stack shows the call that blocks.
         """
-        while self._active.wait_for_one() and not self._is_closed:
+        while self._active.wait_for_one():
             asked = self._host.monotonic()
-            self._has_answered = False
+            with self._condition:
+                self._has_answered = False
             self._post(self._answer)
             if not self._wait(asked + LOOP_BLOCKED_AFTER):
                 self._warn(thread, asked)

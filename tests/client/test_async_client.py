@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import threading
 import typing
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -22,7 +23,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.create_or_patch import Change
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.client.request_threads import RequestThreads
+from controller_runtime.client.request_threads import LINGER, Job, RequestThreads
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.core.errors import AlreadyExists, Conflict, ConnectionLost, NotFound, ReconcileTimeout
 from controller_runtime.testing import a_node, a_pod
@@ -324,6 +325,51 @@ def test_conflicts_are_retried_as_often_as_the_synchronous_function_does(
     assert len(tried) == tries
     assert ended == "written" if conflicts < 5 else isinstance(ended, Conflict)
     assert tried[-1] - tried[0] == pytest.approx(0.0105 * (tries - 1), rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_thread_serves_many_calls_and_ends_when_there_are_none(seed: int) -> None:
+    with Simulation(seed) as sim:
+        bench = bench_of(sim)
+
+        async def main() -> set[str]:
+            names = set[str]()
+            for _ in range(20):
+                names.add(await bench.client.call(lambda: threading.current_thread().name))
+                await asyncio.sleep(LINGER / 10)
+            return names
+
+        assert bench.run(main, LINGER * 20) == {"r0/requests-1"}
+        assert sim.threads() == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_call_is_left_without_a_thread_however_the_threads_end(seed: int) -> None:
+    """Calls come just as the threads that have waited for them are about to end."""
+    with Simulation(seed) as sim:
+        bench = bench_of(sim, threads=3)
+
+        async def main() -> int:
+            done = 0
+            for _ in range(10):
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(5):
+                        group.create_task(bench.client.call(lambda: None))
+                done += 5
+                await asyncio.sleep(LINGER)
+            return done
+
+        assert bench.run(main) == 50
+
+
+def test_threads_that_wait_for_work_end_when_they_are_joined(sim: Simulation) -> None:
+    host = sim.host("r0")
+    threads = RequestThreads(host)
+    threads.submit(Job(lambda: None, lambda: None))
+    sim.settle()
+
+    assert threads.join_until(None) == []
+    assert sim.time == 0.0
 
 
 def test_there_must_be_a_thread(sim: Simulation) -> None:
