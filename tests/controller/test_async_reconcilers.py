@@ -173,21 +173,21 @@ def test_lines_about_a_reconcile_name_controller_request_and_number(
 class Async(Reconciler):
     """A mistake."""
 
-    async def reconcile(self, request: Request) -> Result:  # type: ignore[override]
+    async def reconcile(self, request: Request) -> Result:
         return Result()
 
 
 class Generator(Reconciler):
     """A worse one."""
 
-    async def reconcile(self, request: Request) -> AsyncIterator[Result]:  # type: ignore[override]
+    async def reconcile(self, request: Request) -> AsyncIterator[Result]:
         yield Result()
 
 
 class Sync(AsyncReconciler):
     """The opposite mistake."""
 
-    def reconcile(self, request: Request) -> Result:  # type: ignore[override]
+    def reconcile(self, request: Request) -> Result:
         return Result()
 
 

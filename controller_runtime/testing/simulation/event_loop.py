@@ -4,7 +4,7 @@
 It is asyncio's own `BaseEventLoop`, so timers, tasks, futures and their order are asyncio's. A subclass of it supplies
 three names that asyncio documents nowhere, but whose meaning its source states for subclasses, and which are the same
 from Python 3.11 to 3.14: `_selector`, whose `select` waits; `_process_events`, for its result; and `_write_to_self`,
-by which `call_soon_threadsafe` ends the wait.
+by which `call_soon_threadsafe` ends the wait. A fourth, `_log_destroy_pending`, is explained where it is used.
 """
 
 from __future__ import annotations
@@ -109,6 +109,9 @@ class SimulatedEventLoop(asyncio.BaseEventLoop):
         except Crashed:
             self._unwind()
             raise
+
+    def __del__(self) -> None:
+        """Do nothing, where asyncio warns of a loop that is not closed: there is nothing to close after a crash."""
 
     def _unwind(self) -> None:
         """Raise `Crashed` in every suspended coroutine, in its own context.
