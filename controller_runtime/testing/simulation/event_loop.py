@@ -147,7 +147,7 @@ def _refusal(name: str, means: str, instead: str) -> Callable[..., NoReturn]:
 
 _SOCKETS = "a simulation has no sockets; pass the reconciler a fake, or run this on `SystemHost` (`real_cluster`)"
 _PROCESSES = "a simulation has no subprocesses; pass the reconciler a fake, or run this on `SystemHost`"
-_THREADS = "a simulation has no threads but its hosts'; `AsyncClient.call` runs a function on one, here as there"
+_THREADS = "a simulation has no threads but its hosts'; `AsyncClient.call` runs a function on one, in a simulation too"
 _SIGNALS = "a simulation has no signals; set a `Stop` instead"
 
 REFUSED = {
