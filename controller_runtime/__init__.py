@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from controller_runtime.cache.store import Delta
     from controller_runtime.cache.subscription import Subscription
     from controller_runtime.cache.transforms import edited, without
+    from controller_runtime.client.async_client import AsyncClient
     from controller_runtime.client.client import Client
     from controller_runtime.client.create_or_patch import Change, create_or_patch
     from controller_runtime.client.http.transport import HTTPTransport
@@ -97,7 +98,7 @@ if TYPE_CHECKING:
     from controller_runtime.controller.handlers import Callback, Handler, enqueue_mapped, enqueue_object, enqueue_owner
     from controller_runtime.controller.panics import Panic
     from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, not_
-    from controller_runtime.controller.reconciler import Reconciler, Request, Result
+    from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
     from controller_runtime.core.backoff import Backoff
     from controller_runtime.core.deadline import reconcile_deadline
     from controller_runtime.core.errors import (
@@ -190,6 +191,8 @@ __all__ = [
     "APIError",
     "AlreadyExists",
     "AlreadyOwned",
+    "AsyncClient",
+    "AsyncReconciler",
     "Backoff",
     "BadRequest",
     "Bucket",
@@ -376,6 +379,7 @@ _HOMES = {
     "Delta": "cache.store",
     "Subscription": "cache.subscription",
     **dict.fromkeys(("edited", "without"), "cache.transforms"),
+    "AsyncClient": "client.async_client",
     "Client": "client.client",
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
     "HTTPTransport": "client.http.transport",
@@ -393,7 +397,7 @@ _HOMES = {
     ),
     "Panic": "controller.panics",
     **dict.fromkeys(("Predicate", "all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
-    **dict.fromkeys(("Reconciler", "Request", "Result"), "controller.reconciler"),
+    **dict.fromkeys(("AsyncReconciler", "Reconciler", "Request", "Result"), "controller.reconciler"),
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host", "Thread"), "core.host"),

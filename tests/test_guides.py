@@ -26,6 +26,8 @@ from controller_runtime.client.http import answer as http_answer
 from controller_runtime.client.http import exec_plugin
 from controller_runtime.client.http import stream as http_stream
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.request_threads import LINGER, RequestThreads
+from controller_runtime.controller import async_workers, loop_watchdog
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
@@ -45,6 +47,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
 TESTING = (DOCS / "testing.md").read_text(encoding="utf-8")
 INFORMERS = (DOCS / "informers.md").read_text(encoding="utf-8")
+ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
 
 
@@ -65,7 +68,9 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 10), (INFORMERS, 9)], ids=["testing", "informers"])
+@pytest.mark.parametrize(
+    ("guide", "tests"), [(TESTING, 10), (INFORMERS, 9), (ASYNCIO, 2)], ids=["testing", "informers", "asyncio"]
+)
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
     plugin = "controller_runtime.testing.pytest_plugin"
@@ -150,6 +155,19 @@ def test_the_bounds_that_the_client_guide_names_are_those_of_the_code(said: str)
 )
 def test_the_bounds_of_lists_that_the_guide_names_are_those_of_the_code(said: str) -> None:
     assert said in " ".join(INFORMERS.split())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"gives no sign for {loop_watchdog.LOOP_BLOCKED_AFTER:.0f} s",
+        f"After {async_workers.CANCELLATION_IGNORED_AFTER:.0f} s a warning",
+        f"a {'tenth' if LINGER == 0.1 else LINGER} of a second after the last request",
+        f"on threads, {inspect.signature(RequestThreads).parameters['limit'].default} at most",
+    ],
+)
+def test_the_bounds_that_the_asyncio_guide_names_are_those_of_the_code(said: str) -> None:
+    assert said in " ".join(ASYNCIO.split())
 
 
 def test_the_testing_guide_names_what_there_is() -> None:

@@ -43,6 +43,17 @@ MAY_TOUCH_THE_SYSTEM = (
     "controllers/__main__.py",
     "controllers/command/cli*.py",
 )
+MAY_USE_COROUTINES = (
+    "controller_runtime/core/host.py",
+    "controller_runtime/client/async_calls.py",
+    "controller_runtime/client/async_client.py",
+    "controller_runtime/controller/async_workers.py",
+    "controller_runtime/controller/coroutine_stacks.py",
+    "controller_runtime/controller/loop_watchdog.py",
+    "examples/*.py",
+)
+"""These may import asyncio, because the time and the waiting of a coroutine are those of its loop, `new_event_loop`."""
+
 MAY_MAKE_THREADS = ("controller_runtime/core/system.py", "controller_runtime/testing/simulation/*.py")
 
 Tree = tuple[str, ast.Module]
@@ -105,6 +116,7 @@ def test_only_the_edges_touch_clocks_threads_and_chance() -> None:
         for name, tree in trees(*PROGRAMS, but=MAY_TOUCH_THE_SYSTEM)
         for node in ast.walk(tree)
         if reaches_for_the_system(node)
+        and not (imported(node) == ["asyncio"] and any(fnmatch(name, each) for each in MAY_USE_COROUTINES))
     )
 
     assert not found, "take it from the host:\n" + "\n".join(found)
@@ -165,6 +177,9 @@ CATCHES_EVERYTHING = {
     "controller_runtime/manager/manager.py: _run": "the work of the manager's own thread ends here: the manager stops",
     "controller_runtime/controller/workers.py: _reconcile": "a reconcile ends here: it counts as failed",
     "controller_runtime/controller/attempt.py: attempt": "a mapper ends here: its change is kept and tried again",
+    "controller_runtime/controller/async_workers.py: _reconcile": "a reconcile ends here: it counts as failed",
+    "controller_runtime/controller/async_workers.py: _ended": "a task ends here: the failure sets its stop",
+    "controller_runtime/client/request_threads.py: run": "a job ends here: raised where it is awaited",
     "controller_runtime/controller/finalizers.py: _call": "a finalizer's function ends here: raised after the others",
     "controller_runtime/manager/serving.py: _answer": "a request to the manager's endpoints ends here: status 500",
     "controller_runtime/apiserver/server.py: handle": "a request to the embedded server ends here: status 500",
@@ -172,6 +187,7 @@ CATCHES_EVERYTHING = {
     "controller_runtime/program/origin.py: load": "the import of a program ends here: raised for its author",
     "controller_runtime/program/origin.py: call_setup": "a program's setup ends here: raised for its author",
     "controller_runtime/client/http/inquiry.py: _find_out": "a look-up's thread ends here: raised where it is awaited",
+    "controller_runtime/testing/simulation/event_loop.py: _unwind": "a coroutine of a crashed host ends here",
     "controller_runtime/testing/simulation/scheduler.py: _run": "a simulated thread ends here: the test raises it",
     "controller_runtime/testing/simulation/scheduler.py: _hand_over": "a simulated step ends here: the test raises it",
 }

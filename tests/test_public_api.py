@@ -25,7 +25,8 @@ PUBLIC = {
     "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "stop_on_signals",
     "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "__version__",
     # write a controller
-    "Controller", "Reconciler", "Request", "Result", "TerminalError", "Channel", "reconcile_deadline",
+    "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",
+    "reconcile_deadline",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events
     "Delta", "Handler", "Callback", "enqueue_object", "enqueue_owner", "enqueue_mapped",
@@ -33,7 +34,7 @@ PUBLIC = {
     "Predicate", "changed", "all_of", "any_of", "not_", "matches",
     # read and write
     "FieldValidation", "Lister", "Informer", "Subscription", "ListBounds", "OwnWrites", "Patience", "Backoff", "edited",
-    "without", "Client",
+    "without", "Client", "AsyncClient",
     "Transport", "TransportWrapper", "Stream", "HTTPTransport", "HTTPRequest", "HTTPResponse",
     "condition", "ObjectCondition", "gone",
     "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
@@ -160,7 +161,7 @@ def test_the_rule_of_imports_sees_each_form(code: str, seen: bool) -> None:
     [
         pytest.param("import controller_runtime", "kubernetes msgspec aiohttp attrs threading", id="the package alone"),
         pytest.param("from controller_runtime import Stop, WorkQueue", "kubernetes msgspec aiohttp", id="a queue"),
-        pytest.param("from controller_runtime import Manager, NODES", "kubernetes aiohttp", id="a manager"),
+        pytest.param("from controller_runtime import Manager, NODES", "kubernetes aiohttp asyncio", id="a manager"),
         pytest.param("import controller_runtime.apiserver.server", "kubernetes aiohttp", id="the embedded server"),
     ],
 )

@@ -63,7 +63,7 @@ class ClientReads:
         if request_timeout <= 0:
             raise ValueError(f"request_timeout ({request_timeout}) must be positive")
         self.transport = transport
-        self._host = host
+        self.host = host
         self._timeout = request_timeout
         self._list_bounds = list_bounds or ListBounds()
         self._agent = user_agent or default_user_agent(host)
@@ -89,7 +89,7 @@ class ClientReads:
         """
 
         def limit(request: HTTPRequest) -> float:
-            if deadline <= self._host.monotonic():
+            if deadline <= self.host.monotonic():
                 raise ConnectionLost(f"{request.method} {request.path} was not sent: its deadline has passed")
             return deadline
 
@@ -107,7 +107,7 @@ class ClientReads:
             ValueError: `qps` is not positive, or `burst` is less than one.
         """
         other = copy.copy(self)
-        other.transport = ThrottledTransport(self._host, self.transport, qps, burst)
+        other.transport = ThrottledTransport(self.host, self.transport, qps, burst)
         return other
 
     def resource(self, name: str, api_version: str = "") -> Resource[Any]:
@@ -199,7 +199,7 @@ class ClientReads:
         """
         decode = decoder_for(view, resource)
         collection = ListWatch(
-            self._host,
+            self.host,
             self.transport,
             Collection(resource, namespace, label_selector, field_selector),
             request_timeout=self._timeout,
@@ -226,6 +226,6 @@ class ClientReads:
         if body is not None:
             headers["content-type"] = content_type
         request = HTTPRequest(method, path, query, headers, b"" if body is None else encoded(body))
-        answer = self.transport.request(request, self._host.monotonic() + self._timeout)
+        answer = self.transport.request(request, self.host.monotonic() + self._timeout)
         self._warnings.log_new(answer, path)
         return check(answer)

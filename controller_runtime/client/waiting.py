@@ -92,7 +92,7 @@ class ClientWaits(ClientReads):
         if within <= 0:
             raise ValueError(f"within ({within}) must be positive")
         decode = decoder_for(view, resource)
-        states = self._states(resource, key, self._host.monotonic() + within)
+        states = self._states(resource, key, self.host.monotonic() + within)
         seen, last = False, None
         with closing(states.__iter__()) as cached_states:
             for cached in cached_states:
@@ -112,7 +112,7 @@ class ClientWaits(ClientReads):
         bounded.transport = DeadlineTransport(self.transport, lambda request: end)
         path = resource.path(key.namespace, key.name)
         objects = ListWatch(
-            self._host,
+            self.host,
             bounded.transport,
             Collection(resource, key.namespace, field_selector=f"metadata.name={key.name}"),
             request_timeout=self._timeout,
@@ -125,7 +125,7 @@ class ClientWaits(ClientReads):
             except NotFound:
                 return None
 
-        return ObjectStates(self._host, bounded.transport, objects, read, end)
+        return ObjectStates(self.host, bounded.transport, objects, read, end)
 
 
 def _wanted(until: Callable[[Any], bool]) -> str:

@@ -21,11 +21,12 @@ from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
 from controller_runtime.controller.observers import NOBODY, Observers
 from controller_runtime.controller.predicates import Predicate
-from controller_runtime.controller.reconciler import Reconciler, Request
+from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, check_kind
 from controller_runtime.controller.running import Running
+from controller_runtime.controller.settlement import Settlement
 from controller_runtime.controller.sources import Every, Follow, Intake, Source, Synced, Watch
 from controller_runtime.controller.unreadable import Trouble, UnreadableObjects
-from controller_runtime.controller.workers import Workers
+from controller_runtime.controller.workers import make_workers
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop
@@ -43,7 +44,7 @@ class Controller:
 
     Args:
         name: Its name in logs, threads and metrics; unique in its manager.
-        reconciler: Does the work.
+        reconciler: Does the work, on threads or, if it is an `AsyncReconciler`, on one event loop.
         workers: How many reconciles run at the same time.
         limiter: Decides how long failed requests wait; it belongs to this controller alone. By default each request
             has a delay of its own, from 5 ms, doubled by each failure, to 1000 s.
@@ -51,11 +52,13 @@ class Controller:
             as failed, whatever it returns, and is retried with a growing delay. From the timeout on `Manager.client`
             refuses its requests, and requests that began before end by then. But Python cannot end a
             thread: a reconcile that hangs in something else keeps its worker and its key, and `/readyz` and
-            `/debug/controllers` show it. A reconciler that waits should look at `reconcile_deadline`.
+            `/debug/controllers` show it. A reconciler that waits should look at `reconcile_deadline`. The coroutine of
+            an `AsyncReconciler` is cancelled.
 
     Raises:
         ValueError: An empty name, less than one worker, or a timeout that is not positive.
         TypeError: `reconciler` is no object with a method `reconcile`.
+        UsageError: `reconcile` is a coroutine in a `Reconciler`, or none in an `AsyncReconciler`.
 
     Threads: one until it is started, then any; the metrics can be read from any.
     """
@@ -63,13 +66,14 @@ class Controller:
     def __init__(
         self,
         name: str,
-        reconciler: Reconciler,
+        reconciler: Reconciler | AsyncReconciler,
         *,
         workers: int = 1,
         limiter: RateLimiter | None = None,
         reconcile_timeout: float | None = None,
     ) -> None:
         check_controller(name, reconciler, workers, reconcile_timeout)
+        check_kind(name, reconciler)
         self.name = name
         self.workers = workers
         self.reconcile_timeout = reconcile_timeout
@@ -206,7 +210,7 @@ class Controller:
         return (self._running.workers.counters(), self._running.intake.queue.counters()) if self._running else None
 
     @property
-    def reconciler(self) -> Reconciler:
+    def reconciler(self) -> Reconciler | AsyncReconciler:
         """The reconciler of this controller, as given."""
         return self._reconciler
 
@@ -251,16 +255,15 @@ class Controller:
             raise UsageError(f"controller {self.name} was started more than once")
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter)
         unreadable = UnreadableObjects(host, lambda: self.collections, partial(observers.on_unreadable, self.name))
-        workers = Workers(
+        settlement = Settlement(
             host,
             self.name,
-            self._reconciler,
             queue,
-            stop,
             timeout=self.reconcile_timeout,
             on_panic=observers.on_panic,
             unreadable=unreadable,
         )
+        workers = make_workers(host, self.name, self._reconciler, queue, stop, settlement)
         intake = Intake(self.name, host, informers, queue, stop)
         self._running = Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)

@@ -39,12 +39,15 @@ class ReconcileCounters:
         outcomes: Number of reconciles by how they ended.
         durations: Seconds that each reconcile took.
         timeouts: Number of reconciles that took at least their controller's `reconcile_timeout`, however they ended.
+        cancellations_ignored: Number of coroutines that went on after they were cancelled; always zero for a reconciler
+            that is not a coroutine.
         active_workers: Number of workers inside a reconcile now.
     """
 
     outcomes: dict[Outcome, int]
     durations: Histogram
     timeouts: int
+    cancellations_ignored: int
     active_workers: int
 
     @property
@@ -88,6 +91,7 @@ class ReconcileTally:
         self._outcomes = dict.fromkeys(Outcome, 0)
         self._durations = Histogram(_BOUNDS)
         self._timeouts = 0
+        self._cancellations_ignored = 0
         self._active = 0
         self._begun = 0
 
@@ -112,6 +116,11 @@ class ReconcileTally:
             self._outcomes[outcome] += 1
             self._durations.observe(took)
 
+    def ignore_cancellation(self) -> None:
+        """Count a coroutine that goes on though it was cancelled."""
+        with self._lock:
+            self._cancellations_ignored += 1
+
     def snapshot(self) -> ReconcileCounters:
         """Return all metrics as a value that later counting does not change."""
         with self._lock:
@@ -119,5 +128,6 @@ class ReconcileTally:
                 outcomes=self._outcomes.copy(),
                 durations=self._durations.copy(),
                 timeouts=self._timeouts,
+                cancellations_ignored=self._cancellations_ignored,
                 active_workers=self._active,
             )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import abc
+import inspect
 import math
 import random
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from controller_runtime.api.objects import ObjectKey
+from controller_runtime.core.errors import UsageError
 
 if TYPE_CHECKING:  # a program that serves no metrics need not import it
     from prometheus_client.metrics_core import Metric
@@ -77,3 +79,48 @@ class Reconciler(abc.ABC):
         has another metric of the same name.
         """
         return ()
+
+
+class AsyncReconciler(abc.ABC):
+    """A `Reconciler` whose `reconcile` is a coroutine, so that hundreds can wait at the same time for little.
+
+    The reconciles of a controller share one event loop on a thread of the controller, and one instance; `workers` of
+    the controller bounds how many run at a time. Each runs in a task of its own, with its own context variables. They
+    must not wait without `await`, because that keeps all others waiting: use `Manager.async_client` for requests. A
+    coroutine is cancelled at its controller's `reconcile_timeout`, and when the process stops and its grace has run
+    out; it must let `asyncio.CancelledError` out.
+    """
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    async def reconcile(self, request: Request) -> Result:
+        """Read the present state, decide, and write what differs; all that `Reconciler.reconcile` says holds here."""
+
+    async def close(self) -> None:  # noqa: B027  most reconcilers have nothing to release
+        """Release what belongs to the event loop, such as an HTTP session; called on it after the last reconcile.
+
+        An error that this raises stops the manager, which then raises it.
+        """
+
+    def metrics(self) -> Iterable[Metric]:
+        """Return metrics of the reconciler's own; see `Reconciler.metrics`."""
+        return ()
+
+
+def check_kind(name: str, reconciler: Reconciler | AsyncReconciler) -> None:
+    """Raise an error unless `reconcile` is a coroutine function exactly if the class is an `AsyncReconciler`.
+
+    Args:
+        name: The controller's name, for the message.
+        reconciler: The reconciler.
+
+    Raises:
+        UsageError: It is one without the other.
+    """
+    function, kind = reconciler.reconcile, type(reconciler).__name__
+    if isinstance(reconciler, AsyncReconciler):
+        if not inspect.iscoroutinefunction(function):
+            raise UsageError(f"{name}: {kind} is an AsyncReconciler, so its `reconcile` must be an `async def`")
+    elif inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UsageError(f"{name}: `reconcile` of {kind} is an `async def`: derive {kind} from AsyncReconciler")

@@ -7,7 +7,7 @@ import attrs
 
 from controller_runtime.controller.sources import Intake
 from controller_runtime.controller.unreadable import UnreadableObjects
-from controller_runtime.controller.workers import Workers
+from controller_runtime.controller.workers import AnyWorkers
 
 
 @attrs.frozen
@@ -21,5 +21,5 @@ class Running:
     """
 
     intake: Intake
-    workers: Workers
+    workers: AnyWorkers
     unreadable: UnreadableObjects

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
-from controller_runtime.controller.counters import Outcome, ReconcileCounters, ReconcileTally
-from controller_runtime.controller.outcome import is_late, settle
-from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
-from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.controller.unreadable import UnreadableObjects
+from typing import TYPE_CHECKING, TypeAlias
+
+from controller_runtime.controller.counters import ReconcileCounters
+from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
+from controller_runtime.controller.settlement import Settlement
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.core.errors import ShutDown
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import bound
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
+
+if TYPE_CHECKING:  # a program without coroutines should not pay for asyncio
+    from controller_runtime.controller.async_workers import AsyncWorkers
+
+AnyWorkers: TypeAlias = "Workers | AsyncWorkers"
 
 
 class Workers:
@@ -28,9 +33,7 @@ class Workers:
         reconciler: Does the work.
         queue: The requests.
         stop: Ends them, and is failed if one of them fails.
-        timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
-        on_panic: Called with each unexpected error of a reconcile.
-        unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
+        settlement: Settles each request at the end of its reconcile; None for one without a timeout or observers.
 
     Threads: `counters` from any; the rest from one.
     """
@@ -42,20 +45,17 @@ class Workers:
         reconciler: Reconciler,
         queue: WorkQueue[Request],
         stop: Stop,
-        *,
-        timeout: float | None = None,
-        on_panic: OnPanic = ignore_panic,
-        unreadable: UnreadableObjects | None = None,
+        settlement: Settlement | None = None,
     ) -> None:
+        settlement = settlement or Settlement(host, name, queue)
         self._host = host
         self._name = name
         self._reconciler = reconciler
         self._queue = queue
         self._stop = stop
-        self._timeout = timeout
-        self._on_panic = on_panic
-        self._unreadable = unreadable
-        self._tally = ReconcileTally(host, name)
+        self._settlement = settlement
+        self._timeout = settlement.timeout
+        self._tally = settlement.tally
         self._threads: list[Thread] = []
 
     def start(self, count: int) -> None:
@@ -104,10 +104,20 @@ class Workers:
             return self._reconciler.reconcile(request)
 
     def _settle(self, request: Request, end: Result | BaseException, started: float) -> None:
-        took = self._host.monotonic() - started
-        outcome = settle(
-            self._queue, request, end, took, self._host.random, timeout=self._timeout, unreadable=self._unreadable
-        )
-        self._tally.end(outcome, took, is_late=is_late(took, self._timeout))
-        if outcome is Outcome.PANIC and isinstance(end, BaseException):
-            self._on_panic(Panic(self._name, request, end))
+        self._settlement.settle(request, end, self._host.monotonic() - started)
+
+
+def make_workers(
+    host: Host,
+    name: str,
+    reconciler: Reconciler | AsyncReconciler,
+    queue: WorkQueue[Request],
+    stop: Stop,
+    settlement: Settlement,
+) -> AnyWorkers:
+    """Return workers that are threads, or coroutines for an `AsyncReconciler`; the arguments are those of `Workers`."""
+    if not isinstance(reconciler, AsyncReconciler):
+        return Workers(host, name, reconciler, queue, stop, settlement)
+    from controller_runtime.controller.async_workers import AsyncWorkers
+
+    return AsyncWorkers(host, name, reconciler, queue, stop, settlement)

@@ -12,7 +12,10 @@ import random
 from collections.abc import Callable
 from datetime import datetime
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # a program without coroutines need not import it
+    import asyncio
 
 
 class Lock(Protocol):
@@ -114,6 +117,13 @@ class Host(Clock, Protocol):
             target: Runs on it.
             daemon: Let the process end without waiting for the thread. Only for a system call that cannot be
                 interrupted, such as a resolver's, and that leaves nothing half done.
+        """
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return a new asyncio event loop, to be run on a thread of this host, whose time is `monotonic`.
+
+        On the real machine it is asyncio's own, with sockets, subprocesses and executors. The loop of a simulation
+        waits in virtual time, and refuses everything that needs a real machine with a `UsageError`.
         """
 
     def leaving(self, label: str) -> None:

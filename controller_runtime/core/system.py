@@ -13,6 +13,10 @@ import traceback
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class _Condition(threading.Condition):
@@ -99,6 +103,13 @@ class SystemHost:
         thread = _Thread(target=lambda: context.run(target), name=name, daemon=daemon)
         thread.start()
         return thread
+
+    @staticmethod
+    def new_event_loop() -> asyncio.AbstractEventLoop:
+        """Return an event loop of asyncio's own, whose time is `time.monotonic` as well."""
+        import asyncio  # here, because a program without coroutines should not pay for its import
+
+        return asyncio.new_event_loop()
 
     @staticmethod
     def leaving(label: str) -> None:

@@ -96,6 +96,8 @@ _OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
         "Reconciles that raised an unexpected error.", lambda r: r.counters.panics),
     Row(counter, "controller_runtime_reconcile_timeouts_total",
         "Reconciles that took longer than their controller allows.", lambda r: r.counters.timeouts),
+    Row(counter, "controller_runtime_reconcile_cancellations_ignored_total",
+        "Coroutines that went on though they were cancelled.", lambda r: r.counters.cancellations_ignored),
     Row(histogram, "controller_runtime_reconcile_time_seconds",
         "How long reconciles took.", lambda r: r.counters.durations),
     Row(gauge, "controller_runtime_max_concurrent_reconciles",

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.client.client import Client
+from controller_runtime.controller.controller import Controller
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
@@ -42,28 +43,40 @@ DRIFT = 5_000
 CONFIG = LeaderElectionConfig(name="replicas", namespace="kube-system")
 
 
-def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
+Work = Callable[[Manager], Controller]
+"""Returns the controller of one replica."""
+
+
+def run(
+    seed: int,
+    *,
+    profile: str = "broad",
+    script: Iterable[SystemFault] | None = None,
+    work: Work = do_what_is_wanted,
+) -> Outcome:
     """Run replicas under faults, then without faults until their work must be done.
 
     Args:
         seed: Determines latencies, drifts, the schedule, and without a script the faults.
         profile: The name of the profile in `system_faults.PROFILES` that faults are drawn from.
         script: The faults, instead of drawn ones.
+        work: Makes the controllers, which must do what the one of `do_what_is_wanted` does.
     """
     faults: SystemFaults = (
         DrawnFaults(seed, PROFILES[profile], (*REPLICAS, SERVER), FAULTS_UNTIL)
         if script is None
         else ScriptedFaults(script)
     )
-    return observe(seed, lambda sim, fired: ReplicaSystem(sim, faults, fired).run())
+    return observe(seed, lambda sim, fired: ReplicaSystem(sim, faults, fired, work).run())
 
 
 class ReplicaSystem:
     """An API server on a disk, three replicas, a user, the network, and the faults that happen to them."""
 
-    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
+    def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault], work: Work) -> None:
         chance = sim.chance("system")
         self._sim = sim
+        self._work = work
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = Disk()
         self._history = chance.choice((History(), History(changes=20)))
@@ -90,7 +103,7 @@ class ReplicaSystem:
 
     def _program(self, host: SimulatedHost) -> Manager:
         manager = Manager(host, NetworkTransport(self._network, host), leader_election=CONFIG)
-        manager.add(do_what_is_wanted(manager))
+        manager.add(self._work(manager))
         return manager
 
     def _supervise(self) -> None:

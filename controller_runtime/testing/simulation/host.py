@@ -22,6 +22,8 @@ from controller_runtime.testing.simulation.tasks import Machine, State, Task
 from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from controller_runtime.testing.simulation.simulation import Simulation
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -103,6 +105,14 @@ class SimulatedHost:
         task = self.scheduler.enter(self.machine)
         self.scheduler.refuse_locks(task, label)
         self.scheduler.step(task, label)
+
+    def new_event_loop(self) -> AbstractEventLoop:
+        """Return an asyncio event loop under virtual time; see `event_loop.SimulatedEventLoop`."""
+        self._be_alive()
+        # Imported here, because asyncio is large, and most simulations have no coroutines.
+        from controller_runtime.testing.simulation.event_loop import SimulatedEventLoop
+
+        return SimulatedEventLoop(self)
 
     def has_reached(self, deadline: float | None) -> bool:
         """Return whether `deadline` (monotonic seconds of this host) has passed; `monotonic` agrees from then on."""

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of coroutines: each call is that of the synchronous client, on a thread of a bounded pool."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+from controller_runtime.api.objects import Cached, ObjectKey
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.async_calls import AsyncCalls, given
+from controller_runtime.client.bodies import Body
+from controller_runtime.client.create_or_patch import Made, Mutate, create_or_patch
+from controller_runtime.client.patches import PatchType
+from controller_runtime.client.retry import ConflictRetry
+from controller_runtime.client.write_options import FieldValidation
+from controller_runtime.core.errors import Conflict
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+class AsyncClient(AsyncCalls):
+    """Reads and writes objects of one API server, for coroutines.
+
+    Each method does what the method of `Client` with the same name does, and raises the same; the methods that send
+    requests are awaited. A request runs on one of a few threads, in the context of the coroutine that awaits it: so
+    the deadlines of reconciles hold, and a slow answer keeps no other coroutine waiting. If more calls are awaited
+    than there are threads, the others wait; that time does not count as the request's.
+
+    If a coroutine is cancelled while it awaits a read, the answer is ignored. A write that was sent is waited for,
+    because it cannot be taken back, and it must not be carried out during the next reconcile of the same object. A
+    call that still waits for a thread is withdrawn.
+
+    Args:
+        client: Sends the requests.
+        threads: The threads to send them on; None: 16 of its own.
+
+    Threads: any, also from several event loops at once.
+    """
+
+    def within(self, seconds: float) -> AsyncClient:
+        """Return a copy whose requests may take `seconds` at most; see `Client.within`."""
+        return AsyncClient(self._client.within(seconds), self._threads)
+
+    def until(self, deadline: float) -> AsyncClient:
+        """Return a copy whose requests must be over by `deadline`; see `Client.until`."""
+        return AsyncClient(self._client.until(deadline), self._threads)
+
+    def limited(self, qps: float, burst: int = 10) -> AsyncClient:
+        """Return a copy that begins `burst` requests at once and then `qps` a second; see `Client.limited`.
+
+        A request that waits for its turn occupies a thread.
+        """
+        return AsyncClient(self._client.limited(qps, burst), self._threads)
+
+    def writing(
+        self,
+        *,
+        field_manager: str | None = None,
+        field_validation: FieldValidation | None = None,
+        dry_run: bool = False,
+    ) -> AsyncClient:
+        """Return a copy that sends these options with each write; see `Client.writing`."""
+        client = self._client.writing(field_manager=field_manager, field_validation=field_validation, dry_run=dry_run)
+        return AsyncClient(client, self._threads)
+
+    # Reads.
+
+    async def resource(self, name: str, api_version: str = "") -> Resource[Any]:
+        """Return the resource of any kind that the server serves; see `Client.resource`."""
+        return await self._read(lambda: self._client.resource(name, api_version))
+
+    @overload
+    async def get(self, resource: Resource[T], key: ObjectKey) -> T: ...
+
+    @overload
+    async def get(self, resource: Resource[T], key: ObjectKey, view: type[V]) -> V: ...
+
+    async def get(self, resource: Resource[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
+        """Return one object as the server has it now; see `Client.get`."""
+        return await self._read(lambda: self._client.get(resource, key, *given(view)))
+
+    @overload
+    async def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str) -> dict[str, Any]: ...
+
+    @overload
+    async def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[V]) -> V: ...
+
+    async def get_subresource(
+        self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
+    ) -> Any:
+        """Return a subresource as the server has it now; see `Client.get_subresource`."""
+        return await self._read(lambda: self._client.get_subresource(resource, key, subresource, *given(view)))
+
+    @overload
+    async def list(
+        self, resource: Resource[T], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> list[T]: ...
+
+    @overload
+    async def list(
+        self,
+        resource: Resource[T],
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        view: type[V],
+    ) -> builtins.list[V]: ...
+
+    async def list(
+        self,
+        resource: Resource[Any],
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        view: type[Any] | None = None,
+    ) -> builtins.list[Any]:
+        """Return the objects of a collection as the server has them now; see `Client.list`."""
+        selectors = {"label_selector": label_selector, "field_selector": field_selector}
+        if view is None:
+            return await self._read(lambda: self._client.list(resource, namespace, **selectors))
+        return await self._read(lambda: self._client.list(resource, namespace, **selectors, view=view))
+
+    # Writes.
+
+    async def create(self, resource: Resource[Any], obj: Body, namespace: str = "") -> Cached:
+        """Create an object; see `Client.create`."""
+        return await self.call(lambda: self._client.create(resource, obj, namespace))
+
+    async def update(self, resource: Resource[Any], obj: Body, *, subresource: str = "") -> Cached:
+        """Replace a whole object; see `Client.update`."""
+        return await self.call(lambda: self._client.update(resource, obj, subresource=subresource))
+
+    async def patch(
+        self,
+        resource: Resource[Any],
+        key: ObjectKey,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        type: PatchType = PatchType.MERGE,  # noqa: A002  as in `Client.patch`
+        subresource: str = "",
+    ) -> Cached:
+        """Change a part of an object; see `Client.patch`."""
+        return await self.call(lambda: self._client.patch(resource, key, patch, type=type, subresource=subresource))
+
+    async def apply(
+        self,
+        resource: Resource[Any],
+        obj: Body,
+        *,
+        field_manager: str | None = None,
+        force: bool = False,
+        subresource: str = "",
+    ) -> Cached:
+        """Apply `obj` on the server's side; see `Client.apply`."""
+        return await self.call(
+            lambda: self._client.apply(resource, obj, field_manager=field_manager, force=force, subresource=subresource)
+        )
+
+    async def create_subresource(
+        self, resource: Resource[Any], key: ObjectKey, subresource: str, obj: Body | None = None
+    ) -> dict[str, Any]:
+        """Create a subresource, such as an `eviction`; see `Client.create_subresource`."""
+        return await self.call(lambda: self._client.create_subresource(resource, key, subresource, obj))
+
+    async def delete(
+        self,
+        resource: Resource[Any],
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        grace_period_seconds: int | None = None,
+        propagation_policy: str | None = None,
+    ) -> None:
+        """Delete an object; see `Client.delete`."""
+        await self.call(
+            lambda: self._client.delete(
+                resource,
+                key,
+                uid=uid,
+                resource_version=resource_version,
+                grace_period_seconds=grace_period_seconds,
+                propagation_policy=propagation_policy,
+            )
+        )
+
+    async def delete_collection(
+        self,
+        resource: Resource[Any],
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        grace_period_seconds: int | None = None,
+        propagation_policy: str | None = None,
+    ) -> None:
+        """Delete all objects of a collection that the selectors match; see `Client.delete_collection`."""
+        await self.call(
+            lambda: self._client.delete_collection(
+                resource,
+                namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                grace_period_seconds=grace_period_seconds,
+                propagation_policy=propagation_policy,
+            )
+        )
+
+    # The counterparts of functions that take a client.
+
+    async def create_or_patch(self, resource: Resource[Any], key: ObjectKey, mutate: Mutate) -> Made:
+        """Read an object, let `mutate` edit it, and write the difference, as the function `create_or_patch` does.
+
+        `mutate` runs on the thread that sends the requests, so it should use nothing but its argument.
+        """
+        return await self.call(lambda: create_or_patch(self._client, resource, key, mutate))
+
+    async def retry_on_conflict(
+        self, attempt: Callable[[], Awaitable[T]], *, retry: ConflictRetry = ConflictRetry.QUICK
+    ) -> T:
+        """Await `attempt` until it raises no `Conflict`, with the delays of the function `retry_on_conflict`.
+
+        Args:
+            attempt: Reads, decides and writes. It must read again each time, or it meets the same conflict.
+            retry: The number of tries and their delays.
+
+        Raises:
+            Conflict: The last try met one.
+            Exception: `attempt` raised another error, which is not retried.
+        """
+        tries, backoff = retry.value
+        for failures in range(1, tries):
+            try:
+                return await attempt()
+            except Conflict:
+                delay = backoff.delay(failures, self._client.host.random)
+            await asyncio.sleep(delay)
+        return await attempt()
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Call a function that sends requests with the synchronous client, on a thread of the pool.
+
+        It is for code that exists only for threads, such as `Finalizers.handle`, and works in simulations too, which
+        have no `asyncio.to_thread`. Like a write, the function is waited for if the coroutine is cancelled.
+        """
+        return await self._run(function, is_read=False)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of each reconcile of one controller, whether threads or coroutines run them."""
+
+from __future__ import annotations
+
+from controller_runtime.controller.counters import Outcome, ReconcileTally
+from controller_runtime.controller.outcome import is_late, settle
+from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
+from controller_runtime.controller.reconciler import Request, Result
+from controller_runtime.controller.unreadable import UnreadableObjects
+from controller_runtime.core.host import Host
+from controller_runtime.queue.workqueue import WorkQueue
+
+
+class Settlement:
+    """Retries, requeues or forgets each request whose reconcile has ended, counts it, and tells of unexpected errors.
+
+    Args:
+        host: Its clock, locks and randomness.
+        name: The controller's name.
+        queue: The queue that the requests come from.
+        timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
+        on_panic: Called with each unexpected error of a reconcile.
+        unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
+
+    Attributes:
+        timeout: As given.
+        tally: Counts the reconciles.
+
+    Threads: any.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        name: str,
+        queue: WorkQueue[Request],
+        *,
+        timeout: float | None = None,
+        on_panic: OnPanic = ignore_panic,
+        unreadable: UnreadableObjects | None = None,
+    ) -> None:
+        self.timeout = timeout
+        self.tally = ReconcileTally(host, name)
+        self._host = host
+        self._name = name
+        self._queue = queue
+        self._on_panic = on_panic
+        self._unreadable = unreadable
+
+    def settle(self, request: Request, end: Result | BaseException, took: float) -> None:
+        """Settle a request; see `outcome.settle` about where to call this.
+
+        Args:
+            request: The key that was reconciled.
+            end: The value that the reconciler returned, or the error that it raised.
+            took: Seconds that the reconcile took.
+        """
+        outcome = settle(
+            self._queue, request, end, took, self._host.random, timeout=self.timeout, unreadable=self._unreadable
+        )
+        self.tally.end(outcome, took, is_late=is_late(took, self.timeout))
+        if outcome is Outcome.PANIC and isinstance(end, BaseException):
+            self._on_panic(Panic(self._name, request, end))
