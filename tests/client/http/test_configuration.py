@@ -107,7 +107,7 @@ def test_a_client_reaches_the_server_of_the_context_that_it_is_given(tmp_path: P
 
     servers = [str(Client.from_kubeconfig(path, context).transport) for context in (None, "y")]
 
-    assert servers == ["https://near.test", "https://far.test"]
+    assert servers == ["near.test:443", "far.test:443"]
 
 
 def test_a_folder_is_no_kubeconfig(tmp_path: Path) -> None:
