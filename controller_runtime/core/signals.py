@@ -38,7 +38,8 @@ def stop_on_signals(host: Host, stop: Stop, numbers: Iterable[int] = (signal.SIG
     """Set `stop` at the first of these signals, while the `with` block lasts; then put the old handlers back.
 
     A second signal ends the process at once, with status 1, because the stop may hang. A SIGHUP that comes second or
-    later is ignored: a closed terminal may send several; so is a repetition of the first within `REPEATED_WITHIN`. The callbacks of `stop` run on a thread of their own.
+    later is ignored, because a closed terminal may send several; so is a repetition of the first signal within
+    `REPEATED_WITHIN`. The callbacks of `stop` run on a thread of their own.
 
     A handler that other code installs inside the block replaces the one installed here, and stays. An event loop
     still gets its own signals, whether it runs around the block or inside. If blocks are nested, the inner one gets
