@@ -31,6 +31,7 @@ from controller_runtime.controller import async_workers, loop_watchdog
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.core import signals as core_signals
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager import health, serving
@@ -249,6 +250,7 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
         f"within {serving.PATIENCE:.0f} s",
         f"has {run.GRACE:g} s to finish",
         f"on a cluster {program.CLUSTER_GRACE:g} s",
+        f"again within {core_signals.REPEATED_WITHIN:g} s",
         f"cancelled and has {CANCEL_GRACE:.0f} s to end",
     ],
 )

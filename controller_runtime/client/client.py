@@ -97,9 +97,7 @@ class Client(ClientWaits):
             raise ValueError(f"{resource}: the object names the namespace {own!r}, not {namespace!r}")
         if resource.namespaced and not (own or namespace):
             article = "an" if resource.kind[0] in "AEIO" else "a"
-            raise ValueError(
-                f"{article} {resource.kind} needs a namespace: set it in the metadata, or pass `namespace`"
-            )
+            raise ValueError(f"{article} {resource.kind} needs a namespace: set it in its metadata, or pass it")
         try:
             return self._write("POST", resource.path(own or namespace), body)
         except NotFound as error:

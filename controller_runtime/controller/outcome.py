@@ -103,10 +103,15 @@ def outcome_of(error: BaseException) -> Outcome:
 def _waits_for_a_change(
     unreadable: UnreadableObjects, request: Request, end: Result | BaseException, causes: str, took: float
 ) -> bool:
-    """Return whether only a change of an unreadable object makes a retry worth it; then log and count that."""
+    """Return whether only a change of an unreadable object makes a retry worth it; then log and count that.
+
+    A `TerminalError` that a reconciler raised from the error of the object is not touched: its text says more.
+    """
     found: list[UnreadableObject] = []
-    if isinstance(end, BaseException) and _stands_for(
-        end, lambda each: isinstance(each, TerminalError) or unreadable.is_final(each)
+    if (
+        isinstance(end, BaseException)
+        and outcome_of(end) is not Outcome.TERMINAL_ERROR
+        and _stands_for(end, lambda each: isinstance(each, TerminalError) or unreadable.is_final(each))
     ):
         found = [each for each in _reachable(end) if isinstance(each, UnreadableObject) and unreadable.is_final(each)]
     if not found:

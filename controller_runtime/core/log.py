@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, TextIO
 
+# The types that JSON has itself. Values of others are written as text shows them: a key is `default/a`, not a list.
+_PLAIN = frozenset({str, int, float, bool, type(None), list, tuple, dict})
 _NOTHING: Mapping[str, Any] = {}
 _OF_A_RECONCILE = ("controller", "request", "reconcile")
 _KEPT = "context_fields"  # the attribute of a record in which `LogContext` keeps the fields for formatters
@@ -191,7 +193,8 @@ class JSONFormatter(logging.Formatter):
             "message": text_of(record),
         }
         # `entry` first for the order of the keys, and last so that no field can replace the message.
-        entry = {**entry, **fields_of(record), **entry}
+        fields = {name: value if type(value) in _PLAIN else str(value) for name, value in fields_of(record).items()}
+        entry = {**entry, **fields, **entry}
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str, ensure_ascii=False)

@@ -25,6 +25,10 @@ from controller_runtime.core.stop import Stop, spawn
 
 log = get_logger(__name__)
 
+REPEATED_WITHIN = 0.5
+"""Seconds within which a signal that comes again counts as the same request: `timeout`, and programs that start others,
+send a signal to the process and to its group, or pass on one that a terminal has sent to both."""
+
 _END = b"\0"  # no signal has the number zero
 _NOWHERE = -1  # the wakeup descriptor of a program that has none
 
@@ -34,7 +38,8 @@ def stop_on_signals(host: Host, stop: Stop, numbers: Iterable[int] = (signal.SIG
     """Set `stop` at the first of these signals, while the `with` block lasts; then put the old handlers back.
 
     A second signal ends the process at once, with status 1, because the stop may hang. A SIGHUP that comes second or
-    later is ignored: a closed terminal may send several. The callbacks of `stop` run on a thread of their own.
+    later is ignored, because a closed terminal may send several; so is a repetition of the first signal within
+    `REPEATED_WITHIN`. The callbacks of `stop` run on a thread of their own.
 
     A handler that other code installs inside the block replaces the one installed here, and stays. An event loop
     still gets its own signals, whether it runs around the block or inside. If blocks are nested, the inner one gets
@@ -59,7 +64,7 @@ class StopRequests:
     """Decides what each signal does: the first sets a stop, a later one ends the process.
 
     Args:
-        host: Its threads.
+        host: Its threads and its clock.
         stop: Set by the first signal.
 
     Threads: `received` one, `close` any.
@@ -69,14 +74,20 @@ class StopRequests:
         self._host = host
         self._stop = stop
         self._setting: Thread | None = None
+        self._first = (0, 0.0)  # the first signal, and when it came
 
     def received(self, number: int) -> None:
-        """Set the stop if this is the first signal. Later, ignore a SIGHUP, and end the process at any other signal."""
+        """Set the stop if this is the first signal. Later, ignore a SIGHUP, and end the process at any other signal.
+
+        The first signal is also ignored if it is repeated within `REPEATED_WITHIN`.
+        """
+        now = self._host.monotonic()
         if self._setting is None:
+            self._first = (number, now)
             log.info("stopping", signal=signal.Signals(number).name)
             # On a thread of its own: if a callback hangs, the next signal must still be received.
             self._setting = spawn(self._host, self._stop, "stopping", self._stop.set)
-        elif number != signal.SIGHUP:
+        elif number != signal.SIGHUP and not (number == self._first[0] and now - self._first[1] < REPEATED_WITHIN):
             with contextlib.suppress(OSError):
                 os.write(2, b"asked to stop twice: ending at once\n")  # `sys.stderr` has a lock, which may be held
             os._exit(1)

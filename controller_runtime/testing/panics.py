@@ -43,7 +43,7 @@ class Panics:
         Raises:
             AssertionError: The block ends without an error, and no reconcile has raised one of `kinds` inside.
         """
-        if not kinds:
+        if not kinds or not all(map(_is_class_of_errors, kinds)):
             raise TypeError("expect_panics needs the types of the errors, such as expect_panics(KeyError)")
         expected = _Expected(kinds)
         self._expected.append(expected)
@@ -67,6 +67,10 @@ class _Expected:
     def __init__(self, kinds: tuple[type[BaseException], ...]) -> None:
         self.kinds = kinds
         self.seen: list[Panic] = []
+
+
+def _is_class_of_errors(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseException)
 
 
 def _told(panics: list[Panic]) -> str:

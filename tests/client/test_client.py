@@ -134,7 +134,7 @@ def test_two_namespaces_for_one_object_are_refused(host: SimulatedHost, recorder
 def test_an_object_of_a_namespace_is_not_sent_without_one(
     host: SimulatedHost, recorder: Recorder, resource: Resource[Any], text: str
 ) -> None:
-    with pytest.raises(ValueError, match=f"{text} a namespace: set it in its metadata or pass it"):
+    with pytest.raises(ValueError, match=f"{text} a namespace: set it in its metadata, or pass it"):
         Client(host, recorder).create(resource, {"metadata": {"name": "p"}})
 
     assert not recorder.asked

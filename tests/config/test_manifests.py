@@ -160,7 +160,8 @@ def test_the_lease_that_the_role_names_is_the_one_that_is_asked_for() -> None:
 
     assert not any("--leader-election-id" in argument for argument in container()["args"])
     assert named == {"controllers"}
-    assert "controllers by default" in (option.help or "")  # type: ignore[attr-defined]
+    assert "the program's by default" in (option.help or "")  # type: ignore[attr-defined]
+    assert run.plan(run.RunOptions(leader_elect=True), in_cluster=False).leader_election.name == "controllers"  # type: ignore[union-attr]
 
 
 def test_the_arguments_are_those_of_the_command() -> None:

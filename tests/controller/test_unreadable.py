@@ -182,6 +182,17 @@ def test_which_errors_wait_for_a_change(bench: Bench, error: Exception, is_final
     assert (len(tries[id(reconciler)]) == 1) == is_final
 
 
+def test_a_terminal_error_of_the_reconcilers_own_keeps_its_text(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    controller = Controller("raising", raising(caused(TerminalError("left alone"), OF_NODE))).watch(NODES)
+    bench.start(controller)
+    bench.create("a")
+    bench.sim.advance(1.0)
+
+    assert unreadable(controller) == []
+    told = [fields_of(record)["error"] for record in caplog.records if text_of(record) == "reconcile failed for good"]
+    assert told == ["TerminalError: left alone (caused by UnreadableObject: Node bad: Expected int)"]
+
+
 @pytest.mark.parametrize(
     ("collection", "is_covered"),
     [

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.core.log import LogContext, TextFormatter, bound, configure, fields_of, get_logger, text_of
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
@@ -270,3 +271,15 @@ def test_a_record_that_is_formatted_elsewhere_has_the_fields_of_where_it_was_log
 
     with bound(request="b"):
         assert without_time(TextFormatter().format(kept[0])) == "INFO    plain request=a"
+
+
+def test_a_key_is_written_in_json_as_in_text(stream: io.StringIO) -> None:
+    configure(stream=stream, style="json")
+
+    with bound(request=ObjectKey("a", "default")):
+        plain.info("plain")
+        log.info("structured", sizes=[1, 2])
+
+    shown = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line["request"] for line in shown] == ["default/a"] * 2
+    assert shown[1]["sizes"] == [1, 2]

@@ -106,6 +106,32 @@ print("ended")
     assert run(program) == (0, "ended\n", "")
 
 
+@pytest.mark.parametrize(
+    ("second", "seconds", "outcome"),
+    [
+        pytest.param("SIGTERM", 0.4, (0, "ended\n", ""), id="repeated at once"),
+        pytest.param("SIGTERM", 0.6, (1, "", "asked to stop twice: ending at once\n"), id="repeated later"),
+        pytest.param("SIGINT", 0.0, (1, "", "asked to stop twice: ending at once\n"), id="another"),
+    ],
+)
+def test_a_signal_that_is_sent_to_the_process_and_to_its_group_asks_once(
+    second: str, seconds: float, outcome: tuple[int, str, str]
+) -> None:
+    """As the command `timeout` sends it, and as a terminal and a starter of programs do together."""
+    program = f"""
+now = [0.0]
+host.monotonic = lambda: now[0]
+stop = Stop(host)
+with stop_on_signals(host, stop):
+    signal.raise_signal(signal.SIGTERM)
+    stop.wait_until(None)
+    now[0] = {seconds}
+    signal.raise_signal(signal.{second})
+print("ended")
+"""
+    assert run(program) == outcome
+
+
 def test_a_callback_that_hangs_does_not_keep_the_second_signal_from_ending_the_process() -> None:
     program = """
 stop, hanging, never = Stop(host), Stop(host), Stop(host)

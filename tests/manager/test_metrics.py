@@ -277,10 +277,12 @@ def mine() -> Iterator[CollectorRegistry]:
 
 
 def test_metrics_of_the_default_registry_are_shown_without_a_second_set_of_the_process(
-    cluster: EmbeddedCluster, mine: CollectorRegistry
+    cluster: EmbeddedCluster, mine: CollectorRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert value_of(cluster.manager, "cabins_built_total") == 0
     assert value_of(cluster.manager, "process_cpu_seconds_total") is not None  # and not twice
+    Metrics(cluster.manager).refuse_double_names()
+    assert caplog.records == []
 
 
 def test_registries_can_be_chosen(cluster: EmbeddedCluster, mine: CollectorRegistry) -> None:

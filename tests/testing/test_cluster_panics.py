@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from kit.noting import Noting
@@ -127,8 +128,9 @@ def test_a_panic_that_was_expected_and_did_not_come_fails(cluster: EmbeddedClust
         pass
 
 
-def test_a_block_without_a_type_is_refused(cluster: EmbeddedCluster) -> None:
-    with pytest.raises(TypeError, match="needs the types"), cluster.expect_panics():
+@pytest.mark.parametrize("kinds", [(), ("KeyError",)], ids=["no type", "a name"])
+def test_a_block_without_a_type_is_refused(cluster: EmbeddedCluster, kinds: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match="needs the types"), cluster.expect_panics(*kinds):
         pass
 
 

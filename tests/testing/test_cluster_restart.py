@@ -50,18 +50,19 @@ def marked(cluster: EmbeddedCluster) -> list[str]:
 
 
 class WatchingServer(APIServer):
-    """Notes whether it patched an object for a manager that had crashed, and which watches are open."""
+    """Notes whether it acted on a request of one method for a manager that had crashed, and which watches are open."""
 
     manager: SimulatedHost | None = None
-    has_patched_for_the_dead = False
+    method = ""
+    has_acted_for_the_dead = False
 
     def __init__(self, host: SimulatedHost) -> None:
         super().__init__(host)
         self.open: list[Watch] = []
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        if request.method == "PATCH" and self.manager is not None and self.manager.crashed:
-            self.has_patched_for_the_dead = True
+        if request.method == self.method and self.manager is not None and self.manager.crashed:
+            self.has_acted_for_the_dead = True
         answer = super().handle(request, on_ready)
         return answer if isinstance(answer, HTTPResponse) else Noted(answer, self.open)
 
@@ -179,32 +180,38 @@ def test_the_lease_of_a_dead_manager_is_held_until_it_expires(simulation: Simula
 
 
 def test_a_request_that_was_sent_is_carried_out_after_the_death_of_its_sender() -> None:
-    acted_after_death = [act_on_a_request_of_a_dead_manager(seed) for seed in range(10)]
+    servers = [killed_at_its_first("PATCH", seed) for seed in range(10)]
 
-    assert any(acted_after_death), "in no schedule did the server act after the crash"
+    assert any(server.has_acted_for_the_dead for server in servers), "in no schedule did the server act after the crash"
 
 
-def act_on_a_request_of_a_dead_manager(seed: int) -> bool:
-    """Crash the manager as soon as it has sent a patch, and return whether the server acted after that."""
+def test_the_server_closes_watches_that_a_dead_manager_had_just_asked_for() -> None:
+    servers = [killed_at_its_first("GET", seed) for seed in range(10)]
+
+    assert any(server.has_acted_for_the_dead for server in servers)
+    assert [server.open for server in servers] == [[]] * 10
+
+
+def killed_at_its_first(method: str, seed: int) -> WatchingServer:
+    """Kill the manager as soon as it has sent a request of this method, and let the server act."""
     with Simulation(seed) as simulation:
         server = WatchingServer(simulation.host("server"))
         with EmbeddedCluster(simulation.host("here"), server=server) as cluster:
-            host = server.manager = simulated(cluster.host)
+            server.manager, server.method = simulated(cluster.host), method
+            cluster.user.create(NODES, a_node("a"))
             cluster.run(marking)
-            simulation.settle()
             other = simulation.host("other")
 
             def kill() -> None:
-                while not cluster.transport.writes():
+                while not any(request.method == method for request in cluster.transport.requests):
                     other.leaving("look again")
-                simulation.crash(host)
+                cluster.kill()
 
             other.spawn("kill", kill)
-            cluster.user.create(NODES, a_node("a"))
             simulation.settle()
 
-            assert marked(cluster) == ["a"]
-            return server.has_patched_for_the_dead
+            assert method != "PATCH" or marked(cluster) == ["a"]
+            return server
 
 
 def test_faults_are_numbered_on_over_a_restart(simulation: Simulation) -> None:

@@ -65,11 +65,12 @@ def test_the_thread_of_the_test_may_ask_the_real_clock(simulation: Simulation) -
     assert time.monotonic() > 0
 
 
-def test_a_warning_that_is_an_error_fails_the_test_though_the_reconcile_is_retried() -> None:
-    def ask() -> Result:
-        time.time()
-        return Result()
+def ask() -> Result:
+    time.time()
+    return Result()
 
+
+def test_a_warning_that_is_an_error_fails_the_test_though_the_reconcile_is_retried() -> None:
     def run() -> None:
         with Simulation(warn_of_real_clock=True) as simulation, EmbeddedCluster(simulation.host("here")) as cluster:
             cluster.run(lambda manager: manager.add(Controller("asking", Noting(extra=ask)).watch(NODES)))
@@ -78,5 +79,9 @@ def test_a_warning_that_is_an_error_fails_the_test_though_the_reconcile_is_retri
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(RealClockWarning, match=r"time.time asks the real clock.*`manager.host` as a Clock"):
+        with pytest.raises(
+            RealClockWarning, match=r"time.time asks the real clock.*`manager.host` as a Clock"
+        ) as caught:
             run()
+
+    assert caught.value.__notes__[0] == f"{__file__}:{ask.__code__.co_firstlineno + 1}, in ask"

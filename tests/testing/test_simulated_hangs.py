@@ -78,6 +78,25 @@ def test_a_thread_stuck_outside_is_named_with_its_line() -> None:
     assert "bare.wait()" in str(caught.value)
 
 
+def test_a_simulation_that_was_given_up_fails_its_test_and_what_follows_at_once() -> None:
+    bare = threading.Event()
+
+    def run() -> None:
+        with Simulation(stuck_after=0.05) as sim:
+            host = sim.host("r0")
+            host.spawn("worker", lambda: bare.wait() and None)
+            with pytest.raises(Hang, match=r"has not come back for 0\.05 s of real time"):
+                sim.settle()
+            with pytest.raises(Hang, match="the simulation was given up"):
+                host.monotonic()
+
+    run()  # its end neither waits for the thread nor raises again
+    bare.set()
+    for thread in threading.enumerate():
+        if thread.name == "r0/worker":
+            thread.join()
+
+
 def test_a_stranger_is_refused(sim: Simulation) -> None:
     host, errors = sim.host("r0"), []
 

@@ -50,6 +50,7 @@ class Connection:
         self._arrived_until = 0  # nanosecond of the last arrival; later items arrive after it, in order
         self._is_asked = self._is_pumping = False
         self._is_closed = False
+        self._is_forgotten = False  # the server has noticed that it was closed, perhaps before it acted
         self._alarm: Timer | None = None
 
     def send(self) -> None:
@@ -101,6 +102,8 @@ class Connection:
         if isinstance(answer, HTTPResponse):
             self._reply(answer)
             self._reply(End(cut=False))
+        elif self._is_forgotten:
+            answer.close()
         else:
             self._watch = answer
             self._reply(HTTPResponse(200, answer.headers))
@@ -162,6 +165,7 @@ class Connection:
             self._ask()
 
     def _forget(self) -> None:
+        self._is_forgotten = True
         self._network.open.pop(self, None)
         if self._server is not None and self._watch is not None and not self._server.host.crashed:
             self._server.inbox.put(self._watch.close)

@@ -73,7 +73,8 @@ def watch_for(fail: Callable[[RealClockWarning], None]) -> Profile:
         if event == "c_call" and called in _SEEN and is_under_test(frame.f_code):
             try:
                 _warn(frame, called)
-            except RealClockWarning as warning:
+            except RealClockWarning as warning:  # its traceback ends here, not at the line that it is about
+                warning.add_note(f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}")
                 fail(warning)
 
     return watch

@@ -13,6 +13,7 @@ from kubernetes.client import Configuration
 
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.shell.tls import make_certificates
+from controller_runtime.client.client import Client
 from controller_runtime.client.http import configuration as pod
 from controller_runtime.client.http.configuration import from_kubeconfig, in_cluster, is_in_cluster
 from controller_runtime.client.http.credentials import Credential, source_of
@@ -93,6 +94,20 @@ def test_an_unusable_kubeconfig_is_one_line_that_names_it(
 
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_client_reaches_the_server_of_the_context_that_it_is_given(tmp_path: Path) -> None:
+    far = {"name": "far", "cluster": {"server": "https://far.test"}}
+    document = config()
+    document["clusters"] = [far, {"name": "c", "cluster": {"server": "https://near.test"}}]
+    document["contexts"] = [
+        {"name": name, "context": {"cluster": of, "user": "u"}} for name, of in (("x", "c"), ("y", "far"))
+    ]
+    path = written(tmp_path, document)
+
+    servers = [str(Client.from_kubeconfig(path, context).transport) for context in (None, "y")]
+
+    assert servers == ["near.test:443", "far.test:443"]
 
 
 def test_a_folder_is_no_kubeconfig(tmp_path: Path) -> None:
