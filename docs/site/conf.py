@@ -93,6 +93,7 @@ def setup(app: Sphinx) -> None:
     app.add_lexer("mermaid", TextLexer)  # a diagram would need a script from the network: its text is shown
     app.connect("source-read", add_contents)
     app.connect("autodoc-process-docstring", read_docstring)
+    app.connect("autodoc-skip-member", skip_fields_of_tuples)
     app.connect("autodoc-process-signature", show_defaults)
     app.connect("missing-reference", find_public_name)
 
@@ -137,10 +138,20 @@ def as_role(found: re.Match[str]) -> str:
     return f"{marks}{code}{marks}" + ("\\ " if after else "")  # a letter may follow a role only after that
 
 
+def skip_fields_of_tuples(app: Sphinx, what: str, name: str, value: object, skip: bool, options: object) -> bool | None:
+    """Leave out fields of named tuples: their text is Python's, and the class's docstring has ours."""
+    return True if str(getattr(value, "__doc__", "")).startswith("Alias for field number") else None
+
+
 def show_defaults(
     app: Sphinx, what: str, name: str, value: object, options: object, signature: str | None, returns: str | None
 ) -> tuple[str, str | None] | None:
-    """Write the defaults of an attrs class as values: its generated source has only the place where each is kept."""
+    """Write the defaults of an attrs class as values: its generated source has only the place where each is kept.
+
+    Errors that are made as their base is are shown without arguments.
+    """
+    if what == "exception" and "__init__" not in vars(value):
+        return "", None
     if signature is None or not isinstance(value, type) or not attrs.has(value):
         return None
     fields = attrs.fields_dict(value)

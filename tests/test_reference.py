@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference has every public name once. Its pages only list names; `tox -e docs` fills them from the docstrings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections import Counter
+from pathlib import Path
+
+import attrs
+import pytest
+
+import controller_runtime
+import controller_runtime.testing
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "docs" / "site"
+PAGES = sorted((SITE / "reference").glob("*.rst"))
+ENTRY = re.compile(r"^\.\. auto(class|data|exception|function):: (\S+)((?:\n   \S.*)*)$", re.MULTILINE)
+
+
+@attrs.frozen
+class Entry:
+    """One entry of the reference.
+
+    Attributes:
+        kind: The word of its directive, such as `class`.
+        name: The full name.
+        options: The lines below the directive.
+    """
+
+    kind: str
+    name: str
+    options: str
+
+    @property
+    def value(self) -> object:
+        module, _, name = self.name.rpartition(".")
+        return getattr(importlib.import_module(module), name)
+
+
+def entries_of(page: Path) -> list[Entry]:
+    text = page.read_text(encoding="utf-8")
+    module = re.search(r"^\.\. currentmodule:: (\S+)$", text, re.MULTILINE)
+    prefix = f"{module[1]}." if module else ""
+    return [Entry(kind, prefix + name, options) for kind, name, options in ENTRY.findall(text)]
+
+
+ENTRIES = [entry for page in PAGES for entry in entries_of(page)]
+
+
+def kind_of(value: object) -> str:
+    if isinstance(value, type):
+        return "exception" if issubclass(value, BaseException) else "class"
+    return "function" if inspect.isfunction(value) else "data"
+
+
+@pytest.mark.parametrize("package", [controller_runtime, controller_runtime.testing], ids=lambda each: each.__name__)
+def test_every_public_name_is_in_the_reference_exactly_once(package: object) -> None:
+    prefix = f"{package.__name__}."
+    listed = Counter(entry.name.removeprefix(prefix) for entry in ENTRIES if entry.name.rpartition(".")[0] == prefix[:-1])
+
+    assert listed == Counter(package.__all__)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_an_entry_is_of_the_kind_that_its_directive_says(entry: Entry) -> None:
+    # `Request` is another name of `ObjectKey`, which has an entry of its own.
+    wanted = "data" if entry.name == "controller_runtime.Request" else kind_of(entry.value)
+
+    assert entry.kind == wanted
+
+
+@pytest.mark.parametrize("entry", [each for each in ENTRIES if each.kind == "class"], ids=lambda entry: entry.name)
+def test_methods_that_a_class_inherits_from_one_without_an_entry_are_shown(entry: Entry) -> None:
+    assert isinstance(entry.value, type)
+    shown = {each.value for each in ENTRIES if each.kind == "class"}
+    hidden = [
+        f"{base.__name__}.{name}"
+        for base in entry.value.__mro__[1:]
+        if base not in shown and base.__module__.startswith("controller")
+        for name in vars(base)
+        if not name.startswith("_")
+    ]
+
+    assert not hidden or ":inherited-members:" in entry.options, hidden
+
+
+def test_every_document_is_in_the_contents_exactly_once() -> None:
+    """Sphinx would warn of one that is missing, but not in the usual tests."""
+    tree = re.findall(r"^([\w./-]+)$", (SITE / "contents.md").read_text(encoding="utf-8"), re.MULTILINE)
+    documents = [
+        *(path for path in ROOT.glob("*.md") if path.name != "README.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "config").rglob("*.md"),
+        ROOT / "benchmarks" / "README.md",
+        ROOT / "controllers" / "README.md",
+        *PAGES,
+    ]
+
+    assert Counter(tree) == Counter(path.relative_to(ROOT).with_suffix("").as_posix() for path in documents)
