@@ -82,7 +82,7 @@ def attribute_of(owner: type, name: str) -> object:
     if hasattr(owner, name):
         return getattr(owner, name)
     documented = any(re.search(rf"^\s+{name}: ", each.__doc__ or "", re.MULTILINE) for each in owner.__mro__)
-    assert documented or attrs.has(owner) and name in attrs.fields_dict(owner), f"{owner.__name__} has no {name}"
+    assert documented or (attrs.has(owner) and name in attrs.fields_dict(owner)), f"{owner.__name__} has no {name}"
     return None
 
 
@@ -112,7 +112,7 @@ def check(code: str) -> None:
     """Fails if code of a guide calls what does not exist, or with arguments that it does not take."""
     if code.startswith("python -m"):  # tests/test_documents.py compares commands
         return
-    if code.startswith(("-", "/", "!")) or " " in code and "(" not in code or not code.isascii():
+    if code.startswith(("-", "/", "!")) or (" " in code and "(" not in code) or not code.isascii():
         assert not code.startswith("--") or code in OPTIONS, f"there is no option {code}"
         code = code.replace("…", "...") if "(" in code else "dict"
     statement = ast.parse(code).body[0]

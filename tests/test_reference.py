@@ -60,7 +60,9 @@ def kind_of(value: object) -> str:
 @pytest.mark.parametrize("package", [controller_runtime, controller_runtime.testing], ids=lambda each: each.__name__)
 def test_every_public_name_is_in_the_reference_exactly_once(package: object) -> None:
     prefix = f"{package.__name__}."
-    listed = Counter(entry.name.removeprefix(prefix) for entry in ENTRIES if entry.name.rpartition(".")[0] == prefix[:-1])
+    listed = Counter(
+        entry.name.removeprefix(prefix) for entry in ENTRIES if entry.name.rpartition(".")[0] == prefix[:-1]
+    )
 
     assert listed == Counter(package.__all__)
 

@@ -146,12 +146,7 @@ def skip_fields_of_tuples(app: Sphinx, what: str, name: str, value: object, skip
 def show_defaults(
     app: Sphinx, what: str, name: str, value: object, options: object, signature: str | None, returns: str | None
 ) -> tuple[str, str | None] | None:
-    """Write the defaults of an attrs class as values: its generated source has only the place where each is kept.
-
-    Errors that are made as their base is are shown without arguments.
-    """
-    if what == "exception" and "__init__" not in vars(value):
-        return "", None
+    """Write the defaults of an attrs class as values: its generated source has only the place where each is kept."""
     if signature is None or not isinstance(value, type) or not attrs.has(value):
         return None
     fields = attrs.fields_dict(value)
