@@ -33,7 +33,7 @@ from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.weight import is_heavy
-from controller_runtime.apiserver.writes.protobuf import readable
+from controller_runtime.apiserver.writes.protobuf_bodies import readable
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -107,12 +107,14 @@ class APIServer:
             request: The request.
             on_ready: Called when a watch may have lines to take, from any thread and with no lock held.
         """
+        accept = request.headers.get("accept", "")
         try:
-            return self._answer_or_refusal(request, on_ready)
+            return self._answer_or_refusal(request, accept, on_ready)
         except RecursionError:  # decoding, merging and comparing all recurse into the body
-            return refusal(bad_request("the request is nested too deeply"))
+            return refusal(bad_request("the request is nested too deeply"), accept)
         except UnicodeEncodeError:
-            return refusal(bad_request("the request is not valid text: it contains half of a surrogate pair"))
+            text = "the request is not valid text: it contains half of a surrogate pair"
+            return refusal(bad_request(text))  # as JSON, because the header may be what is not valid
         except Exception as error:  # a bug must fail the request, not the server
             log.exception("request failed", method=request.method, path=request.path)
             return refusal(internal(f"{type(error).__name__}: {error}"))
@@ -129,13 +131,15 @@ class APIServer:
         """End all watches and release the data directory. Idempotent."""
         self.storage.close()
 
-    def _answer_or_refusal(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
+    def _answer_or_refusal(
+        self, request: HTTPRequest, accept: str, on_ready: Callable[[], None] | None
+    ) -> HTTPResponse | Watch:
         try:
             return self._answer(request, on_ready)
         except StatusError as error:
-            return refusal(error)
+            return refusal(error, accept)
         except Ended:  # the kind's definition was deleted after the request had been routed
-            return refusal(no_such_resource())
+            return refusal(no_such_resource(), accept)
 
     def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         path = request.path.rstrip("/")

@@ -62,7 +62,7 @@ class Verbs:
         try:
             answered = self._answer(route, request, on_ready)
         except StatusError as error:
-            answered = refusal(error)
+            answered = refusal(error, request.headers.get("accept", ""))
         headers = warned(answered.headers, [route.kind.deprecation])
         if isinstance(answered, HTTPResponse):
             return answered._replace(headers=headers)
@@ -71,10 +71,11 @@ class Verbs:
 
     def _answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         verb, query = verb_of(route, request.method), query_of(request.query)
-        wanted = (route.sent, request.headers.get("accept", ""), query.get("includeObject", ""), self._host.now)
+        accept = request.headers.get("accept", "")
+        wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
             return self._watch(route, query, line_form_for(*wanted), on_ready)
-        form = form_for(*wanted)
+        form = form_for(*wanted, is_list=verb == "list")
         match verb:
             case "get":
                 found = self.objects.get(route, query.get("resourceVersion", ""))
@@ -82,7 +83,7 @@ class Verbs:
             case "list":
                 return self._list(route, query, form)
             case "delete":
-                return self._delete(route, query, request.body, form)
+                return self._delete(route, query, request.body, form, accept)
             case "deletecollection":
                 options = DeleteOptions.parse(query, request.body)
                 return _listed(self._deletion.delete_collection(route, ListOptions.parse(query), options), form)
@@ -90,7 +91,7 @@ class Verbs:
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""))
         if verb == "create" and route.subresource:
             self._pod_parts.create(route, content)
-            return succeeded(201)
+            return succeeded(201, accept)
         do = {"create": self.objects.create, "update": self.objects.update, "patch": self.objects.patch}[verb]
         written = do(route, content)
         return whole_answer(written.status, form, _single(route, form, written.raw), written.warnings)
@@ -106,11 +107,11 @@ class Verbs:
             raise bad_request("a watch needs a reader that can be told when there is something to take")
         return open_watch(self._host, self._storage, route, form, options, on_ready)
 
-    def _delete(self, route: Route, query: Query, body: bytes, form: Form) -> HTTPResponse:
+    def _delete(self, route: Route, query: Query, body: bytes, form: Form, accept: str) -> HTTPResponse:
         options = DeleteOptions.parse(query, body)
         deleted = self._deletion.delete(route, options)
         if deleted.gone and not route.kind.deletes_with_object:
-            return removed(route.kind, route.name, deleted.uid)
+            return removed(route.kind, route.name, deleted.uid, accept)
         accepted_only = options.orphan_dependents is False and not deleted.gone
         return whole_answer(202 if accepted_only else 200, form, form.single(deleted.raw))
 

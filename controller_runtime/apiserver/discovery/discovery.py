@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.parts import PARTS
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-"""The media type of the aggregated documents."""
+AGGREGATED: Mapping[str, str] = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+"""The parameters of the media type of the aggregated documents."""
 
 VERSION = "v1.36.2"
 """The version of Kubernetes whose behaviour is reproduced; clients compare it with their own."""
