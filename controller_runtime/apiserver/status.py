@@ -247,17 +247,6 @@ def not_acceptable(accepted: Sequence[str]) -> StatusError:
     return StatusError(406, "NotAcceptable", text, details={})
 
 
-def only_accepted(offered: Sequence[str]) -> StatusError:
-    """Return a 406 for media types that the server knows, but cannot produce for this request."""
-    text = f"only the following media types are accepted: {', '.join(offered)}"
-    return StatusError(406, "NotAcceptable", text)
-
-
-def only_metadata_of(wanted: str, found: str) -> StatusError:
-    """Return a 406 for metadata in the form of a list of what is no list, or the other way round."""
-    return StatusError(406, "NotAcceptable", f"you requested {wanted}, but the requested object is {found}")
-
-
 def expired(text: str, continue_: str | None = None) -> StatusError:
     """Return a 410 for a resourceVersion that is no longer in the history."""
     return StatusError(410, "Expired", text, continue_=continue_)

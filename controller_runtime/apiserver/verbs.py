@@ -10,7 +10,9 @@ import msgspec
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
 from controller_runtime.apiserver.kinds.parts import PARTS, SCALE
-from controller_runtime.apiserver.options import DeleteOptions, ListOptions, Query, is_watch, query_of
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
+from controller_runtime.apiserver.list_options import ListOptions, is_watch
+from controller_runtime.apiserver.options import DeleteOptions, Query, query_of
 from controller_runtime.apiserver.reads.forms import Form, LineForm
 from controller_runtime.apiserver.reads.listing import Page, page_of
 from controller_runtime.apiserver.reads.negotiation import form_for, line_form_for
@@ -36,6 +38,7 @@ class Verbs:
     Args:
         host: Time, locks and randomness of the server (not a host name).
         storage: The objects.
+        release: The release of Kubernetes as which the server answers.
 
     Attributes:
         objects: Creates, reads and updates objects.
@@ -43,8 +46,9 @@ class Verbs:
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage) -> None:
+    def __init__(self, host: Host, storage: Storage, release: Release = NEWEST) -> None:
         self._host = host
+        self._release = release
         self._storage = storage
         self.objects = Objects(host, storage)
         self._deletion = Deletion(host, storage)
@@ -56,7 +60,7 @@ class Verbs:
         Raises:
             StatusError: The request is refused.
         """
-        if not route.kind.deprecation:
+        if not route.kind.deprecation or self._release.minor < route.kind.deprecated:
             return self._answer(route, request, on_ready)
         answered: HTTPResponse | Watch
         try:
@@ -102,7 +106,7 @@ class Verbs:
         return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
 
     def _watch(self, route: Route, query: Query, form: LineForm, on_ready: Callable[[], None] | None) -> Watch:
-        options = ListOptions.parse(query)
+        options = ListOptions.parse(query, self._release)
         if on_ready is None:
             raise bad_request("a watch needs a reader that can be told when there is something to take")
         return open_watch(self._host, self._storage, route, form, options, on_ready)

@@ -11,6 +11,7 @@ from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
@@ -31,6 +32,8 @@ class EmbeddedCluster:
     Args:
         host: The host that the server and the manager run on.
         server: An API server that exists already, to run another manager on its objects.
+        emulated: The release of Kubernetes as which a new server answers, such as `1.33`; None for the newest. A
+            manager on it then uses its fall-backs; see `docs/versions.md`.
         transport: The manager's transport; by default it calls the server directly.
         faults: The faults of the manager's requests; none by default.
         leader_election: The manager's leader election, for several managers on one server.
@@ -38,6 +41,9 @@ class EmbeddedCluster:
             objects that have lost their last owner, honor propagation policies, and empty namespaces that are
             deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
             clusters share one server, set it for one of them.
+
+    Raises:
+        UsageError: The release cannot be emulated, or a server is given, too.
 
     Attributes:
         server: The API server.
@@ -55,9 +61,12 @@ class EmbeddedCluster:
         faults: Faults | None = None,
         leader_election: LeaderElectionConfig | None = None,
         garbage_collection: bool = False,
+        emulated: str | None = None,
     ) -> None:
+        if server is not None and emulated is not None:
+            raise UsageError("give either a server or the release that a new one emulates, not both")
         self.host = host
-        self.server = server or APIServer(host)
+        self.server = server or APIServer(host, emulated=emulated)
         transport = transport or InProcessTransport(host, self.server)
         if faults is not None:
             transport = FaultyTransport(host, transport, faults)

@@ -15,6 +15,7 @@ from controller_runtime.apiserver.answers import document, tagged
 from controller_runtime.apiserver.discovery.discovery import AGGREGATED, aggregated_document, discovery_document
 from controller_runtime.apiserver.discovery.openapi import Document, OpenAPI
 from controller_runtime.apiserver.kinds.kind import Kinds
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.options import query_of
 from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
 from controller_runtime.apiserver.protobuf.envelope import enveloped_document
@@ -25,8 +26,8 @@ from controller_runtime.apiserver.reads.negotiation import (
     check_known,
     document_type,
     first_accepted,
+    only_accepted,
 )
-from controller_runtime.apiserver.status import only_accepted
 from controller_runtime.core.host import Host
 
 _JSON = "application/json"
@@ -44,13 +45,15 @@ class SelfDescription:
 
     Args:
         host: Provides the time, for expiry headers.
+        release: The release of Kubernetes as which the server answers.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, release: Release = NEWEST) -> None:
         self._host = host
-        self._openapi = OpenAPI()
+        self._release = release
+        self._openapi = OpenAPI(release)
 
     def answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
         """Return a response with the document at `path` (without a final slash), or None if there is none."""
@@ -63,7 +66,7 @@ class SelfDescription:
             body = enveloped_document(content, PACKAGE) if is_protobuf else msgspec.json.encode(content) + b"\n"
             parameters = ";".join(f"{name}={AGGREGATED[name]}" for name in ("g", "v", "as"))
             return tagged(body, f"{media_type};{parameters}", known)
-        classic = discovery_document(kinds, path)
+        classic = discovery_document(kinds, path, self._release)
         return None if classic is None else document(classic, _classic_type(path, accept))
 
     def _openapi_answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.protobuf.messages import META
-from controller_runtime.apiserver.protobuf.writer import delimited, encode, field_head
+from controller_runtime.apiserver.protobuf.wire import delimited, field_head
+from controller_runtime.apiserver.protobuf.writer import encode
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 """The media type of objects in their envelopes."""

@@ -33,13 +33,11 @@ from controller_runtime.apiserver.protobuf.messages import (
     schema_of,
     targets,
 )
+from controller_runtime.apiserver.protobuf.wire import BYTES, DOUBLE, SMALL, VARINT, delimited, tag, varint
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)  # Go's zero, which says that there is no time
-_WORD = (1 << 64) - 1
-_VARINT, _DOUBLE, _BYTES = 0, 1, 2  # the wire types of protobuf
-_SMALL = tuple(bytes((number,)) for number in range(128))
 
 Write = Callable[[list[bytes], Any], None]
 """Appends a field with its tag to the parts of a message."""
@@ -58,29 +56,6 @@ def encode(message: str, obj: Mapping[str, Any]) -> bytes:
         KeyError: No message has this name.
     """
     return _encoder(message, message)(obj)
-
-
-def delimited(number: int, content: bytes) -> bytes:
-    """Return a field with a message, a text or bytes."""
-    return b"%b%b%b" % (_tag(number, _BYTES), varint(len(content)), content)
-
-
-def field_head(number: int, length: int) -> bytes:
-    """Return what precedes the content of a field with a message, a text or bytes of that length."""
-    return _tag(number, _BYTES) + varint(length)
-
-
-def varint(number: int) -> bytes:
-    """Return a number in groups of seven bits; a negative one as 64 bits."""
-    if 0 <= number < 128:
-        return _SMALL[number]
-    number &= _WORD
-    groups = bytearray()
-    while number > 127:
-        groups.append(number & 127 | 128)
-        number >>= 7
-    groups.append(number)
-    return bytes(groups)
 
 
 class _Field(NamedTuple):
@@ -176,32 +151,32 @@ def _zero(schema: Schema) -> Any:
 
 
 def _message_writer(number: int, content: Callable[[Any], bytes]) -> Write:
-    tag = _tag(number, _BYTES)
+    head = tag(number, BYTES)
 
     def write(parts: list[bytes], value: Any) -> None:
         inner = content(value)
         length = len(inner)
-        parts.append(tag)
-        parts.append(_SMALL[length] if length < 128 else varint(length))
+        parts.append(head)
+        parts.append(SMALL[length] if length < 128 else varint(length))
         parts.append(inner)
 
     return write
 
 
 def _number_writer(number: int) -> Write:
-    tag = _tag(number, _VARINT)
+    head = tag(number, VARINT)
 
     def write(parts: list[bytes], value: Any) -> None:
-        parts.append(tag + varint(int(value)))
+        parts.append(head + varint(int(value)))
 
     return write
 
 
 def _double_writer(number: int) -> Write:
-    tag = _tag(number, _DOUBLE)
+    head = tag(number, DOUBLE)
 
     def write(parts: list[bytes], value: Any) -> None:
-        parts.append(tag + struct.pack("<d", value))
+        parts.append(head + struct.pack("<d", value))
 
     return write
 
@@ -304,7 +279,3 @@ _SPECIAL: Mapping[str, Callable[[Any], bytes]] = {
 
 
 _ZEROS: Mapping[str, Any] = {FIELDS: None, RAW: None, JSON: None, QUANTITY: "0", INT_OR_STRING: 0}
-
-
-def _tag(number: int, wire_type: int) -> bytes:
-    return varint(number << 3 | wire_type)

@@ -16,12 +16,7 @@ from controller_runtime.apiserver.reads.protobuf_form import protobuf_form, prot
 from controller_runtime.apiserver.reads.tables import Include, TableForm
 from controller_runtime.apiserver.reads.views import metadata_view, whole_view
 from controller_runtime.apiserver.reads.yaml_form import YAMLForm
-from controller_runtime.apiserver.status import (
-    bad_request,
-    not_acceptable,
-    only_accepted,
-    only_metadata_of,
-)
+from controller_runtime.apiserver.status import StatusError, bad_request, not_acceptable
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -84,6 +79,17 @@ def document_type(accept: str) -> str:
         if not _converts(parameters):
             return media_type
     return ""
+
+
+def only_accepted(offered: Sequence[str]) -> StatusError:
+    """Return a 406 for media types that the server knows, but cannot produce for this request."""
+    text = f"only the following media types are accepted: {', '.join(offered)}"
+    return StatusError(406, "NotAcceptable", text)
+
+
+def only_metadata_of(wanted: str, found: str) -> StatusError:
+    """Return a 406 for metadata in the form of a list of what is no list, or the other way round."""
+    return StatusError(406, "NotAcceptable", f"you requested {wanted}, but the requested object is {found}")
 
 
 def check_known(accept: str, offered: Sequence[str], listed: Sequence[str] = ()) -> None:

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-from controller_runtime.apiserver.options import ListOptions, version_number
+from controller_runtime.apiserver.list_options import ListOptions, version_number
 from controller_runtime.apiserver.reads.forms import EventType, LineForm
 from controller_runtime.apiserver.reads.listing import too_old
 from controller_runtime.apiserver.reads.selection import Selection

@@ -19,7 +19,8 @@ from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION, SCALE
 from controller_runtime.apiserver.kinds.registry import KINDS
 from controller_runtime.apiserver.protobuf.messages import META, schema_of
 from controller_runtime.apiserver.protobuf.reader import decode
-from controller_runtime.apiserver.protobuf.writer import encode, varint
+from controller_runtime.apiserver.protobuf.wire import varint
+from controller_runtime.apiserver.protobuf.writer import encode
 
 RECORDING = Path(__file__).parents[2] / "data" / "recordings" / "protobuf-objects-1.36.2.jsonl.gz"
 CORE, BATCH, LEASES = "io.k8s.api.core.v1.", "io.k8s.api.batch.v1.", "io.k8s.api.coordination.v1."
