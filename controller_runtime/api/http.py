@@ -76,7 +76,7 @@ class Watch(Protocol):
         called when there are.
 
         Args:
-            limit: The most lines to return. Each ends with a newline.
+            limit: The most lines to return. Each ends with a newline, except for frames in protobuf.
         """
 
     def next_wake(self) -> float | None:

@@ -17,7 +17,8 @@ from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
-from controller_runtime.apiserver.kinds.registry import NAMESPACE
+from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.routes import Route, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
@@ -33,7 +34,7 @@ from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.weight import is_heavy
-from controller_runtime.apiserver.writes.protobuf import readable
+from controller_runtime.apiserver.writes.protobuf_bodies import readable
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -56,13 +57,16 @@ class APIServer:
         accept_loss: Serve the objects of a damaged data directory that can be read. If False, damage is an error.
         token: The bearer token that clients must send, and that allows everything; None allows every request. Health
             and version need no token.
+        emulated: The release of Kubernetes as which the server answers, such as `1.33`; None for the newest that it
+            knows. What came later is refused or unknown, as by a server of that release in its default configuration.
         journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
 
     Attributes:
         storage: The objects, for code in the same process that reads them without requests.
+        release: The release of Kubernetes as which the server answers.
 
     Raises:
-        UsageError: The data directory cannot be used, or is damaged.
+        UsageError: The data directory cannot be used, or is damaged; or the release cannot be emulated.
 
     Threads: any, for every method.
     """
@@ -76,21 +80,23 @@ class APIServer:
         accept_loss: bool = False,
         token: str | None = None,
         journal: Journal | None = None,
+        emulated: str | None = None,
     ) -> None:
         self._host = host
+        self.release = NEWEST if emulated is None else Release.parse(emulated)
         self._credentials = None if token is None else f"Bearer {token}".encode()
         if data_dir is not None:
             journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
         self.storage = Storage(host, history, journal)
-        self._verbs = Verbs(host, self.storage)
+        self._verbs = Verbs(host, self.storage, self.release)
         try:
-            self._definitions = Definitions(host, self.storage)
+            self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release))
         except UsageError:
             self.storage.close()
             raise
         # Replaced as a whole, so that any thread may read and replace it.
         self._last_route: tuple[Kinds, str, Route | None] = self._definitions.kinds, "", None
-        self._description = SelfDescription(host)
+        self._description = SelfDescription(host, self.release)
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
@@ -107,12 +113,14 @@ class APIServer:
             request: The request.
             on_ready: Called when a watch may have lines to take, from any thread and with no lock held.
         """
+        accept = request.headers.get("accept", "")
         try:
-            return self._answer_or_refusal(request, on_ready)
+            return self._answer_or_refusal(request, accept, on_ready)
         except RecursionError:  # decoding, merging and comparing all recurse into the body
-            return refusal(bad_request("the request is nested too deeply"))
+            return refusal(bad_request("the request is nested too deeply"), accept)
         except UnicodeEncodeError:
-            return refusal(bad_request("the request is not valid text: it contains half of a surrogate pair"))
+            text = "the request is not valid text: it contains half of a surrogate pair"
+            return refusal(bad_request(text))  # as JSON, because the header may be what is not valid
         except Exception as error:  # a bug must fail the request, not the server
             log.exception("request failed", method=request.method, path=request.path)
             return refusal(internal(f"{type(error).__name__}: {error}"))
@@ -129,13 +137,15 @@ class APIServer:
         """End all watches and release the data directory. Idempotent."""
         self.storage.close()
 
-    def _answer_or_refusal(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
+    def _answer_or_refusal(
+        self, request: HTTPRequest, accept: str, on_ready: Callable[[], None] | None
+    ) -> HTTPResponse | Watch:
         try:
             return self._answer(request, on_ready)
         except StatusError as error:
-            return refusal(error)
+            return refusal(error, accept)
         except Ended:  # the kind's definition was deleted after the request had been routed
-            return refusal(no_such_resource())
+            return refusal(no_such_resource(), accept)
 
     def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         path = request.path.rstrip("/")

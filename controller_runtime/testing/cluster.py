@@ -16,6 +16,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.panics import Panic
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
@@ -45,6 +46,8 @@ class EmbeddedCluster:
     Args:
         host: The host that the manager runs on.
         server: An API server that exists already, to run another manager on its objects.
+        emulated: The release of Kubernetes as which a new server answers, such as `1.33`; None for the newest. A
+            manager on it then uses its fall-backs; see `docs/versions.md`.
         transport: The manager's transport; by default it calls the server directly. `kill` and `restart` need the
             default.
         faults: The faults of the manager's requests; none by default. Numbers of requests go on after a restart.
@@ -54,6 +57,9 @@ class EmbeddedCluster:
             deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
             clusters share one server, set it for one of them.
         allow_panics: Ignore unexpected errors of reconciles; only the log shows them.
+
+    Raises:
+        UsageError: The release cannot be emulated, or a server is given, too.
 
     Attributes:
         server: The API server.
@@ -74,9 +80,12 @@ class EmbeddedCluster:
         leader_election: LeaderElectionConfig | None = None,
         garbage_collection: bool = False,
         allow_panics: bool = False,
+        emulated: str | None = None,
     ) -> None:
+        if server is not None and emulated is not None:
+            raise UsageError("give either a server or the release that a new one emulates, not both")
         self._machine, server_host = _machine_of(host)
-        self.server = server or APIServer(server_host)
+        self.server = server or APIServer(server_host, emulated=emulated)
         self.user = Client(server_host, InProcessTransport(server_host, self.server))
         self._given_transport = transport
         self._faults = _numbered(faults) if faults is not None else None

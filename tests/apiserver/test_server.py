@@ -106,7 +106,7 @@ def test_path_or_method_is_refused(method: str, path: str, status: int, ask: Ask
         pytest.param("application/json;as=Table;v=v1;g=meta.k8s.io", 200, id="table only"),
         pytest.param("application/json;as=Table;v=v9;g=meta.k8s.io", 406, id="table of tomorrow"),
         pytest.param("application/yaml", 200, id="YAML"),
-        pytest.param("application/vnd.kubernetes.protobuf", 406, id="protobuf only"),
+        pytest.param("application/vnd.kubernetes.protobuf", 200, id="protobuf only"),
         pytest.param("text/html", 406, id="page"),
     ],
 )

@@ -57,7 +57,6 @@ DEVIATIONS: dict[str, Deviation] = {
     "list: a table of nodes": _TABLES,
     "list: a table of pods": _TABLES,
     "list: a table of namespaces": _TABLES,
-    "list: not acceptable": Deviation(Part.WORDING, "the list of what is produced is shorter: no protobuf"),
     "watch: a version that is no number": Deviation(
         Part.ANSWER, "the client's fault is told as one (400), as for a list, and not as the server's (500)"
     ),

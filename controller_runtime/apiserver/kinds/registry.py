@@ -94,6 +94,8 @@ LEASE_CANDIDATE = Kind(
     create_on_update=True,
     unconditional_update=False,
     name_rule="key",
+    introduced=33,
+    deprecated=36,
     deprecation="coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+",
 )
 

@@ -16,7 +16,8 @@ import msgspec
 from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
-from controller_runtime.apiserver.options import Query, WriteOptions, version_number
+from controller_runtime.apiserver.list_options import version_number
+from controller_runtime.apiserver.options import Query, WriteOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
