@@ -94,7 +94,9 @@ def serve(
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
-    server = APIServer(host, token=identity.token, data_dir=data_dir, accept_loss=accept_loss)
+    server = APIServer(
+        host, token=identity.token, data_dir=data_dir, accept_loss=accept_loss, signing_key=identity.signing_key
+    )
     lease = IdentityLease(host, server, gethostname(), token=identity.token)
     with ExitStack() as stack:
         stack.callback(server.close)

@@ -11,12 +11,14 @@ from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.recording import RecordingTransport
+from controller_runtime.testing.role import Role, acting
 
 
 class EmbeddedCluster:
@@ -38,12 +40,19 @@ class EmbeddedCluster:
             objects that have lost their last owner, honor propagation policies, and empty namespaces that are
             deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
             clusters share one server, set it for one of them.
+        role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
+            or as a list. The manager then acts as a service account that has these rights and no others, and the
+            server answers 403 to all else. By default it may do everything.
+
+    Raises:
+        UsageError: The role cannot be read, or a transport of your own is given, too.
 
     Attributes:
         server: The API server.
         transport: Records the manager's requests, for assertions.
         manager: The manager; add controllers to it.
-        user: A client of the same server for the test, without faults and not recorded.
+        user: A client of the same server for the test, without faults and not recorded. It may do everything.
+        acts_as: The user name of the manager's service account; None without a role.
     """
 
     def __init__(
@@ -55,15 +64,23 @@ class EmbeddedCluster:
         faults: Faults | None = None,
         leader_election: LeaderElectionConfig | None = None,
         garbage_collection: bool = False,
+        role: Role | None = None,
     ) -> None:
+        if role is not None and transport is not None:
+            raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
         self.host = host
         self.server = server or APIServer(host)
-        transport = transport or InProcessTransport(host, self.server)
+        self.user = Client(host, InProcessTransport(host, self.server))
+        self.acts_as: str | None = None
+        if role is not None:
+            account = acting(role)
+            account.create(self.user)
+            self.acts_as = account.user
+        transport = transport or InProcessTransport(host, self.server, user=self.acts_as)
         if faults is not None:
             transport = FaultyTransport(host, transport, faults)
         self.transport = RecordingTransport(transport)
         self.manager = Manager(host, self.transport, leader_election=leader_election)
-        self.user = Client(host, InProcessTransport(host, self.server))
         self._stop = Stop(host, "cluster stop")
         self._upkeep = Upkeep(host, self.server) if garbage_collection else None
         self._threads: list[Thread] = []
