@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from controller_runtime.api.names import label_problems, subdomain_problems
+
 MASTERS = "system:masters"
 """The group whose members may do everything."""
 AUTHENTICATED = "system:authenticated"
@@ -62,6 +64,7 @@ def account_groups(namespace: str) -> tuple[str, ...]:
 def account_of(user_name: str) -> tuple[str, str] | None:
     """Return namespace and name of the service account with this user name; None if it is the name of no account."""
     parts = user_name.split(":")
-    if len(parts) != _ACCOUNT_PARTS or not user_name.startswith(_ACCOUNT_PREFIX) or not all(parts):
+    if len(parts) != _ACCOUNT_PARTS or not user_name.startswith(_ACCOUNT_PREFIX):
         return None
-    return parts[2], parts[3]
+    _, _, namespace, name = parts
+    return None if any(label_problems(namespace)) or any(subdomain_problems(name)) else (namespace, name)

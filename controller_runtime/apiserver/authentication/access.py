@@ -95,15 +95,17 @@ class Access:
         except StatusError:
             return Actors(user)
 
-    def user_of(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> User:
-        """Return the user of a bearer token.
+    def user_of(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]]:
+        """Return the user of a bearer token, and those of `audiences` for which the token is.
 
         Raises:
             InvalidToken: It is the token of no user.
         """
         # Compared in constant time, so that response times reveal nothing about the token.
         if self._token is not None and hmac.compare_digest(token.encode(errors="surrogatepass"), self._token):
-            return ADMIN
+            if ISSUER not in audiences:
+                raise InvalidToken("invalid bearer token")
+            return ADMIN, [ISSUER]
         return self.accounts.user(token, audiences)
 
     def _authenticated(self, headers: Mapping[str, str]) -> User:
@@ -121,7 +123,7 @@ class Access:
         if not token:
             return ANONYMOUS
         try:
-            return self.user_of(token)
+            return self.user_of(token)[0]
         except InvalidToken:
             raise unauthorized() from None
 

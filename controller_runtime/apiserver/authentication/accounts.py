@@ -53,8 +53,8 @@ class Accounts:
         claims = Claims(tuple(audiences), now + seconds, now, ISSUER, self._host.uuid(), binding, now, subject)
         return self._tokens.sign(claims)
 
-    def user(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> User:
-        """Return the user of a token.
+    def user(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]]:
+        """Return the user of a token, and those of `audiences` for which it is.
 
         Raises:
             InvalidToken: The token is not valid, or its account or the object to which it is bound is gone.
@@ -72,7 +72,8 @@ class Accounts:
             if reference is not None:
                 extra |= {f"{_EXTRA}{title}-name": (reference.name,), f"{_EXTRA}{title}-uid": (reference.uid,)}
         groups = (*account_groups(namespace), AUTHENTICATED)
-        return User(account_name(namespace, account.name), account.uid, groups, extra)
+        user = User(account_name(namespace, account.name), account.uid, groups, extra)
+        return user, [one for one in audiences if one in claims.aud]
 
     def _check_account(self, namespace: str, account: Reference) -> None:
         metadata = self._metadata(SERVICE_ACCOUNT, namespace, account.name)

@@ -8,6 +8,7 @@ so (`impersonate-on:user-info:list`). The older one is the verb `impersonate` al
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -32,6 +33,7 @@ _PREFIX = "impersonate-"
 _EXTRA_PREFIX = "impersonate-extra-"
 _GROUP = "authentication.k8s.io"
 _NODE_PREFIX, _NODES = "system:node:", "system:nodes"
+_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _NODE_NAME = "authentication.kubernetes.io/node-name"
 
 
@@ -142,8 +144,8 @@ def _rights(mode: _Mode, requestor: User, wanted: User) -> Iterator[Attributes]:
         yield groups._replace(name=one)
     extra = base._replace(group=_GROUP, resource="userextras")
     for key, values in wanted.extra.items():
-        if mode.name and not key:
-            raise denied(extra, "impersonating the empty string key in extra is not allowed")
+        if mode.name and (problem := _key_problem(key)):
+            raise denied(extra, problem)
         if mode.name and "" in values:
             raise denied(extra, "impersonating the empty string value in extra is not allowed")
         for value in values:
@@ -170,6 +172,22 @@ def _node_of(user_name: str) -> str:
     """Return the name of the node with this user name; empty if it is that of no node."""
     node = user_name.removeprefix(_NODE_PREFIX)
     return "" if node == user_name or next(iter(subdomain_problems(node)), None) else node
+
+
+def _key_problem(key: str) -> str:
+    """Return why a constrained mode does not allow a key of extra facts; empty if it does."""
+    if not key:
+        return "impersonating the empty string key in extra is not allowed"
+    domain, slash, path = key.partition("/")
+    if not slash or not domain or not path:
+        text = 'must be a domain-prefixed path (such as "acme.io/foo")'
+    elif problems := subdomain_problems(domain):
+        text = next(iter(problems))
+    elif not _PATH.fullmatch(path):
+        text = "a valid path must consist of characters that paths of URLs may have"
+    else:
+        return ""
+    return f"impersonating an invalid key in extra is not allowed: extra.key: Invalid value: {quoted(key)}: {text}"
 
 
 def _in_go(user: User) -> str:

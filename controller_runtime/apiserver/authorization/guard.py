@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.names import path_segment_problems
 from controller_runtime.apiserver.authorization.attributes import Attributes
 from controller_runtime.apiserver.authorization.authorizer import Authorizer, combined, forbidden
 from controller_runtime.apiserver.authorization.policy import EVERYTHING, Rule, quoted, quoted_list, uncovered
 from controller_runtime.apiserver.authorization.roles import Unresolved
 from controller_runtime.apiserver.kinds.registry import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING, Kind
-from controller_runtime.apiserver.status import not_found, untyped
+from controller_runtime.apiserver.status import bad_request, not_found, untyped
 from controller_runtime.apiserver.users import User
 
 _ROLES, _BINDINGS = (CLUSTER_ROLE, ROLE), (CLUSTER_ROLE_BINDING, ROLE_BINDING)
@@ -90,6 +91,12 @@ class Guard:
             asked = Attributes(self._user, "bind", group, resource, "", namespace, role)
             if self._authorizer.decide(asked).allowed:
                 return
+        if kind is CLUSTER_ROLE_BINDING and role_kind == "Role":
+            raise bad_request("Namespace parameter required.")
+        if resource is not None and not role:
+            raise bad_request("Name parameter required.")
+        if problem := next(iter(path_segment_problems(role)), ""):
+            raise bad_request(f"Name parameter invalid: {quoted(role)}: {problem}")
         try:
             rules = self._authorizer.roles().rules_of(role_kind, role, namespace)
         except Unresolved as error:

@@ -75,29 +75,31 @@ class Reviews:
         audiences = tuple(spec.get("audiences") or (ISSUER,))
         status: dict[str, Any]
         try:
-            found = self._access.user_of(token, audiences)
+            found, met = self._access.user_of(token, audiences)
         except InvalidToken as error:
-            status = {"user": {}, "error": str(error)}
+            status = {"user": {}, "error": combined(list(dict.fromkeys(("invalid bearer token", str(error)))))}
         else:
-            status = {"authenticated": True, "user": found.info(), "audiences": list(audiences)}
-        return {**obj, "status": status}
+            status = {"authenticated": True, "user": found.info(), "audiences": met}
+        return {"metadata": {}, **obj, "status": status}
 
     def _own_access(self, user: User, route: Route, obj: Object) -> Object:
         spec = part(obj, "spec")
         check(_NAMELESS, "", (*_target_causes(spec), *_metadata_causes(obj, "must be empty")))
-        return {**obj, "status": self._status(_asked(user, spec))}
+        return {"metadata": {}, **obj, "status": self._status(_asked(user, spec))}
 
     def _access_of_user(self, user: User, route: Route, obj: Object) -> Object:
         spec = part(obj, "spec")
         causes = (*_target_causes(spec), *_user_causes(spec), *_metadata_causes(obj, "must be empty"))
         check(_NAMELESS, "", causes)
-        return {**obj, "status": self._status(_asked(_named_user(spec), spec))}
+        return {"metadata": {}, **obj, "status": self._status(_asked(_named_user(spec), spec))}
 
     def _local_access(self, user: User, route: Route, obj: Object) -> Object:
         spec = part(obj, "spec")
+        if part(obj, "metadata").get("namespace", "") not in ("", route.namespace):
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         metadata = {**part(obj, "metadata"), "namespace": route.namespace}
         check(_NAMELESS, "", (*_target_causes(spec), *_user_causes(spec), *_local_causes(obj, spec, route.namespace)))
-        return {**obj, "metadata": metadata, "status": self._status(_asked(_named_user(spec), spec))}
+        return {"metadata": metadata, "spec": spec, "status": self._status(_asked(_named_user(spec), spec))}
 
     def _own_rules(self, user: User, route: Route, obj: Object) -> Object:
         if not (namespace := part(obj, "spec").get("namespace", "")):

@@ -67,9 +67,9 @@ class TokenRequests:
         if (uid := sent.get("uid", "")) not in ("", account.uid):
             text = f"the UID in the token request ({uid}) does not match the UID of the service account ({account.uid})"
             raise conflict(_REQUEST, route.name, text)
-        seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+        seconds = spec.get("expirationSeconds", _DEFAULT_SECONDS)
         _check_lifetime(seconds)
-        binding = self._bound(route, account, part(spec, "boundObjectRef"))
+        binding = self._bound(route, account, spec.get("boundObjectRef"))
         audiences = list(spec.get("audiences") or (ISSUER,))
         now = self._host.now()
         status = {
@@ -85,10 +85,10 @@ class TokenRequests:
         }
         return Written(201, msgspec.json.encode(answer), warnings)
 
-    def _bound(self, route: Route, account: Reference, reference: Object) -> Binding:
+    def _bound(self, route: Route, account: Reference, reference: Object | None) -> Binding:
         """Return the claims for an account, bound to the object that `reference` names, if it names one."""
         binding = Binding(route.namespace, account)
-        if not reference:
+        if reference is None:
             return binding
         version, name = reference.get("apiVersion", ""), reference.get("name", "")
         kind = _BINDABLE.get(reference.get("kind", "")) if "/" not in version else None
