@@ -64,7 +64,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 7), (INFORMERS, 7)], ids=["testing", "informers"])
+@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 8), (INFORMERS, 7)], ids=["testing", "informers"])
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
     plugin = "controller_runtime.testing.pytest_plugin"

@@ -39,12 +39,13 @@ class Guard:
         self._authorizer = authorizer
         self._user = user
 
-    def check_create(self, kind: Kind, namespace: str, name: str) -> None:
+    def check_create(self, kind: Kind, namespace: str, name: str, new: _Object) -> None:
         """Refuse that an update or apply creates an object if the user may not create it.
 
         Raises:
-            StatusError: 403.
+            StatusError: 403, and those of `check_write`.
         """
+        self.check_write(kind, namespace, name, None, new)
         self._authorizer.check(Attributes(self._user, "create", kind.group, kind.plural, "", namespace, name))
 
     def check_write(self, kind: Kind, namespace: str, name: str, old: _Object | None, new: _Object) -> None:

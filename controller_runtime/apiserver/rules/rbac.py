@@ -68,7 +68,7 @@ class BindingRules(Rules):
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         reference = part(obj, "roleRef")
-        if (group := reference.get("apiGroup")) != _GROUP:
+        if (group := reference.get("apiGroup", "")) != _GROUP:
             yield not_supported("roleRef.apiGroup", group, (_GROUP,))
         if (kind := reference.get("kind", "")) not in self._roles:
             yield not_supported("roleRef.kind", kind, self._roles)

@@ -189,6 +189,7 @@ class Objects:
     def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
         self._check_place(kind, namespace, obj)
+        self._check_rights(kind, namespace, "", None, obj)
         asked = obj.get("metadata", {}).get("name")
         for _ in range(_GENERATED_NAMES_TRIED):
             name, raw = self._try_add(kind, namespace, obj, writer, dry_run)
@@ -212,7 +213,6 @@ class Objects:
         `entries` are its managed fields. If they are None, the writer owns all of its fields.
         """
         host, now = self._host, self._host.now()
-        self._check_rights(kind, namespace, "", None, obj)
         suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
         made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
         if entries is None:
@@ -240,7 +240,7 @@ class Objects:
         check_name(obj, namespace=route.namespace, name=route.name)
         self._check_place(kind, route.namespace, obj)
         if self._guard is not None:
-            self._guard.check_create(kind, route.namespace, route.name)
+            self._guard.check_create(kind, route.namespace, route.name, obj)
         _, raw = self._try_add(kind, route.namespace, unversioned(obj), writer, dry_run, entries)
         return raw
 
@@ -253,7 +253,7 @@ class Objects:
             raise uid_conflict(kind, route.namespace, route.name, uid, "")
         self._check_place(kind, route.namespace, obj)
         if self._guard is not None:
-            self._guard.check_create(kind, route.namespace, route.name)
+            self._guard.check_create(kind, route.namespace, route.name, obj)
         _, raw = self._try_add(kind, route.namespace, unversioned(obj), writer, dry_run)
         return raw
 
