@@ -51,6 +51,7 @@ class Access:
     def __init__(self, host: Host, storage: Storage, token: str | None, signing_key: str | None) -> None:
         # In bytes, because texts with other characters than ASCII cannot be compared in constant time.
         self._token = None if token is None else token.encode()
+        self._header = None if token is None else f"Bearer {token}".encode()
         self.accounts = Accounts(host, storage, Tokens(host, signing_key))
         self.authorizer = Authorizer(storage)
 
@@ -62,7 +63,7 @@ class Access:
         """
         user = self._authenticated(request.headers)
         wanted = wanted_user(request.headers)
-        if wanted is None and user.may_do_everything:
+        if wanted is None and (user is ADMIN or user.may_do_everything):
             return user
         asked = attributes_of(user, request, route)
         if wanted is not None:
@@ -114,6 +115,9 @@ class Access:
         given = headers.get("authorization")
         if given is None:
             return ADMIN if self._token is None else ANONYMOUS
+        # As nearly all clients send it, without taking the header apart; compared in constant time, as below.
+        if self._header is not None and hmac.compare_digest(given.encode(errors="surrogatepass"), self._header):
+            return ADMIN
         token = _bearer_token(given)
         if self._token is None and "." not in token:  # not even an attempt at a token of a service account
             return ADMIN

@@ -43,9 +43,12 @@ def wanted_user(headers: Mapping[str, str]) -> User | None:
     Raises:
         StatusError: 400, there are headers for a group, uid or extra fact but none for the user's name.
     """
-    found = {name: value for name, value in headers.items() if name.startswith(_PREFIX)}
-    if not found:
+    for header in headers:  # of nearly all requests none; a comprehension would take twice as long to find out
+        if header.startswith(_PREFIX):
+            break
+    else:
         return None
+    found = {name: value for name, value in headers.items() if name.startswith(_PREFIX)}
     name, uid = (found.get(f"{_PREFIX}{part}", "").partition(VALUE_SEPARATOR)[0] for part in ("user", "uid"))
     groups = tuple(found["impersonate-group"].split(VALUE_SEPARATOR)) if "impersonate-group" in found else ()
     extra: dict[str, tuple[str, ...]] = {}
