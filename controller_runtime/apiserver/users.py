@@ -19,7 +19,7 @@ _ACCOUNT_PARTS = 4
 
 
 class User(NamedTuple):
-    """Who makes a request.
+    """The user of a request.
 
     Attributes:
         name: The user name.

@@ -15,8 +15,8 @@ from controller_runtime.client.client import Client
 from controller_runtime.core.errors import AlreadyExists, UsageError
 
 Role = Mapping[str, Any] | Path | str | Sequence[Mapping[str, Any] | Path | str]
-"""What a program may do: a rule, a Role, ClusterRole or binding as a dict, the path of a YAML file of such objects, or
-several of these."""
+"""The rights of a program: a rule, a Role, ClusterRole or binding as a dict, the path of a YAML file of such objects,
+or several of these."""
 
 NAMESPACE, ACCOUNT = "default", "manager"
 """The service account that is bound to roles for which there is no binding."""

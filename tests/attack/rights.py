@@ -43,13 +43,35 @@ def tricks_with_paths(place: Path) -> str:
     """Reading secrets with a token for config maps, by other spellings of their path."""
     own = "/api/v1/namespaces/default/configmaps"
     paths = [
-        SECRETS, f"{SECRETS}/", f"{SECRETS}//", f"/{SECRETS}", f"/.{SECRETS}", f"{own}/../secrets", f"{own}/%2e%2e/secrets",
-        f"{own}/..%2fsecrets", f"{own}/a/../../secrets", "/api/v1/namespaces/default/secrets", f"{own}%2f..%2fsecrets",
-        "/api/v1/namespaces/default/%73ecrets", "/api/v1/secrets", "/api/v1/watch/secrets", "/api/v1/namespaces//secrets",
-        "/api/v1/namespaces/kube-system/configmaps", "/api/v1/configmaps", f"/version/..{SECRETS}", f"/healthz/..{SECRETS}",
-        f"{own}?x=/../secrets", "/API/v1/secrets", f"{SECRETS};x", f"{SECRETS}%00", f"{SECRETS}%0a", f"{own}/../../kube-system/secrets",
-        f"https://127.0.0.1{SECRETS}", f"{SECRETS}?watch=1", f"{SECRETS}?fieldSelector=metadata.name%3Dthe-secret",
-    ]  # fmt: skip
+        SECRETS,
+        f"{SECRETS}/",
+        f"{SECRETS}//",
+        f"/{SECRETS}",
+        f"/.{SECRETS}",
+        f"{own}/../secrets",
+        f"{own}/%2e%2e/secrets",
+        f"{own}/..%2fsecrets",
+        f"{own}/a/../../secrets",
+        "/api/v1/namespaces/default/secrets",
+        f"{own}%2f..%2fsecrets",
+        "/api/v1/namespaces/default/%73ecrets",
+        "/api/v1/secrets",
+        "/api/v1/watch/secrets",
+        "/api/v1/namespaces//secrets",
+        "/api/v1/namespaces/kube-system/configmaps",
+        "/api/v1/configmaps",
+        f"/version/..{SECRETS}",
+        f"/healthz/..{SECRETS}",
+        f"{own}?x=/../secrets",
+        "/API/v1/secrets",
+        f"{SECRETS};x",
+        f"{SECRETS}%00",
+        f"{SECRETS}%0a",
+        f"{own}/../../kube-system/secrets",
+        f"https://127.0.0.1{SECRETS}",
+        f"{SECRETS}?watch=1",
+        f"{SECRETS}?fieldSelector=metadata.name%3Dthe-secret",
+    ]
     with serving() as (target, _):
         header = account(target)
         secret = {"metadata": {"name": "the-secret"}, "stringData": {"key": "treasure"}}
@@ -95,9 +117,25 @@ def tricks_with_tokens(place: Path) -> str:
         head, body, signature = good.split(".")
         claims = base64.urlsafe_b64decode(body + "==").replace(b":low", b":top")
         forged = base64.urlsafe_b64encode(claims).rstrip(b"=").decode()
-        tokens = [_NONE, f"{head}.{forged}.{signature}", f"{head}.{body}.", f"{head}.{body}", f"{good}.", f".{good}", f"{good}=",
-                  f"{head}.{body}.{signature[::-1]}", f"{head}.{body}.{'A' * 86}", "..", ".", "a.b.c", quote(good, safe="") + "%",
-                  good.upper(), good[:-1], "A" * 7000, f"{'A' * 2000}.{'B' * 2000}.{'C' * 2000}"]  # fmt: skip
+        tokens = [
+            _NONE,
+            f"{head}.{forged}.{signature}",
+            f"{head}.{body}.",
+            f"{head}.{body}",
+            f"{good}.",
+            f".{good}",
+            f"{good}=",
+            f"{head}.{body}.{signature[::-1]}",
+            f"{head}.{body}.{'A' * 86}",
+            "..",
+            ".",
+            "a.b.c",
+            quote(good, safe="") + "%",
+            good.upper(),
+            good[:-1],
+            "A" * 7000,
+            f"{'A' * 2000}.{'B' * 2000}.{'C' * 2000}",
+        ]
         answers = [
             target.exchange(
                 "GET", "/api/v1/namespaces/default/configmaps", b"", f"Authorization: Bearer {one}".encode()
@@ -133,7 +171,7 @@ def gaining_rights(place: Path) -> str:
             ("POST", "namespaces/kube-system/roles", {"metadata": {"name": "mine"}, "rules": everything}),
             ("PUT", "clusterrolebindings/cluster-admin", {**admin, "metadata": {"name": "cluster-admin"}}),
             ("POST", "clusterroles", {"metadata": {"name": "mine"}, "aggregationRule": {"clusterRoleSelectors": [{}]}}),
-        ]  # fmt: skip
+        ]
         answers = [
             target.exchange(verb, f"{ROLES}/{path}", json.dumps(obj).encode(), header)[0] for verb, path, obj in put
         ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who makes a request: by token, by impersonation, or without credentials; and whether that user may."""
+"""The user of a request, by token, by impersonation or without credentials, and what that user may do."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ def test_a_refusal_names_the_roles_that_are_missing(ask: Asking) -> None:
 
     text = 'clusterrole.rbac.authorization.k8s.io "one" not found'
     assert everywhere == (
-        f'nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope: RBAC: {text}'
+        'nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope: '
+        f"RBAC: {text}"
     )
     assert in_default.endswith(
         f'in the namespace "default": RBAC: [{text}, role.rbac.authorization.k8s.io "two" not found]'

@@ -75,9 +75,9 @@ def test_it_needs_a_right_whatever_the_other_user_may(path: str, ask: Asking) ->
 
 def test_the_older_right_is_for_each_part_of_the_user(ask: Asking) -> None:
     headers = bearing(token_for(ask, "bot"))
-    parts = (rule("users", "impersonate", names="jane"), rule("groups", "impersonate", names="dev"),
-             rule("uids", "impersonate", GROUP, "u"), rule("userextras/scopes", "impersonate", GROUP, "view"))  # fmt: skip
-    grant(ask, BOT, *parts)
+    name, group = rule("users", "impersonate", names="jane"), rule("groups", "impersonate", names="dev")
+    uid, extra = rule("uids", "impersonate", GROUP, "u"), rule("userextras/scopes", "impersonate", GROUP, "view")
+    grant(ask, BOT, name, group, uid, extra)
 
     assert (
         who(ask, {**headers, **as_user("jane", group="dev", uid="u", **{"extra-scopes": "view"})})["username"] == "jane"

@@ -91,7 +91,7 @@ def test_a_path_that_is_not_served_is_read_as_by_a_real_server(
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/version", "/healthz/", "/api", "/api/v1", "/api/v1/", "/apis/apps/v1", "/API/v1/nodes", "/version/../api/v1/nodes"],
-)  # fmt: skip
+    ["/", "/version", "/healthz/", "/api", "/api/v1/", "/apis/apps/v1", "/API/v1/nodes", "/version/../api/v1/nodes"],
+)
 def test_another_path_is_itself(path: str) -> None:
     assert of("POST", path) == ("post", "", "", "", "", "", path)

@@ -39,8 +39,8 @@ def test_a_role_with_more_is_refused_with_what_is_missing(ask: Asking, maker: di
 
     assert status == 403
     assert body["message"] == (
-        'roles.rbac.authorization.k8s.io "a" is forbidden: user "maker" (groups=["system:authenticated"]) is attempting '
-        "to grant RBAC permissions not currently held:\n"
+        'roles.rbac.authorization.k8s.io "a" is forbidden: user "maker" (groups=["system:authenticated"]) is '
+        "attempting to grant RBAC permissions not currently held:\n"
         '{APIGroups:[""], Resources:["nodes"], Verbs:["get"]}\n'
         '{APIGroups:[""], Resources:["pods"], Verbs:["list" "get"]}'
     )
@@ -67,7 +67,7 @@ def test_a_dry_run_is_refused_too(ask: Asking, maker: dict[str, str]) -> None:
     assert ask("POST", CLUSTER_ROLES, role("a", rule("pods", "get")), headers=maker, dryRun="All")[0] == 403
 
 
-def test_who_may_escalate_writes_any_role(ask: Asking, maker: dict[str, str]) -> None:
+def test_a_user_who_may_escalate_writes_any_role(ask: Asking, maker: dict[str, str]) -> None:
     grant(ask, "maker", rule("clusterroles", "escalate", GROUP, "free"), name="escalating")
 
     assert ask("PUT", f"{CLUSTER_ROLES}/free", role("free", rule("pods", "get")), headers=maker)[0] == 201
@@ -122,7 +122,7 @@ def test_rights_in_a_namespace_count_there_alone(ask: Asking) -> None:
     assert ask("POST", CLUSTER_ROLES, body, headers=as_user("local"))[0] == 403
 
 
-def test_a_binding_names_the_same_role_for_ever(ask: Asking) -> None:
+def test_a_binding_always_names_the_same_role(ask: Asking) -> None:
     ask.ok("POST", BINDINGS, binding("b", "ClusterRole", "view"))
 
     status, body = ask("PUT", f"{BINDINGS}/b", binding("b", "ClusterRole", "edit"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule allows, and which rights a set of rules lacks."""
+"""Rules: what each allows, and which rights a set of rules lacks."""
 
 from __future__ import annotations
 

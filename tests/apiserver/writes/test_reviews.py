@@ -61,7 +61,7 @@ def test_only_those_allowed_ask_about_others(ask: Asking) -> None:
         ("selfsubjectaccessreviews", {}, ["spec.resourceAttributes"]),
         ("selfsubjectaccessreviews", {**PODS, **VERSION}, ["spec.nonResourceAttributes"]),
         ("subjectaccessreviews", {}, ["spec.resourceAttributes", "spec.user"]),
-        ("namespaces/kube-system/localsubjectaccessreviews", {"user": "x", **PODS}, ["spec.resourceAttributes.namespace"]),
+        ("namespaces/other/localsubjectaccessreviews", {"user": "x", **PODS}, ["spec.resourceAttributes.namespace"]),
         ("namespaces/default/localsubjectaccessreviews", {"user": "x", **VERSION}, ["spec.nonResourceAttributes"]),
     ],
 )  # fmt: skip
@@ -114,7 +114,7 @@ def test_a_token_review_tells_the_user_or_the_reason(ask: Asking) -> None:
         pytest.param({"spec": {"expirationSeconds": 2**32 + 1}}, 422, "larger than 2^32 seconds", id="too long"),
         pytest.param({"metadata": {"name": "x"}}, 422, "must match the service account name", id="another name"),
         pytest.param({"metadata": {"namespace": "x"}}, 400, "does not match the namespace", id="another namespace"),
-        pytest.param({"metadata": {"uid": "x"}}, 409, "does not match the UID of the service account", id="another uid"),
+        pytest.param({"metadata": {"uid": "x"}}, 409, "does not match the UID of the service", id="another uid"),
         pytest.param({"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "x"}}}, 404,
                      'pods "x" not found', id="no such pod"),
         pytest.param({"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "apps/v1", "name": "x"}}}, 400,
