@@ -70,7 +70,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("guide", "tests"), [(TESTING, 10), (INFORMERS, 9), (ASYNCIO, 2)], ids=["testing", "informers", "asyncio"]
+    ("guide", "tests"), [(TESTING, 11), (INFORMERS, 9), (ASYNCIO, 2)], ids=["testing", "informers", "asyncio"]
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")

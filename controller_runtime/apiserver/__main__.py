@@ -110,7 +110,12 @@ def serve(
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
     server = APIServer(
-        host, token=identity.token, data_dir=data_dir, accept_loss=accept_loss, emulated=emulated_version
+        host,
+        token=identity.token,
+        data_dir=data_dir,
+        accept_loss=accept_loss,
+        signing_key=identity.signing_key,
+        emulated=emulated_version,
     )
     lease = IdentityLease(host, server, gethostname(), token=identity.token)
     with ExitStack() as stack:

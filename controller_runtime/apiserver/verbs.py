@@ -9,7 +9,10 @@ import msgspec
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
-from controller_runtime.apiserver.kinds.parts import PARTS, SCALE
+from controller_runtime.apiserver.authentication.access import Access
+from controller_runtime.apiserver.authorization.guard import Guard
+from controller_runtime.apiserver.kinds.parts import PARTS, SCALE, TOKEN_REQUEST
+from controller_runtime.apiserver.kinds.registry import POD
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.list_options import ListOptions, is_watch
 from controller_runtime.apiserver.options import DeleteOptions, Query, query_of
@@ -22,9 +25,12 @@ from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.scale import scale_to_show
 from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
 from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.users import User
 from controller_runtime.apiserver.writes.deletion import Deletion
-from controller_runtime.apiserver.writes.objects import Content, Objects
+from controller_runtime.apiserver.writes.objects import Content, Objects, Written
 from controller_runtime.apiserver.writes.pod_parts import PodParts
+from controller_runtime.apiserver.writes.reviews import Reviews
+from controller_runtime.apiserver.writes.token_requests import TokenRequests
 from controller_runtime.core.host import Host
 
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
@@ -38,33 +44,45 @@ class Verbs:
     Args:
         host: Time, locks and randomness of the server (not a host name).
         storage: The objects.
+        access: Decides what users may do.
         release: The release of Kubernetes as which the server answers.
 
     Attributes:
-        objects: Creates, reads and updates objects.
+        objects: Creates, reads and updates objects, without a check of what the user may write.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage, release: Release = NEWEST) -> None:
+    def __init__(self, host: Host, storage: Storage, access: Access, release: Release = NEWEST) -> None:
         self._host = host
         self._release = release
         self._storage = storage
         self.objects = Objects(host, storage)
         self._deletion = Deletion(host, storage)
         self._pod_parts = PodParts(host, storage, self._deletion)
+        self._authorizer = access.authorizer
+        self._reviews = Reviews(host, access)
+        self._token_requests = TokenRequests(host, storage, access.accounts)
 
-    def answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
+    def answer(
+        self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
+    ) -> HTTPResponse | Watch:
         """Return the response to a request; each response for a deprecated kind carries a warning, refusals included.
+
+        Args:
+            user: The user, who may make the request.
+            route: What the path names.
+            request: The request.
+            on_ready: See `APIServer.handle`.
 
         Raises:
             StatusError: The request is refused.
         """
         if not route.kind.deprecation or self._release.minor < route.kind.deprecated:
-            return self._answer(route, request, on_ready)
+            return self._answer(user, route, request, on_ready)
         answered: HTTPResponse | Watch
         try:
-            answered = self._answer(route, request, on_ready)
+            answered = self._answer(user, route, request, on_ready)
         except StatusError as error:
             answered = refusal(error, request.headers.get("accept", ""))
         headers = warned(answered.headers, [route.kind.deprecation])
@@ -73,7 +91,9 @@ class Verbs:
         answered.headers = headers
         return answered
 
-    def _answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
+    def _answer(
+        self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
+    ) -> HTTPResponse | Watch:
         verb, query = verb_of(route, request.method), query_of(request.query)
         accept = request.headers.get("accept", "")
         wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
@@ -92,13 +112,24 @@ class Verbs:
                 options = DeleteOptions.parse(query, request.body)
                 return _listed(self._deletion.delete_collection(route, ListOptions.parse(query), options), form)
         headers = request.headers
-        content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""))
-        if verb == "create" and route.subresource:
+        content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
+        if verb == "create" and route.subresource and route.kind is POD:
             self._pod_parts.create(route, content)
             return succeeded(201, accept)
-        do = {"create": self.objects.create, "update": self.objects.update, "patch": self.objects.patch}[verb]
-        written = do(route, content)
+        written = self._written(verb, route, content)
         return whole_answer(written.status, form, _single(route, form, written.raw), written.warnings)
+
+    def _written(self, verb: str, route: Route, content: Content) -> Written:
+        """Carry out a create, an update or a patch."""
+        if route.sent is TOKEN_REQUEST:
+            return self._token_requests.create(route, content)
+        if not route.kind.is_stored:
+            return self._reviews.create(route, content)
+        objects = self.objects
+        if not content.user.may_do_everything:
+            objects = Objects(self._host, self._storage, Guard(self._authorizer, content.user))
+        do = {"create": objects.create, "update": objects.update, "patch": objects.patch}[verb]
+        return do(route, content)
 
     def _list(self, route: Route, query: Query, form: Form) -> HTTPResponse:
         options = ListOptions.parse(query)
