@@ -31,6 +31,8 @@ PUBLIC = {
     "without", "Client",
     "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
+    # declare kinds
+    "CustomResource", "Struct", "custom_resource", "definition", "Rule", "changes",
     # tell people
     "EventRecorder", "EventAPI",
     # look at objects

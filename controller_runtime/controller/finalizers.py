@@ -13,7 +13,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.api.objects import AnyObject, Cached, meta
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind
 from controller_runtime.client.client import Client
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import ControllerRuntimeError, NotFound
@@ -21,7 +21,7 @@ from controller_runtime.core.errors import ControllerRuntimeError, NotFound
 T = TypeVar("T", bound=AnyObject)
 
 
-def add_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, names: Sequence[str]) -> Cached | None:
+def add_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: Sequence[str]) -> Cached | None:
     """Add those of these finalizers that the object does not have, after the ones that it has.
 
     Returns:
@@ -37,7 +37,7 @@ def add_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, name
     return _patch(client, resource, obj, [*present, *missing]) if missing else None
 
 
-def remove_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, names: Collection[str]) -> Cached | None:
+def remove_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: Collection[str]) -> Cached | None:
     """Remove these finalizers, and keep the order of those that stay.
 
     Once an object that is being deleted has no finalizer left, the server deletes it.
@@ -58,7 +58,7 @@ def remove_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, n
         return None
 
 
-def _patch(client: Client, resource: Resource[Any], obj: AnyObject, finalizers: list[str]) -> Cached:
+def _patch(client: Client, resource: Kind[Any], obj: AnyObject, finalizers: list[str]) -> Cached:
     metadata = meta(obj)
     patch = {"metadata": {"resourceVersion": metadata.resource_version, "finalizers": finalizers}}
     return client.patch(resource, Request(metadata.name, metadata.namespace), patch)
@@ -79,7 +79,7 @@ class Finalizers(Generic[T]):
     Threads: `register` before the controller starts; `handle` from any.
     """
 
-    def __init__(self, client: Client, resource: Resource[Any]) -> None:
+    def __init__(self, client: Client, resource: Kind[Any]) -> None:
         self._client = client
         self._resource = resource
         self._finalize: dict[str, Callable[[T], None]] = {}

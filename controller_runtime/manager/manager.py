@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
@@ -78,7 +78,7 @@ class Manager:
         grace: float = 30.0,
         cache_sync_timeout: float = 120.0,
         leader_election: LeaderElectionConfig | None = None,
-        transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
+        transforms: Mapping[Kind[Any], Transform] = MappingProxyType({}),
         patience: Patience | None = None,
     ) -> None:
         if grace < 0:
@@ -134,13 +134,13 @@ class Manager:
 
     @overload
     def lister(
-        self, resource: Resource[T], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+        self, resource: Kind[T], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Lister[T]: ...
 
     @overload
     def lister(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         view: type[V],
         *,
         namespace: str = "",
@@ -150,7 +150,7 @@ class Manager:
 
     def lister(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         view: type[Any] | None = None,
         *,
         namespace: str = "",
@@ -160,7 +160,7 @@ class Manager:
         """Return a lister, which reads the cache of one collection.
 
         Args:
-            resource: The collection.
+            resource: The collection, or the declared class of its objects.
             view: The class to decode objects to; None is the resource's own.
             namespace: Only this namespace; empty is all of them.
             label_selector: Only objects that the server finds to match it; empty is all of them.
@@ -175,7 +175,7 @@ class Manager:
         return Lister(informer.store, resource, view)
 
     def informer(
-        self, resource: Resource[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+        self, resource: Kind[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Informer:
         """Return the informer of one collection, to subscribe to; the informer runs while the manager does."""
         return self.informers.of(Collection(resource, namespace, label_selector, field_selector))
