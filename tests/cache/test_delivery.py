@@ -81,6 +81,7 @@ def test_handler_hears_exactly_what_changed() -> None:
 
 
 @pytest.mark.scenario("SI-05")
+@pytest.mark.elsewhere("ManageIQ/kubeclient#599")
 def test_relist_tells_what_was_missed_and_nothing_of_what_did_not_change() -> None:
     """A missed add is an add, a missed change an update; unchanged objects come as no event."""
     delivery, _ = made()
@@ -96,6 +97,7 @@ def test_relist_tells_what_was_missed_and_nothing_of_what_did_not_change() -> No
 
 
 @pytest.mark.scenario("SI-15")
+@pytest.mark.elsewhere("kubernetes/client-go#675")
 def test_late_handler_hears_of_what_is_there_as_initial_and_the_others_hear_nothing() -> None:
     """A handler added during activity gets existing objects as initial adds; an old one is unaffected."""
     delivery, _ = made()

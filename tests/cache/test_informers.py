@@ -191,6 +191,7 @@ class Broken:
 
 
 @pytest.mark.scenario("SI-20")
+@pytest.mark.elsewhere("nolar/kopf#1276")
 def test_bug_inside_a_list_stops_the_program_and_the_threads_end(sim: Simulation) -> None:
     """The error becomes the failure of the stop, and no thread is left running."""
     host = sim.host("r0")

@@ -53,6 +53,7 @@ def p(sim: Simulation) -> Iterator[Program]:
     program.end()
 
 
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#935")
 def test_released_by_the_last_user_it_ends_and_asks_nothing_more(p: Program) -> None:
     first, second = p.informers.of(Collection(NODES)), p.informers.of(Collection(NODES))
     p.start()
@@ -191,6 +192,7 @@ def test_failure_of_a_subscription_of_one_collection_stops_the_program(p: Progra
     assert isinstance(p.stop.failure, ZeroDivisionError)
 
 
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#935")
 def test_those_that_come_and_go_leave_nothing_behind(p: Program) -> None:
     p.start()
 

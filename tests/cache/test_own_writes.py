@@ -124,6 +124,7 @@ def scale_replaced(world: World, resource: Resource[Any], key: ObjectKey) -> str
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#3320")
 def test_after_waiting_for_its_version_every_read_has_the_write(
     world: World, resource: Resource[Any], write: Write
 ) -> None:
@@ -247,6 +248,7 @@ def gate(sim: Simulation) -> Gate:
 
 
 @pytest.mark.scenario("GS-01")
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#1464")
 def test_an_owner_is_held_up_until_the_cache_has_its_newest_write(gate: Gate) -> None:
     """After writes 5, 10 and 8 an unfilled cache holds nothing up, one at 5 does, and one at 10 drops the record."""
     for version in ("5", "10", "8"):

@@ -95,5 +95,6 @@ def test_an_event_that_the_server_cannot_read_is_made_up_for_by_a_list(streaming
     assert after(Streaming()) == Recovery(Listing(), wait=False)
 
 
+@pytest.mark.elsewhere("nolar/kopf#787")
 def test_recovery_defaults_to_waiting() -> None:
     assert Recovery(Listing()) == (Listing(), True)

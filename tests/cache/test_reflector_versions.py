@@ -17,6 +17,7 @@ Make = Callable[..., Scene]
 
 @pytest.mark.scenario("RF-28")
 @pytest.mark.parametrize("gone", [EXPIRED, watched(error_line(410, "Expired"))], ids=["answer", "event"])
+@pytest.mark.elsewhere("apache/airflow#21087")
 def test_expired_watch_lists_at_the_last_version_first(scene: Make, gone: Act) -> None:
     """After a 410 at version n the next list is at n; it asks for the most recent only if that is refused too."""
     s = scene(page(5), gone, EXPIRED, page(30, node("a", 20)), streaming=False)

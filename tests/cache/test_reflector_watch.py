@@ -74,6 +74,7 @@ def test_initial_objects_do_not_move_the_version(scene: Make) -> None:
 
 @pytest.mark.scenario("WL-09")
 @pytest.mark.parametrize("end", [Cut(), End()])
+@pytest.mark.elsewhere("kubernetes-client/python#124")
 def test_watch_that_ends_is_resumed_at_the_last_version(scene: Make, end: Cut | End) -> None:
     """After a stream breaks behind the sync, a plain watch begins at the last version, without initial events."""
     s = scene(watched(SYNCED, line("ADDED", node("a", 6)), end), watched(line("ADDED", node("b", 7))))
@@ -227,6 +228,7 @@ def test_watches_ask_for_an_end_in_five_to_ten_minutes(scene: Make) -> None:
 
 
 @pytest.mark.scenario("RF-30")
+@pytest.mark.elsewhere("nolar/kopf#585")
 def test_silent_watch_is_given_up_and_opened_again_at_the_last_version(scene: Make) -> None:
     """A half-open connection is abandoned after a silence, counted, and opened again at the last version."""
     s = scene(watched(SYNCED, bookmark_line(9)), watched(bookmark_line(10)))

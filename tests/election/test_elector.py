@@ -114,6 +114,7 @@ def test_a_leader_that_dies_is_succeeded_after_its_lease(bench: Bench) -> None:
 
 
 @pytest.mark.scenario("E-11")
+@pytest.mark.elsewhere("kubernetes/client-go#1155")
 def test_a_leader_that_reaches_nobody_tries_on_and_gives_up_in_time(bench: Bench) -> None:
     """It tries once per retry period until its deadline, counted from the last successful write; then it has lost."""
     a = bench.start("a", after(3.0, bench.sim, Refused()))

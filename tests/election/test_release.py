@@ -57,6 +57,7 @@ def test_a_lease_that_is_gone_is_not_made_again(bench: Bench) -> None:
 
 
 @pytest.mark.scenario("LE-13")
+@pytest.mark.elsewhere("kubernetes/client-go#1289")
 def test_a_release_that_conflicts_is_tried_again(bench: Bench) -> None:
     """If another client writes between its read and its write, it reads again."""
     touched: list[str] = []

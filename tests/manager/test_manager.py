@@ -42,6 +42,22 @@ def test_listers_of_one_collection_share_its_cache(bench: Bench) -> None:
     assert bench.manager.informer(NODES) is not bench.manager.informer(NODES, label_selector="a=b")
 
 
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#3024")
+def test_two_selectors_of_one_kind_are_two_caches(bench: Bench) -> None:
+    """Each lister has the objects that match its own selector, and follows their changes."""
+    bench.create("none")
+    red = bench.manager.lister(NODES, dict, label_selector="color=red")
+    blue = bench.manager.lister(NODES, dict, label_selector="color=blue")
+    bench.manager.client.create(NODES, {"metadata": {"name": "r", "labels": {"color": "red"}}})
+    bench.start()
+
+    bench.manager.client.create(NODES, {"metadata": {"name": "b", "labels": {"color": "blue"}}})
+    bench.sim.settle()
+
+    assert ([*red.keys()], [*blue.keys()]) == ([ObjectKey("r")], [ObjectKey("b")])
+    bench.finish()
+
+
 def test_everything_stops_in_the_mirror_of_its_start(bench: Bench) -> None:
     """The running reconcile ends first, then the runnables, and the caches last."""
 

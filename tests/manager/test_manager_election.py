@@ -155,6 +155,7 @@ def test_a_controller_that_is_added_later_starts_if_the_replica_leads(house: Hou
 
 
 @pytest.mark.scenario("MG-08")
+@pytest.mark.elsewhere("kubernetes/client-go#728")
 def test_the_lease_is_given_back_when_the_work_has_ended(house: House) -> None:
     """The running reconcile continues under the lease, which is renewed until it has ended."""
     a = house.replica("a").works_for(25.0).start()
@@ -218,6 +219,7 @@ def test_work_that_ignores_the_loss_is_named_soon(house: House) -> None:
 
 
 @pytest.mark.scenario("LE-22")
+@pytest.mark.elsewhere("kubernetes-client/python#434")
 def test_a_client_that_lost_the_lease_sends_nothing(house: House) -> None:
     """The write of a reconcile that does not notice the loss is refused, however soon it comes."""
     a = house.replica("a")
@@ -251,6 +253,7 @@ def test_before_it_leads_and_after_it_gave_the_lease_back_the_client_works(house
     assert a.manager.client.get(NODES, ObjectKey("node"), dict)
 
 
+@pytest.mark.elsewhere("kubernetes/client-go#728")
 def test_work_that_does_not_end_keeps_the_lease_until_it_expires(house: House) -> None:
     a = house.replica("a")
     forever = Stop(a.host, "forever")

@@ -297,6 +297,7 @@ def test_an_item_raised_while_held_is_normal_when_it_comes_again(queue: WorkQueu
 
 
 @pytest.mark.scenario("PQ-30")
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#3496")
 def test_the_low_band_gets_its_share_of_a_busy_queue(queue: WorkQueue[str]) -> None:
     """While normal items never end, a low one is handed out every eighth time."""
     queue.add("low 1", low=True)
@@ -311,6 +312,7 @@ def test_the_low_band_gets_its_share_of_a_busy_queue(queue: WorkQueue[str]) -> N
     assert [n for n, item in enumerate(order) if item.startswith("low")] == [LOW_SHARE - 1, 2 * LOW_SHARE - 1]
 
 
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#3157")
 def test_an_item_that_comes_back_keeps_its_band(sim: Simulation, queue: WorkQueue[str]) -> None:
     queue.add("low", low=True)
     queue.get()

@@ -216,6 +216,7 @@ def test_a_sleeping_consumer_wakes_exactly_when_an_item_is_due(
 
 
 @pytest.mark.scenario("PQ-19")
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#3330")
 def test_what_falls_due_in_the_normal_band_passes_what_is_ready_in_the_low_one(
     sim: Simulation, queue: WorkQueue[str]
 ) -> None:

@@ -133,6 +133,7 @@ def stage(chosen: Path | None, pytestconfig: pytest.Config, tmp_path: Path) -> I
         transport.close()
 
 
+@pytest.mark.elsewhere("kr8s-org/kr8s#278")
 def test_when_a_leader_is_killed_another_leads_as_soon_as_the_lease_has_run_out(stage: Stage) -> None:
     """The next leader does not lead earlier, and has a token of its own; only the lease shows it the death."""
     stage.let_lead("one", "two")

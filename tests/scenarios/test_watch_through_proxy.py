@@ -151,6 +151,7 @@ def problem(world: World) -> str:
     ],
 )
 @pytest.mark.scenario("RF-30")
+@pytest.mark.elsewhere("nolar/kopf#957")
 def test_a_watch_that_brings_nothing_is_noticed_told_of_and_resumed_where_it_was(
     world: World, weather: Callable[[TCPProxy], None]
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_watch_that_brings_nothing_is_noticed_told_of_and_resumed_where_it_was
     wait_for(lambda: problem(world) == "")
 
 
+@pytest.mark.elsewhere("nolar/kopf#787")
 def test_connections_that_are_dropped_again_and_again_lose_nothing(world: World) -> None:
     for round_ in range(8):
         world.proxy.drop()
@@ -240,6 +242,7 @@ def test_requests_in_a_stalled_network_end_at_their_deadlines_and_later_ones_suc
 
 
 @pytest.mark.embedded("its server is started and stopped")
+@pytest.mark.elsewhere("kubernetes-client/javascript#596")
 def test_kept_connections_and_watches_survive_a_restart_of_the_server(
     certificates: Certificates, tmp_path: Path
 ) -> None:

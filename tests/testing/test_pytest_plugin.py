@@ -40,6 +40,7 @@ def test_an_installed_package_announces_it_under_the_name_of_the_module() -> Non
     assert {entry.value for entry in announced} == {PLUGIN}
 
 
+@pytest.mark.elsewhere("micronaut-projects/micronaut-kubernetes#43")
 def test_the_fixtures_are_a_cluster_on_a_simulation(simulation: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.start()
     simulation.advance(3600.0)

@@ -138,6 +138,7 @@ def test_garbage_stays_unless_its_collection_is_asked_for(simulation: Simulation
 
 
 @pytest.mark.embedded_cluster(garbage_collection=True)
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#626")
 def test_garbage_is_collected_in_virtual_time(simulation: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.start()
 

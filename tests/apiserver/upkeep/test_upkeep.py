@@ -84,6 +84,7 @@ def test_what_one_of_two_owners_still_holds_loses_the_other_reference_only(ask: 
     assert [reference["name"] for reference in references] == ["two"]
 
 
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#1459")
 def test_grandchildren_go_too(ask: Asking, upkeep: Upkeep) -> None:
     top = ask.ok("POST", MAPS, owned("top"))
     child = ask.ok("POST", MAPS, owned("child", owner(top)))
@@ -95,6 +96,7 @@ def test_grandchildren_go_too(ask: Asking, upkeep: Upkeep) -> None:
     assert names(ask) == []
 
 
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#1459")
 def test_an_owner_deleted_in_the_foreground_waits_for_the_dependents_that_block(ask: Asking, upkeep: Upkeep) -> None:
     top = ask.ok("POST", MAPS, owned("top"))
     ask.ok("POST", MAPS, owned("child", owner(top, blockOwnerDeletion=True), finalizers=["example.com/hold"]))
@@ -109,6 +111,7 @@ def test_an_owner_deleted_in_the_foreground_waits_for_the_dependents_that_block(
     assert names(ask) == []
 
 
+@pytest.mark.elsewhere("kubernetes-sigs/controller-runtime#1459")
 def test_an_owner_deleted_with_orphans_leaves_them_without_reference(ask: Asking, upkeep: Upkeep) -> None:
     top = ask.ok("POST", MAPS, owned("top"))
     ask.ok("POST", MAPS, owned("child", owner(top)))
@@ -146,6 +149,7 @@ def test_what_has_no_namespace_cannot_lose_an_owner_that_has_one(ask: Asking, up
     assert names(ask, NODES) == ["n"]
 
 
+@pytest.mark.elsewhere("kubernetes-sigs/kubebuilder#2857")
 def test_a_namespace_goes_with_all_that_is_in_it(ask: Asking, upkeep: Upkeep) -> None:
     ask.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "x"}})
     ask.ok("POST", "/api/v1/namespaces/x/configmaps", owned("a"))

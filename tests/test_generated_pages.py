@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages that are generated from the tests agree with them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).parent / "tools"
+
+
+@pytest.mark.parametrize("tool", ["conformance.py", "known_trouble.py"])
+def test_a_generated_page_is_what_the_tests_generate(tool: str) -> None:
+    outcome = subprocess.run([sys.executable, TOOLS / tool, "--check"], capture_output=True, text=True, check=False)
+
+    assert outcome.returncode == 0, outcome.stderr
