@@ -224,20 +224,8 @@ __all__ = [
 _HOMES = {
     "Collection": "api.collection",
     **dict.fromkeys(("condition_of", "conditions_of", "with_condition"), "api.conditions"),
-    **dict.fromkeys(
-        (
-            "Cached",
-            "ObjectKey",
-            "ObjectMeta",
-            "OwnerReference",
-            "annotations_of",
-            "labels_of",
-            "meta",
-            "microtime",
-            "timestamp",
-        ),
-        "api.objects",
-    ),
+    **dict.fromkeys(("Cached", "ObjectKey", "ObjectMeta", "OwnerReference", "meta"), "api.objects"),
+    **dict.fromkeys(("annotations_of", "labels_of", "microtime", "timestamp"), "api.objects"),
     **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),
     **dict.fromkeys(
         ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"
