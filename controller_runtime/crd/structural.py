@@ -154,7 +154,7 @@ def _union_schema(types: tuple[inspect.Type, ...], place: _Place) -> RawSchema:
 def _number_schema(shape: inspect.IntType | inspect.FloatType) -> RawSchema:
     schema: RawSchema = {"type": "number"}
     if isinstance(shape, inspect.IntType):
-        schema = {"type": "integer", "format": "int64"}
+        schema = {"type": "integer"}
     lower, upper = (shape.ge, shape.gt), (shape.le, shape.lt)
     for (inclusive, exclusive), name in ((lower, "inimum"), (upper, "aximum")):
         if inclusive is not None or exclusive is not None:

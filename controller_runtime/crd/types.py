@@ -64,7 +64,7 @@ class Condition(Struct):
     reason: Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
     message: Annotated[str, Meta(max_length=32768)]
     last_transition_time: datetime
-    observed_generation: Annotated[int, Meta(ge=0)] | None = None
+    observed_generation: Annotated[int, Meta(ge=0, extra_json_schema={"format": "int64"})] | None = None
 
 
 def _keyword(**keywords: object) -> Meta:
@@ -100,6 +100,9 @@ NULLABLE = Meta(extra_json_schema={"nullable": True})
 
 Int32 = Annotated[int, Meta(extra_json_schema={"format": "int32"})]
 """A whole number of 32 bits."""
+
+Int64 = Annotated[int, Meta(extra_json_schema={"format": "int64"})]
+"""A whole number of 64 bits; a plain `int` says nothing of bits."""
 
 IntOrString = Annotated[int | str, Meta(extra_json_schema={"x-kubernetes-int-or-string": True})]
 """A number or a text, such as a port's number or name."""

@@ -20,7 +20,7 @@ from controller_runtime.crd.structural import schema_of_type
 
 LODGE: dict[str, Any] = schema_of(Lodge)["properties"]["spec"]["properties"]
 TEXT = {"type": "string"}
-WHOLE = {"type": "integer", "format": "int64"}
+WHOLE = {"type": "integer"}
 OPEN = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
 
