@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from controller_runtime.api.resources import Kind, resource_of
     from controller_runtime.crd.columns import AGE, Column, Scale
+    from controller_runtime.crd.comparison import Difference, compare
     from controller_runtime.crd.declaration import custom_resource
     from controller_runtime.crd.definitions import DEFINITIONS, definition, schema_of
     from controller_runtime.crd.merging import changes
@@ -51,6 +52,7 @@ __all__ = [
     "Column",
     "Condition",
     "CustomResource",
+    "Difference",
     "Duration",
     "Int32",
     "Int64",
@@ -64,6 +66,7 @@ __all__ = [
     "Struct",
     "UnsetType",
     "changes",
+    "compare",
     "custom_resource",
     "definition",
     "field",
@@ -80,6 +83,7 @@ _MODULES = {
     **dict.fromkeys(("Kind", "resource_of"), "controller_runtime.api.resources"),
     "changes": "controller_runtime.crd.merging",
     **dict.fromkeys(("AGE", "Column", "Scale"), "controller_runtime.crd.columns"),
+    **dict.fromkeys(("Difference", "compare"), "controller_runtime.crd.comparison"),
     "custom_resource": "controller_runtime.crd.declaration",
     **dict.fromkeys(("DEFINITIONS", "definition", "schema_of"), "controller_runtime.crd.definitions"),
     **dict.fromkeys(("Rule", "immutable", "validated"), "controller_runtime.crd.rules"),

@@ -24,10 +24,12 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
+from controller_runtime.crd.types import CustomResource
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.fenced import elector_and_fence
 from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.manager.definitions import Definitions
 from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.members import Members
@@ -61,6 +63,7 @@ class Manager:
             and in a reconcile nothing after that reconcile's deadline.
         elector: Competes for the lease; None without leader election.
         informers: The caches.
+        definitions: The definitions that are installed when the manager starts; see `install`.
         stopping: Set when the manager begins to stop, and cancelled when its grace has run out; for reconcilers that
             wait or take long.
 
@@ -101,6 +104,8 @@ class Manager:
                 on_yielding=self.stopping.fail,
             )
         self.client = Client(host, DeadlineTransport(limited, reconcile_limit(host)))
+        # Its client is not bound to a leadership: definitions are needed before there can be one.
+        self.definitions = Definitions(host, Client(host, self.transport))
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
         self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close)
@@ -178,7 +183,9 @@ class Manager:
         self, resource: Kind[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Informer:
         """Return the informer of one collection, to subscribe to; the informer runs while the manager does."""
-        return self.informers.of(Collection(resource, namespace, label_selector, field_selector))
+        collection = Collection(resource, namespace, label_selector, field_selector)
+        self.definitions.see(collection.resource)
+        return self.informers.of(collection)
 
     def recorder(self, component: str) -> EventRecorder:
         """Return a new recorder of events, which runs with the manager whether this replica leads or not.
@@ -193,6 +200,25 @@ class Manager:
         recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component)
         self.add(recorder)
         return recorder
+
+    def install(self, *classes: type[CustomResource], storage: type[CustomResource] | None = None) -> None:
+        """Install the definition of a declared class when the manager starts, before its caches do.
+
+        The definition is applied on the server's side, and the manager waits until its kind is served. A definition
+        that another field manager owns is not taken over. Whether it is installed or not, a class that is cached is
+        compared with the definition that the server has: the manager does not start if the class could not read the
+        objects, and logs what else differs.
+
+        Args:
+            *classes: The versions of one kind. Without any, the classes of all caches get a definition each, unless
+                there is one of their name already.
+            storage: The version in which the server stores objects; by default the first.
+
+        Raises:
+            TypeError: A class is not declared with `custom_resource`.
+            ValueError: The classes are not versions of one kind.
+        """
+        self.definitions.add(classes, storage)
 
     @property
     def controllers(self) -> list[Controller]:
@@ -210,6 +236,8 @@ class Manager:
         Raises:
             UsageError: The name is taken, or the manager is stopping or has stopped.
         """
+        if isinstance(thing, Controller):
+            self.definitions.see(*(collection.resource for collection in thing.collections))
         self._members.add(thing)
 
     def run(self, stop: Stop | None = None) -> None:
@@ -219,6 +247,7 @@ class Manager:
 
         Raises:
             UsageError: The manager has run before.
+            UsageError: A declared class cannot read the objects of its definition.
             CacheSyncTimeout: The caches did not fill in time.
             LeadershipLost: The lease was lost; all work was cancelled at once.
             Exception: The first failure of a thread.
@@ -243,9 +272,12 @@ class Manager:
 
     def _start_members(self) -> None:
         """Start the members that were added, and those that are added or may start later, until the manager stops."""
+        self.definitions.install(self.stopping, self.host.monotonic() + self._cache_sync_timeout)
+        self.definitions.check()
         self._lifecycle.start_caches()
         added = self._members.take_added()
         while not self.stopping.is_set():
+            self.definitions.check()
             self._lifecycle.start(added, self._cache_sync_timeout)
             self._members.wait_for_news()
             added = self._members.take_added()

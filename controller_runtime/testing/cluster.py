@@ -18,6 +18,8 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.recording import RecordingTransport
 
+_DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
+
 
 class EmbeddedCluster:
     """Runs a manager on an embedded API server in this process.
@@ -74,9 +76,14 @@ class EmbeddedCluster:
         return self.manager.client
 
     def start(self) -> None:
-        """Run the manager on a thread of its own, and garbage collection on another if it was asked for."""
+        """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
+
+        The definitions that `Manager.install` was asked for are on the server once this returns.
+        """
         if self._threads:
             raise RuntimeError("the cluster's manager has been started already: call start() once")
+        deadline = self.host.monotonic() + _DEFINITIONS_TIMEOUT
+        self.manager.definitions.install(self._stop, deadline, client=self.user)
         self._threads.append(spawn(self.host, self._stop, "manager", lambda: self.manager.run(self._stop)))
         if (upkeep := self._upkeep) is not None:
             self._threads.append(spawn(self.host, self._stop, "upkeep", lambda: upkeep.run(self._stop)))

@@ -30,7 +30,9 @@ def lines_of(name: str) -> list[str]:
 def differences(theirs: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
     """Return the lines that only `theirs` has and those that only `ours` has."""
     found = [line for line in difflib.ndiff(theirs, ours) if line[0] in "-+"]
-    return [line[2:].strip() for line in found if line[0] == "-"], [line[2:].strip() for line in found if line[0] == "+"]
+    return [line[2:].strip() for line in found if line[0] == "-"], [
+        line[2:].strip() for line in found if line[0] == "+"
+    ]
 
 
 def test_the_certificate_of_cert_manager_has_the_same_structure() -> None:

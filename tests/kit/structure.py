@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structure of an OpenAPI schema as lines of text, one for each place, so that two schemas can be compared.
 
-A line has the place's name, indented by its depth, its type and its constraints. Defaults and descriptions are left out.
+A line has the place's name, indented by its depth, its type and its constraints, without defaults and descriptions.
 `python tests/kit/structure.py FILE [VERSION]` prints the structure of the objects of a definition in YAML.
 """
 
