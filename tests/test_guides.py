@@ -45,6 +45,7 @@ OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
 TESTING = (DOCS / "testing.md").read_text(encoding="utf-8")
 INFORMERS = (DOCS / "informers.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
+CUSTOM_RESOURCES = (DOCS / "custom-resources.md").read_text(encoding="utf-8")
 
 
 def code_of(text: str) -> str:
@@ -64,7 +65,14 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.parametrize(("guide", "tests"), [(TESTING, 7), (INFORMERS, 7)], ids=["testing", "informers"])
+@pytest.mark.parametrize(
+    ("guide", "tests"),
+    [
+        pytest.param(TESTING, 7, id="testing"),
+        pytest.param(INFORMERS, 7, id="informers"),
+        pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
+    ],
+)
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
     plugin = "controller_runtime.testing.pytest_plugin"

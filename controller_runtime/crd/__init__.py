@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from controller_runtime.api.resources import Kind, resource_of
     from controller_runtime.crd.columns import AGE, Column, Scale
     from controller_runtime.crd.comparison import Difference, compare
+    from controller_runtime.crd.conversion import Conversion, converts
     from controller_runtime.crd.declaration import custom_resource
     from controller_runtime.crd.definitions import DEFINITIONS, definition, schema_of
     from controller_runtime.crd.merging import changes
@@ -51,6 +52,7 @@ __all__ = [
     "UNSET",
     "Column",
     "Condition",
+    "Conversion",
     "CustomResource",
     "Difference",
     "Duration",
@@ -67,6 +69,7 @@ __all__ = [
     "UnsetType",
     "changes",
     "compare",
+    "converts",
     "custom_resource",
     "definition",
     "field",
@@ -84,6 +87,7 @@ _MODULES = {
     "changes": "controller_runtime.crd.merging",
     **dict.fromkeys(("AGE", "Column", "Scale"), "controller_runtime.crd.columns"),
     **dict.fromkeys(("Difference", "compare"), "controller_runtime.crd.comparison"),
+    **dict.fromkeys(("Conversion", "converts"), "controller_runtime.crd.conversion"),
     "custom_resource": "controller_runtime.crd.declaration",
     **dict.fromkeys(("DEFINITIONS", "definition", "schema_of"), "controller_runtime.crd.definitions"),
     **dict.fromkeys(("Rule", "immutable", "validated"), "controller_runtime.crd.rules"),

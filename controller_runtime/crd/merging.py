@@ -102,7 +102,7 @@ def _graft_list(new: list[Any], old: list[Any], raw: list[Any], schema: _Raw, pa
             made.append(item)
             continue
         patch = merge_patch(old[index], item)
-        made.append(_patched(raw[index], _graft(patch, old[index], raw[index], inner, f"{path}[{index}]")))
+        made.append(patched(raw[index], _graft(patch, old[index], raw[index], inner, f"{path}[{index}]")))
     return made
 
 
@@ -135,14 +135,14 @@ def _identity(item: Any, keys: tuple[str, ...] | list[str]) -> tuple[Any, ...]:
     return tuple(item.get(key) for key in keys)
 
 
-def _patched(target: _Raw, patch: _Raw) -> dict[str, Any]:
+def patched(target: _Raw, patch: _Raw) -> dict[str, Any]:
     """Return an object after a merge patch (RFC 7386)."""
     made = {**target}
     for name, value in patch.items():
         if value is None:
             made.pop(name, None)
         elif isinstance(value, Mapping) and isinstance(made.get(name), Mapping):
-            made[name] = _patched(made[name], value)
+            made[name] = patched(made[name], value)
         else:
             made[name] = value
     return made

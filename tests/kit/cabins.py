@@ -78,7 +78,7 @@ class Cabin(CustomResource):
 
 
 class OldSpec(Struct):
-    bunks: int
+    bunks: Annotated[int, Meta(ge=1, le=9)]
     heated: bool = True
 
 
