@@ -97,6 +97,9 @@ def custom_resource(
         ValueError: A name is not one of the API, a path leads nowhere, or a type has no structural schema.
     """
 
+    if name := getattr(api_version, "__name__", ""):  # of a class: the decorator is without its arguments
+        raise TypeError(f"write @custom_resource('example.com/v1') above {name}")
+
     def declare(cls: type[C]) -> type[C]:
         resource, schema = _resource(cls, api_version, kind, plural, scope), _root_schema(cls, rules)
         shown = columns_of(schema, columns, cls.__name__)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ def schema_of(cls: type[CustomResource]) -> dict[str, Any]:
 
 def definition(*classes: type[CustomResource], storage: type[CustomResource] | None = None) -> dict[str, Any]:
     """Return the custom resource definition of one kind, as `kubectl apply` and `Client.apply` take it.
+
+    The result is a new dict, which the caller may change.
 
     Args:
         *classes: The versions of the kind, each declared with `custom_resource`.
@@ -91,7 +94,7 @@ def _version(declared: Declaration, stored: bool) -> dict[str, Any]:
         "name": declared.resource.version,
         "served": declared.served,
         "storage": stored,
-        "schema": {"openAPIV3Schema": declared.schema},
+        "schema": {"openAPIV3Schema": copy.deepcopy(declared.schema)},
     }
     if declared.deprecated:
         version["deprecated"] = True

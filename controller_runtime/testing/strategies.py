@@ -62,7 +62,7 @@ def strategy_of(cls: type[C], *, name: str = "example", namespace: str = "defaul
 def check_round_trips(conversion: Conversion[Any, Any], *, examples: int = 100) -> None:
     """Try a conversion both ways with objects of both classes; each must come back as it was.
 
-    An object that was converted from the newer class, and then changed in the older one, must keep that change too: what
+    An object that was converted from the newer class and then changed in the older one must keep that change, too: what
     an annotation keeps must not stand in its way.
 
     Args:

@@ -19,6 +19,7 @@ from controller_runtime.crd import (
     custom_resource,
     definition,
     resource_of,
+    schema_of,
 )
 from controller_runtime.testing import EmbeddedCluster
 
@@ -38,6 +39,13 @@ def test_a_definition_has_the_names_of_its_kind() -> None:
             "shortNames": ["cb"],
         },
     }
+
+
+def test_a_definition_belongs_to_its_caller() -> None:
+    made = definition(Cabin)
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"].clear()
+
+    assert definition(Cabin)["spec"]["versions"][0]["schema"]["openAPIV3Schema"] == schema_of(Cabin) != {}
 
 
 def test_a_version_has_what_its_class_declares() -> None:
@@ -128,6 +136,8 @@ def test_a_class_that_is_no_custom_resource_cannot_be_declared() -> None:
         custom_resource("example.com/v1")(CabinSpec)  # type: ignore[type-var]
     with pytest.raises(ValueError, match=r"api_version 'v1' must be like example\.com/v1"):
         custom_resource("v1")(Cabin)
+    with pytest.raises(TypeError, match=r"write @custom_resource\('example\.com/v1'\) above Cabin"):
+        custom_resource(Cabin)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
