@@ -28,7 +28,7 @@ _ROOT_FIELDS: Mapping[str, RawSchema] = {
 
 @attrs.frozen(eq=False)
 class Declaration:
-    """What `custom_resource` says about a class.
+    """The names, schema and options of a class, as `custom_resource` has set them.
 
     Attributes:
         resource: The resource, with the class as its default class.

@@ -16,7 +16,7 @@ from msgspec import inspect
 from controller_runtime.api.objects import ObjectMeta, OwnerReference
 from controller_runtime.crd.types import Condition
 
-# What the server alone sets.
+# The fields that only the server sets.
 _OF_THE_SERVER = ("generation", "creationTimestamp", "deletionTimestamp")
 
 
