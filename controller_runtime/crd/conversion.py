@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion between two versions of a custom resource: a pair of functions that loses nothing.
 
-A version often has fields that another one cannot express. Such fields are kept in an annotation of the converted object,
+A version often has fields that another one cannot express. Such fields are kept in an annotation of the converted object
 and put back on the way back. Without such an annotation, a loss is an error.
 """
 
