@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion between two versions of a custom resource: a pair of functions that loses nothing.
 
-A version often has fields that another one cannot express. Such fields are kept in an annotation of the converted object
-and put back on the way back. Without such an annotation, a loss is an error.
+A version often has fields that another one cannot express. They are kept in an annotation of the converted object and
+put back on the way back. Without such an annotation, a loss is an error.
 """
 
 from __future__ import annotations
