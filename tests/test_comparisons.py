@@ -52,7 +52,7 @@ INSTANCES: dict[str, type] = {
     "stop": Stop,
 }
 """Words for an object that the guides use without having made it."""
-ELSEWHERE = {"dict", "logging", "prometheus_client", "setup", "reconcile", "status", "jitter", "raw"}
+ELSEWHERE = {"Cabin", "dict", "logging", "prometheus_client", "setup", "reconcile", "status", "jitter", "raw"}
 """Words that name something in the reader's program, in other packages, or a part of what the same cell names."""
 FIXTURES = {"cluster", "simulation", "simulation_seed"}
 OPTIONS = {name for option in cli_run.run_command.params for name in option.opts}
