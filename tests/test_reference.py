@@ -45,7 +45,7 @@ def entries_of(page: Path) -> list[Entry]:
     text = page.read_text(encoding="utf-8")
     module = re.search(r"^\.\. currentmodule:: (\S+)$", text, re.MULTILINE)
     prefix = f"{module[1]}." if module else ""
-    return [Entry(kind, prefix + name, options) for kind, name, options in ENTRY.findall(text)]
+    return [Entry(kind, name if "." in name else prefix + name, options) for kind, name, options in ENTRY.findall(text)]
 
 
 ENTRIES = [entry for page in PAGES for entry in entries_of(page)]

@@ -135,7 +135,7 @@ def as_role(found: re.Match[str]) -> str:
     """Return backticked code as Sphinx wants it: a name for `default_role`, anything else as a literal."""
     code, after = found.groups()
     marks = "`" if NAME.fullmatch(code) else "``"
-    return f"{marks}{code}{marks}" + ("\\ " if after else "")  # a letter may follow a role only after that
+    return f"{marks}{code.strip()}{marks}" + ("\\ " if after else "")  # a letter may follow a role only after that
 
 
 def skip_fields_of_tuples(app: Sphinx, what: str, name: str, value: object, skip: bool, options: object) -> bool | None:
