@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import controller_runtime
+import controller_runtime.crd
 import controller_runtime.testing
 from controller_runtime.core import errors
 
@@ -132,6 +133,8 @@ def is_public(where: str, module: str, name: str) -> bool:
             return name in PUBLIC
         case ["controller_runtime", "testing"]:
             return name in controller_runtime.testing.__all__
+        case ["controller_runtime", "crd"]:
+            return name in controller_runtime.crd.__all__
         case ["controllers", *parts]:
             return where in SHOWN and not any(part.startswith("_") for part in [*parts, name])
     return False

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, overload
 
@@ -17,7 +16,6 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.client.waiting import ClientWaits
 from controller_runtime.client.write_options import FieldValidation, WriteOptions
 from controller_runtime.core.errors import NotFound
-from controller_runtime.core.system import SystemHost
 from controller_runtime.crd.types import CustomResource
 
 _JSON = "application/json"
@@ -37,27 +35,6 @@ class Client(ClientWaits):
     """
 
     _options = WriteOptions()
-
-    @classmethod
-    def from_kubeconfig(cls, path: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
-        """Return a client on this machine, for the cluster that a kubeconfig describes.
-
-        Close its `transport` when it is used no more, which ends its connections.
-
-        Args:
-            path: The file. If None, the file that `$KUBECONFIG` names, or `~/.kube/config`; but a process in a pod uses
-                the cluster of the pod, unless `context` is given.
-            context: The name of one of its contexts; None is the current one.
-
-        Raises:
-            UsageError: The configuration is missing or cannot be used.
-        """
-        # Imported here, because the official client is large, and a program with another transport does not need it.
-        from controller_runtime.client.http.configuration import find
-        from controller_runtime.client.http.transport import HTTPTransport
-
-        host = SystemHost()
-        return cls(host, HTTPTransport(host, find(path, context)))
 
     def writing(
         self,

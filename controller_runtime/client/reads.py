@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 import copy
+import os
 from typing import Any, Self, TypeVar, overload
 
 from controller_runtime.api.codec import decoder_for
@@ -26,6 +27,7 @@ from controller_runtime.client.warnings import Warnings
 from controller_runtime.client.write_options import Query
 from controller_runtime.core.errors import ConnectionLost, DecodeError
 from controller_runtime.core.host import Host
+from controller_runtime.core.system import SystemHost
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -69,6 +71,27 @@ class ClientReads:
         self._agent = user_agent or default_user_agent(host)
         self._warnings = Warnings(host)
         self._discovery = Discovery(host, lambda path, accept: self._call("GET", path, accept=accept))
+
+    @classmethod
+    def from_kubeconfig(cls, path: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
+        """Return a client on this machine, for the cluster that a kubeconfig describes.
+
+        Close its `transport` when it is used no more, which ends its connections.
+
+        Args:
+            path: The file. If None, the file that `$KUBECONFIG` names, or `~/.kube/config`; but a process in a pod uses
+                the cluster of the pod, unless `context` is given.
+            context: The name of one of its contexts; None is the current one.
+
+        Raises:
+            UsageError: The configuration is missing or cannot be used.
+        """
+        # Imported here, because the official client is large, and a program with another transport does not need it.
+        from controller_runtime.client.http.configuration import find
+        from controller_runtime.client.http.transport import HTTPTransport
+
+        host = SystemHost()
+        return cls(host, HTTPTransport(host, find(path, context)))
 
     def within(self, seconds: float) -> Self:
         """Return a copy whose requests may take `seconds` at most, and no longer than those of this client.

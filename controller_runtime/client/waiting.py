@@ -80,7 +80,7 @@ class ClientWaits(ClientReads):
             within: Seconds to wait.
 
         Returns:
-            The object in the first state for which `until` is true; None if that is its absence.
+            The object in the first state for which `until` is true; None if absent.
 
         Raises:
             WaitTimeout: `until` was not true in time; the message shows the last state.
@@ -92,8 +92,7 @@ class ClientWaits(ClientReads):
         if within <= 0:
             raise ValueError(f"within ({within}) must be positive")
         known = resource_of(resource)
-        decode = decoder_for(view, known)
-        states = self._states(known, key, self.host.monotonic() + within)
+        decode, states = decoder_for(view, known), self._states(known, key, self.host.monotonic() + within)
         seen, last = False, None
         with closing(states.__iter__()) as cached_states:
             for cached in cached_states:

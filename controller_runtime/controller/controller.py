@@ -255,14 +255,8 @@ class Controller:
             raise UsageError(f"controller {self.name} was started more than once")
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter)
         unreadable = UnreadableObjects(host, lambda: self.collections, partial(observers.on_unreadable, self.name))
-        settlement = Settlement(
-            host,
-            self.name,
-            queue,
-            timeout=self.reconcile_timeout,
-            on_panic=observers.on_panic,
-            unreadable=unreadable,
-        )
+        on_panic, timeout = observers.on_panic, self.reconcile_timeout
+        settlement = Settlement(host, self.name, queue, timeout=timeout, on_panic=on_panic, unreadable=unreadable)
         workers = make_workers(host, self.name, self._reconciler, queue, stop, settlement)
         intake = Intake(self.name, host, informers, queue, stop, observers.on_panic)
         self._running = Running(intake, workers, unreadable)

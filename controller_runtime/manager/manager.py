@@ -6,13 +6,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind
-from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
-from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
@@ -28,11 +25,11 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
-from controller_runtime.crd.types import CustomResource
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.fenced import elector_and_fence
 from controller_runtime.events.recorder import EventAPI, EventRecorder
+from controller_runtime.manager.caches import ManagedCaches
 from controller_runtime.manager.definitions import Definitions
 from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import CANCEL_GRACE, Lifecycle, Runnable
@@ -44,11 +41,8 @@ from controller_runtime.manager.unreadable_events import UnreadableEvents
 if TYPE_CHECKING:  # a program without coroutines should not pay for asyncio
     from controller_runtime.client.async_client import AsyncClient
 
-T = TypeVar("T")
-V = TypeVar("V")
 
-
-class Manager:
+class Manager(ManagedCaches):
     """Runs controllers and runnables on one API server, and stops them in order.
 
     Controllers and listers that use the same collection share one cache. A manager runs once.
@@ -161,56 +155,6 @@ class Manager:
         longest = LONGEST_ANSWER if longest_answer is None else longest_answer
         return cls(host, HTTPTransport(host, find(path, context), longest_answer=longest), **options)
 
-    @overload
-    def lister(
-        self, resource: Kind[T], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
-    ) -> Lister[T]: ...
-
-    @overload
-    def lister(
-        self,
-        resource: Kind[Any],
-        view: type[V],
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> Lister[V]: ...
-
-    def lister(
-        self,
-        resource: Kind[Any],
-        view: type[Any] | None = None,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> Lister[Any]:
-        """Return a lister, which reads the cache of one collection.
-
-        Args:
-            resource: The collection, or the declared class of its objects.
-            view: The class to decode objects to; None is the resource's own.
-            namespace: Only this namespace; empty is the manager's, or else all of them.
-            label_selector: Only objects that the server finds to match it; empty is all of them.
-            field_selector: The same for fields.
-
-        Raises:
-            ValueError: `view` has fields that objects of this kind cannot have.
-        """
-        informer = self.informer(
-            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
-        )
-        return Lister(informer.store, resource, view)
-
-    def informer(
-        self, resource: Kind[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
-    ) -> Informer:
-        """Return the informer of one collection, to subscribe to; the informer runs while the manager does."""
-        collection = Collection(resource, namespace, label_selector, field_selector)
-        self.definitions.see(collection.resource)
-        return self.informers.of(collection)
-
     def recorder(self, component: str, *, api: EventAPI = EventAPI.EVENTS) -> EventRecorder:
         """Return a new recorder of events, which runs with the manager whether this replica leads or not.
 
@@ -225,25 +169,6 @@ class Manager:
         recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component, api=api)
         self.add(recorder)
         return recorder
-
-    def install(self, *classes: type[CustomResource], storage: type[CustomResource] | None = None) -> None:
-        """Install the definition of a declared class when the manager starts, before its caches do.
-
-        The definition is applied on the server's side, and the manager waits until its kind is served. A definition
-        that another field manager owns is not taken over. Whether it is installed or not, a class that is cached is
-        compared with the definition that the server has: the manager does not start if the class could not read the
-        objects, and logs what else differs.
-
-        Args:
-            *classes: The versions of one kind. Without any, the classes of all caches get a definition each, unless
-                there is one of their name already.
-            storage: The version in which the server stores objects; by default the first.
-
-        Raises:
-            TypeError: A class is not declared with `custom_resource`.
-            ValueError: The classes are not versions of one kind.
-        """
-        self.definitions.add(classes, storage)
 
     @property
     def async_client(self) -> AsyncClient:

@@ -85,7 +85,7 @@ def slow(method: str, seconds: float) -> Faults:
     return fault
 
 
-PUBLIC = [name for name in dir(Client) if not name.startswith("_")]
+PUBLIC = [name for name in dir(Client) if not name.startswith("_") and name != "from_kubeconfig"]
 COPIES = {"within", "until", "limited", "writing"}
 
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requests for objects: read, create, update, patch and apply.
 
-Each write reads the object, computes its new state outside any lock, and commits it if there was no other write
-in between; otherwise it starts again. So a write without a resourceVersion never fails because of another
-writer, and one with an outdated resourceVersion is refused by the rules of its kind.
+Each write reads the object, computes its new state outside any lock, and commits it if nothing was written in between;
+otherwise it starts again. So only the rules of a kind refuse a write for its resourceVersion.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, 
 from controller_runtime.apiserver.writes.storable import storable
 from controller_runtime.core.host import Host
 
-# A real server's: no vowels, so that no words arise, and no 0, 1 and 3, which look like letters.
+# As a real server's: no vowels, so that no words arise, and no 0, 1 and 3.
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _GENERATED_NAMES_TRIED = 8
