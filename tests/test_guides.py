@@ -48,6 +48,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
 TESTING = (DOCS / "testing.md").read_text(encoding="utf-8")
 INFORMERS = (DOCS / "informers.md").read_text(encoding="utf-8")
+CONTROLLERS = (DOCS / "controllers.md").read_text(encoding="utf-8")
 ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
 
@@ -70,7 +71,9 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("guide", "tests"), [(TESTING, 10), (INFORMERS, 9), (ASYNCIO, 2)], ids=["testing", "informers", "asyncio"]
+    ("guide", "tests"),
+    [(CONTROLLERS, 13), (TESTING, 10), (INFORMERS, 9), (ASYNCIO, 2)],
+    ids=["controllers", "testing", "informers", "asyncio"],
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
