@@ -72,7 +72,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
 
 @pytest.mark.parametrize(
     ("guide", "tests"),
-    [(CONTROLLERS, 13), (TESTING, 10), (INFORMERS, 9), (ASYNCIO, 2)],
+    [(CONTROLLERS, 13), (TESTING, 11), (INFORMERS, 9), (ASYNCIO, 2)],
     ids=["controllers", "testing", "informers", "asyncio"],
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:

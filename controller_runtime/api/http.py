@@ -14,6 +14,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 BODY_LIMIT = 3 * 1024 * 1024
 """The largest request body that the embedded server accepts, in bytes; a real server has the same limit."""
 
+VALUE_SEPARATOR = "\n"
+"""Separates the values of a repeated `impersonate-…` header in `HTTPRequest.headers`: the name of a group may contain a
+comma, but no header a line feed."""
+
 # Half of a surrogate pair. Python decodes a byte that is not UTF-8 to one, and refuses to encode it again.
 _UNENCODABLE = re.compile("[\ud800-\udfff]")
 
@@ -33,7 +37,8 @@ class HTTPRequest(NamedTuple):
         method: The method, in upper case.
         path: The absolute path, percent-decoded, without the query.
         query: Pairs of a name and a value, percent-decoded, in the order of the URL.
-        headers: The headers, with names in lower case.
+        headers: The headers, with names in lower case. The values of a repeated one are joined by `, `, or by
+            `VALUE_SEPARATOR` if it is one of impersonation.
         body: The body; empty if there is none. The HTTP server reads at most `BODY_LIMIT` + 1 bytes, which
             is enough for the handler to refuse a body that is too long (413).
     """
@@ -76,7 +81,7 @@ class Watch(Protocol):
         called when there are.
 
         Args:
-            limit: The most lines to return. Each ends with a newline.
+            limit: The most lines to return. Each ends with a newline, except for frames in protobuf.
         """
 
     def next_wake(self) -> float | None:

@@ -46,6 +46,11 @@ from controller_runtime.core.system import SystemHost
     type=click.Path(path_type=Path, dir_okay=False),
     help="Append a line of JSON to this file for each request; by default there is no record of them.",
 )
+@click.option(
+    "--emulated-version",
+    metavar="1.N",
+    help="Answer as this release of Kubernetes: what came later is refused or unknown; by default the newest.",
+)
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(
     port: int,
@@ -54,9 +59,14 @@ def command(
     accept_loss: bool,
     audit_log_path: Path | None,
     exit_with_parent: bool,
+    emulated_version: str | None,
 ) -> None:
     """Serve until stopped; the options are described in the command's help."""
-    serve(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent, accept_loss=accept_loss)
+    serve(
+        *(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent),
+        accept_loss=accept_loss,
+        emulated_version=emulated_version,
+    )
 
 
 Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
@@ -74,6 +84,7 @@ def serve(
     exit_with_parent: bool,
     beside: Beside | None = None,
     accept_loss: bool = False,
+    emulated_version: str | None = None,
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
@@ -85,9 +96,11 @@ def serve(
         exit_with_parent: Stop when standard input ends.
         beside: Further work in the same process, such as garbage collection.
         accept_loss: Serve the objects of a damaged data directory that can be read.
+        emulated_version: The release of Kubernetes as which the server answers; None for the newest.
 
     Raises:
-        UsageError: A file or directory cannot be used, or the extra `server` is not installed.
+        UsageError: A file or directory cannot be used, the release cannot be emulated, or the extra `server` is not
+            installed.
     """
     configure(level=logging.WARNING)
     with needed_by("the embedded server"):
@@ -96,7 +109,14 @@ def serve(
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
-    server = APIServer(host, token=identity.token, data_dir=data_dir, accept_loss=accept_loss)
+    server = APIServer(
+        host,
+        token=identity.token,
+        data_dir=data_dir,
+        accept_loss=accept_loss,
+        signing_key=identity.signing_key,
+        emulated=emulated_version,
+    )
     lease = IdentityLease(host, server, gethostname(), token=identity.token)
     with ExitStack() as stack:
         stack.callback(server.close)

@@ -13,10 +13,14 @@ import msgspec
 
 from controller_runtime.api.http import HTTPResponse
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
+from controller_runtime.apiserver.protobuf.envelope import enveloped_document
 from controller_runtime.apiserver.reads.forms import Form
+from controller_runtime.apiserver.reads.negotiation import JSON, YAML, document_type
+from controller_runtime.apiserver.reads.yaml_form import to_yaml
 from controller_runtime.apiserver.status import StatusError
 
-_JSON: Mapping[str, str] = {"content-type": "application/json"}
+_JSON: Mapping[str, str] = {"content-type": JSON}
 # Characters that a header cannot contain: control characters, and surrogates, which cannot be encoded.
 _ILLEGAL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # The most characters of all warnings together, and of each one if they have more: clients refuse a long header.
@@ -27,10 +31,10 @@ _TEXT: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
 def whole_answer(status: int, form: Form, body: bytes, warnings: Sequence[str] = ()) -> HTTPResponse:
     """Return a response with a body that `form` has encoded, and with warnings.
 
-    The body ends with a newline, as in a real server.
+    A text ends with a newline, as in a real server.
     """
-    headers = _JSON if form.content_type == _JSON["content-type"] else {"content-type": form.content_type}
-    if not body.endswith(b"\n"):
+    headers = _JSON if form.content_type == JSON else {"content-type": form.content_type}
+    if form.content_type != PROTOBUF and not body.endswith(b"\n"):
         body += b"\n"
     return HTTPResponse(status, warned(headers, warnings) if warnings else headers, body)
 
@@ -56,9 +60,23 @@ def _legal(warnings: Sequence[str]) -> Sequence[str]:
     return [warning for warning, length in zip(short, before, strict=False) if length < _MOST_WARNED]
 
 
-def document(content: Mapping[str, Any]) -> HTTPResponse:
-    """Return a 200 with a document that is not a stored object."""
-    return _json(200, content)
+def document(
+    content: Mapping[str, Any], media_type: str = JSON, *, status: int = 200, headers: Mapping[str, str] = {}
+) -> HTTPResponse:
+    """Return a document that is not a stored object.
+
+    Args:
+        content: The document in the form of its JSON.
+        media_type: One of those that `document_type` returns.
+        status: The HTTP status.
+        headers: Headers besides the media type.
+    """
+    if media_type == PROTOBUF:
+        return HTTPResponse(status, {"content-type": PROTOBUF, **headers}, enveloped_document(content))
+    body = msgspec.json.encode(content)
+    if media_type == YAML:
+        return HTTPResponse(status, {"content-type": YAML, **headers}, to_yaml(body))
+    return HTTPResponse(status, {**_JSON, **headers} if headers else _JSON, body + b"\n")
 
 
 def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
@@ -76,10 +94,10 @@ def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
     return HTTPResponse(200, headers, body)
 
 
-def succeeded(status: int) -> HTTPResponse:
+def succeeded(status: int, accept: str = "") -> HTTPResponse:
     """Return the `Status` of a successful request whose answer is not an object."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": status}
-    return _json(status, body)
+    return document(body, document_type(accept) or JSON, status=status)
 
 
 def text(status: int, content: str) -> HTTPResponse:
@@ -87,17 +105,18 @@ def text(status: int, content: str) -> HTTPResponse:
     return HTTPResponse(status, _TEXT, content.encode())
 
 
-def refusal(error: StatusError) -> HTTPResponse:
-    """Return the `Status` of a refused request, with a `Retry-After` header if the client may try again."""
-    return _json(error.code, error.body(), {} if error.retry_after is None else {"retry-after": str(error.retry_after)})
+def refusal(error: StatusError, accept: str = "") -> HTTPResponse:
+    """Return the `Status` of a refused request, with a `Retry-After` header if the client may try again.
+
+    Args:
+        error: The refusal.
+        accept: The `Accept` header of the request. If it accepts no form of a `Status`, that is sent as JSON.
+    """
+    headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+    return document(error.body(), document_type(accept) or JSON, status=error.code, headers=headers)
 
 
-def _json(status: int, content: Mapping[str, Any], headers: Mapping[str, str] = {}) -> HTTPResponse:
-    """Return a response with a JSON document, which ends with a newline, as in a real server."""
-    return HTTPResponse(status, {**_JSON, **headers} if headers else _JSON, msgspec.json.encode(content) + b"\n")
-
-
-def removed(kind: Kind, name: str, uid: str) -> HTTPResponse:
+def removed(kind: Kind, name: str, uid: str, accept: str = "") -> HTTPResponse:
     """Return a 200 with the `Status` for an object that was removed."""
     details = {"name": name, "group": kind.group, "kind": kind.plural, "uid": uid}
     return document(
@@ -107,5 +126,6 @@ def removed(kind: Kind, name: str, uid: str) -> HTTPResponse:
             "metadata": {},
             "status": "Success",
             "details": {key: value for key, value in details.items() if value},
-        }
+        },
+        document_type(accept) or JSON,
     )

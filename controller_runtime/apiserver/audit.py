@@ -10,14 +10,16 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Screen, Watch, storable
 from controller_runtime.api.objects import microtime
+from controller_runtime.apiserver.authentication.access import Actors
 from controller_runtime.apiserver.storage.private import open_private, warn_if_shared
+from controller_runtime.apiserver.users import User
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -26,6 +28,14 @@ log = get_logger(__name__)
 
 # A GET of a collection is logged as `get`, too: the log does not look at what a path names.
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+@runtime_checkable
+class Audited(Protocol):
+    """A handler that can tell whose a request is."""
+
+    def actors(self, request: HTTPRequest) -> Actors:
+        """Return the users of a request."""
 
 
 class AuditedHandler:
@@ -62,7 +72,8 @@ class AuditedHandler:
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
         """See `Handler.handle`."""
-        line = _Line.begin(request, microtime(self._clock.now()))
+        actors = self._inner.actors(request) if isinstance(self._inner, Audited) else Actors(None)
+        line = _Line.begin(request, actors, microtime(self._clock.now()))
         answer = self._inner.handle(request, on_ready)
         self._write(line.end(answer, microtime(self._clock.now())), request.path)
         return answer
@@ -115,14 +126,18 @@ class _Line(NamedTuple):
     verb: bytes
 
     @classmethod
-    def begin(cls, request: HTTPRequest, received: str) -> _Line:
-        """Encode the request, received at the time `received`."""
+    def begin(cls, request: HTTPRequest, actors: Actors, received: str) -> _Line:
+        """Encode the request of `actors`, received at the time `received`."""
+        users = {"user": {} if actors.user is None else _shown(actors.user)}
+        if actors.impersonated is not None:
+            users["impersonatedUser"] = _shown(actors.impersonated)
         pairs = [(storable(name), storable(value)) for name, value in request.query]
         event = {
             "kind": "Event",
             "apiVersion": "audit.k8s.io/v1",
             "level": "Metadata",
             "requestURI": quote(storable(request.path)) + (f"?{urlencode(pairs)}" if pairs else ""),
+            **users,
             "userAgent": storable(request.headers.get("user-agent", "")),
             "requestReceivedTimestamp": received,
         }
@@ -137,6 +152,13 @@ class _Line(NamedTuple):
             verb, stage, code = b'"watch"', b"ResponseStarted", 200
         rest = b',"verb":%b,"stage":"%b","responseStatus":{"code":%d},"stageTimestamp":"%b"}\n'
         return self.head + rest % (verb, stage, code, now.encode())
+
+
+def _shown(user: User) -> dict[str, object]:
+    """Return a user with texts that can be encoded."""
+    extra = {storable(key): [storable(value) for value in values] for key, values in user.extra.items()}
+    shown = {"username": storable(user.name), "uid": storable(user.uid), "groups": [*map(storable, user.groups)]}
+    return {key: value for key, value in {**shown, "extra": extra}.items() if value}
 
 
 def _ends_within_a_line(path: Path) -> bool:

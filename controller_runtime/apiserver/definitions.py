@@ -17,7 +17,8 @@ from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.custom import CLEANUP, custom_kinds, in_order, is_true
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.registry import DEFINITION, KINDS
-from controller_runtime.apiserver.options import DeleteOptions, ListOptions
+from controller_runtime.apiserver.list_options import ListOptions
+from controller_runtime.apiserver.options import DeleteOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.definitions.accepted_names import with_names
 from controller_runtime.apiserver.rules.definitions.definition import with_condition
@@ -78,6 +79,7 @@ class Definitions:
     Args:
         host: The host of the server.
         storage: The objects, among them the definitions.
+        built_in: The kinds that need no definition.
 
     Attributes:
         kinds: The kinds that are served now. The set is replaced as a whole, so read it once for each request.
@@ -88,12 +90,12 @@ class Definitions:
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage) -> None:
+    def __init__(self, host: Host, storage: Storage, built_in: Kinds = KINDS) -> None:
         self._host = host
         self._storage = storage
         self._objects = Objects(host, storage)
         self._deletion = Deletion(host, storage)
-        self.kinds = KINDS
+        self._built_in = self.kinds = built_in
         # Guards the two flags: `_due` if definitions may have changed, `_busy` while a thread acts on them. That thread
         # also acts on the changes that others report meanwhile, so they need not wait.
         self._lock = host.lock("apiserver/definitions")
@@ -142,7 +144,7 @@ class Definitions:
         if not self._follow(DEFINITION.resource):
             return
         stored = self._read()
-        wanted = with_names(stored, KINDS, self._host.now())
+        wanted = with_names(stored, self._built_in, self._host.now())
         # Serve before writing the status: a client that reads that a kind is established, or gone, must find it so.
         self._serve(wanted)
         wanted = [self._clean_up(definition) for definition in wanted]
@@ -183,7 +185,7 @@ class Definitions:
         self._made = made
         custom = in_order(kind for _, kinds in made.values() for kind in kinds)
         if custom != [kind for kind in self.kinds if kind.definition is not None]:
-            self.kinds = Kinds((*KINDS, *custom))
+            self.kinds = Kinds((*self._built_in, *custom))
 
     def _clean_up(self, definition: Object) -> Object:
         """Delete the objects of a terminating definition; return it, without its finalizer if no objects are left."""

@@ -14,7 +14,6 @@ import msgspec
 from controller_runtime.apiserver.bounds import has_too_many_values
 from controller_runtime.apiserver.status import (
     DELETE_OPTIONS,
-    LIST_OPTIONS,
     PATCH_OPTIONS,
     Cause,
     Options,
@@ -31,8 +30,6 @@ MANAGER_LENGTH = 128
 """The most bytes in the name of a field manager."""
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")  # 18 digits fit into 64 bits, the size of the API's integers
-_VERSION = re.compile(r"[0-9]{1,19}")
-_EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 
 
 def query_of(pairs: tuple[tuple[str, str], ...]) -> Query:
@@ -40,12 +37,17 @@ def query_of(pairs: tuple[tuple[str, str], ...]) -> Query:
     return dict(reversed(pairs))  # reversed, so that the first of a name overwrites the others
 
 
-def _is_true(value: str | None) -> bool:
+def is_true(value: str | None) -> bool:
     """Return whether a parameter is set, by the rule of a real server: all texts but `false` and `0` mean true."""
     return value is not None and value.lower() not in ("false", "0")
 
 
-def _number(query: Query, name: str) -> int | None:
+def number_of(query: Query, name: str) -> int | None:
+    """Return a parameter that is a whole number; None if it is absent or empty.
+
+    Raises:
+        StatusError: 400, it is not a number.
+    """
     value = query.get(name, "")
     if not value:
         return None
@@ -54,7 +56,8 @@ def _number(query: Query, name: str) -> int | None:
     return int(value)
 
 
-def _unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:
+def unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:
+    """Return the cause for a value that is none of those that a field can have."""
     known = ", ".join(f'"{one}"' for one in supported)
     return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {known}', field)
 
@@ -67,7 +70,8 @@ def _dry_run_causes(stages: list[str] | None) -> list[Cause]:
     return [Cause("FieldValueNotSupported", f'Unsupported value: {sent}: supported values: "All"', "dryRun")]
 
 
-def _forbidden(field: str, text: str) -> Cause:
+def forbidden(field: str, text: str) -> Cause:
+    """Return the cause for a field that must not be set here."""
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
 
@@ -105,12 +109,12 @@ class WriteOptions:
         if applies and not manager:
             causes.append(Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager"))
         if kind is PATCH_OPTIONS and "force" in query and not applies:
-            causes.append(_forbidden("force", "may not be specified for non-apply patch"))
+            causes.append(forbidden("force", "may not be specified for non-apply patch"))
         causes += _dry_run_causes(None if dry_run is None else [dry_run])
         if validation not in ("", "Ignore", "Warn", "Strict"):
-            causes.append(_unsupported("fieldValidation", validation, ("", "Ignore", "Warn", "Strict")))
+            causes.append(unsupported("fieldValidation", validation, ("", "Ignore", "Warn", "Strict")))
         check(kind, "", causes)
-        return cls(dry_run == "All", validation, manager, _is_true(query.get("force")))
+        return cls(dry_run == "All", validation, manager, is_true(query.get("force")))
 
 
 def _manager_causes(manager: str) -> list[Cause]:
@@ -166,7 +170,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         options = cls._from_body(body) if body.strip() else cls._from_query(query)
         policy, causes = options.propagation_policy, []
         if policy not in (None, "Foreground", "Background", "Orphan"):
-            causes.append(_unsupported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
+            causes.append(unsupported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
         if policy is not None and options.orphan_dependents is not None:
             text = "orphanDependents and propagationPolicy cannot both be set"
             causes.append(Cause("FieldValueInvalid", f'Invalid value: "{policy}": {text}', "propagationPolicy"))
@@ -190,109 +194,8 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
     def _from_query(cls, query: Query) -> DeleteOptions:
         orphan = query.get("orphanDependents")
         return cls(
-            grace_period_seconds=_number(query, "gracePeriodSeconds"),
-            orphan_dependents=None if orphan is None else _is_true(orphan),
+            grace_period_seconds=number_of(query, "gracePeriodSeconds"),
+            orphan_dependents=None if orphan is None else is_true(orphan),
             propagation_policy=query.get("propagationPolicy"),
             dry_run=[query["dryRun"]] if "dryRun" in query else None,
         )
-
-
-@attrs.frozen
-class ListOptions:
-    """The options of a list or a watch.
-
-    Attributes:
-        labels: The text of the label selector.
-        fields: The text of the field selector.
-        version: The `resourceVersion`, as sent; empty if it is not given.
-        match: The `resourceVersionMatch`, as sent; empty if it is not given.
-        limit: The most objects on a page; 0 for no limit.
-        token: The `continue` token of the page before; empty for the first page.
-        initial_events: The value of `sendInitialEvents`; None if it is not given.
-        bookmarks: The value of `allowWatchBookmarks`.
-        timeout: The seconds after which a watch ends; None for the server's choice.
-    """
-
-    labels: str
-    fields: str
-    version: str
-    match: str
-    limit: int
-    token: str
-    initial_events: bool | None
-    bookmarks: bool
-    timeout: int | None
-
-    @classmethod
-    def parse(cls, query: Query) -> ListOptions:
-        """Parse the query.
-
-        Raises:
-            StatusError: 400 if a number cannot be read, 422 if parameters contradict each other.
-        """
-        initial, timeout = query.get("sendInitialEvents"), _number(query, "timeoutSeconds")
-        options = cls(
-            labels=query.get("labelSelector", ""),
-            fields=query.get("fieldSelector", ""),
-            version=query.get("resourceVersion", ""),
-            match=query.get("resourceVersionMatch", ""),
-            limit=max(_number(query, "limit") or 0, 0),
-            token=query.get("continue", ""),
-            initial_events=None if initial is None else _is_true(initial),
-            bookmarks=_is_true(query.get("allowWatchBookmarks")),
-            timeout=timeout if timeout and timeout > 0 else None,
-        )
-        check(LIST_OPTIONS, "", options._watch_causes() if is_watch(query) else options._list_causes())
-        return options
-
-    def _list_causes(self) -> list[Cause]:
-        causes, field = [], "resourceVersionMatch"
-        if self.match and not self.version:
-            causes.append(_forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
-        if self.match and self.token:
-            causes.append(_forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
-        if self.match not in ("", _EXACT, _NOT_OLDER):
-            causes.append(_unsupported(field, self.match, (_EXACT, _NOT_OLDER, "")))
-        if self.match == _EXACT and self.version == "0":
-            causes.append(_forbidden(field, 'the match "Exact" is forbidden for resourceVersion "0"'))
-        if self.initial_events is not None:
-            causes.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-        return causes
-
-    def _watch_causes(self) -> list[Cause]:
-        causes, field = [], "resourceVersionMatch"
-        if self.initial_events is not None and self.match != _NOT_OLDER:
-            text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            causes.append(_forbidden(field, text))
-        if self.initial_events is None and self.match:
-            causes.append(_forbidden(field, "resourceVersionMatch is forbidden for watch without sendInitialEvents"))
-        if self.match and self.token:
-            causes.append(_forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
-        return causes
-
-    @property
-    def is_exact(self) -> bool:
-        """True if the state at exactly `version` is requested: by `match`, or by a version with a limit.
-
-        The second is the rule from before `resourceVersionMatch`, which real servers still apply.
-        """
-        by_old_rule = self.version not in ("", "0") and not self.match and self.limit > 0
-        return self.match == _EXACT or by_old_rule
-
-
-def is_watch(query: Query) -> bool:
-    """Return whether the parameters of a list ask for a watch."""
-    return _is_true(query.get("watch"))
-
-
-def version_number(text: str) -> int:
-    """Return the number of a `resourceVersion` parameter; 0 if it is empty.
-
-    Raises:
-        StatusError: 400, it is not a number. (A real server responds with 500 to a watch or a get.)
-    """
-    if not text:
-        return 0
-    if not _VERSION.fullmatch(text):
-        raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": not a decimal number')
-    return int(text)

@@ -7,33 +7,33 @@ call it on threads of their own.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, text
+from controller_runtime.apiserver.authentication.access import Access, Actors
+from controller_runtime.apiserver.authorization.bootstrap import provide_bootstrap
 from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
-from controller_runtime.apiserver.kinds.registry import NAMESPACE
+from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.routes import Route, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
     bad_request,
-    impersonation_refused,
     internal,
     no_such_resource,
     too_large,
-    unauthorized,
 )
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.weight import is_heavy
-from controller_runtime.apiserver.writes.protobuf import readable
+from controller_runtime.apiserver.writes.protobuf_bodies import readable
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
@@ -41,9 +41,9 @@ from controller_runtime.core.log import get_logger
 log = get_logger(__name__)
 
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+# The namespace from whose uid and time of creation those of the first roles follow.
+_ORIGIN = "kube-system"
 _HEALTH = ("/healthz", "/livez", "/readyz")
-# The paths that need no credentials.
-_OPEN = (*_HEALTH, "/version")
 
 
 class APIServer:
@@ -54,15 +54,20 @@ class APIServer:
         history: The limits of the history for watches and lists of past versions; None for the defaults.
         data_dir: The directory for the objects; None keeps them in memory.
         accept_loss: Serve the objects of a damaged data directory that can be read. If False, damage is an error.
-        token: The bearer token that clients must send, and that allows everything; None allows every request. Health
-            and version need no token.
+        token: The bearer token of the administrator, who may do everything. None makes each client the administrator
+            that has no token of a service account.
+        signing_key: The private key for tokens of service accounts, in PEM form; None for a new one, so that tokens
+            end with the server.
+        emulated: The release of Kubernetes as which the server answers, such as `1.33`; None for the newest that it
+            knows. What came later is refused or unknown, as by a server of that release in its default configuration.
         journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
 
     Attributes:
         storage: The objects, for code in the same process that reads them without requests.
+        release: The release of Kubernetes as which the server answers.
 
     Raises:
-        UsageError: The data directory cannot be used, or is damaged.
+        UsageError: The data directory cannot be used, or is damaged; or the release cannot be emulated.
 
     Threads: any, for every method.
     """
@@ -76,24 +81,29 @@ class APIServer:
         accept_loss: bool = False,
         token: str | None = None,
         journal: Journal | None = None,
+        signing_key: str | None = None,
+        emulated: str | None = None,
     ) -> None:
         self._host = host
-        self._credentials = None if token is None else f"Bearer {token}".encode()
+        self.release = NEWEST if emulated is None else Release.parse(emulated)
         if data_dir is not None:
             journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
         self.storage = Storage(host, history, journal)
-        self._verbs = Verbs(host, self.storage)
+        self._access = Access(host, self.storage, token, signing_key)
+        self._verbs = Verbs(host, self.storage, self._access, self.release)
         try:
-            self._definitions = Definitions(host, self.storage)
+            self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release))
         except UsageError:
             self.storage.close()
             raise
         # Replaced as a whole, so that any thread may read and replace it.
         self._last_route: tuple[Kinds, str, Route | None] = self._definitions.kinds, "", None
-        self._description = SelfDescription(host)
+        self._description = SelfDescription(host, self.release)
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
+        if (origin := self.storage.get(NAMESPACE.resource, _ORIGIN)) is not None:
+            provide_bootstrap(self.storage, origin.decode()["metadata"])
 
     @property
     def kinds(self) -> Kinds:
@@ -107,19 +117,25 @@ class APIServer:
             request: The request.
             on_ready: Called when a watch may have lines to take, from any thread and with no lock held.
         """
+        accept = request.headers.get("accept", "")
         try:
-            return self._answer_or_refusal(request, on_ready)
+            return self._answer_or_refusal(request, accept, on_ready)
         except RecursionError:  # decoding, merging and comparing all recurse into the body
-            return refusal(bad_request("the request is nested too deeply"))
+            return refusal(bad_request("the request is nested too deeply"), accept)
         except UnicodeEncodeError:
-            return refusal(bad_request("the request is not valid text: it contains half of a surrogate pair"))
+            text = "the request is not valid text: it contains half of a surrogate pair"
+            return refusal(bad_request(text))  # as JSON, because the header may be what is not valid
         except Exception as error:  # a bug must fail the request, not the server
             log.exception("request failed", method=request.method, path=request.path)
             return refusal(internal(f"{type(error).__name__}: {error}"))
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return whether the headers have the token, or none is required."""
-        return self._credentials is None or self._has_token(headers.get("authorization", ""))
+        """Return whether the headers have the credentials of a user, or none are required."""
+        return self._access.knows(headers)
+
+    def actors(self, request: HTTPRequest) -> Actors:
+        """Return the users of a request, for the audit log."""
+        return self._access.actors(request, self._route(self._definitions.kinds, request.path.rstrip("/")))
 
     def is_heavy(self, request: HTTPRequest) -> bool:
         """Return whether `handle` may take more than a few milliseconds."""
@@ -129,23 +145,25 @@ class APIServer:
         """End all watches and release the data directory. Idempotent."""
         self.storage.close()
 
-    def _answer_or_refusal(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
+    def _answer_or_refusal(
+        self, request: HTTPRequest, accept: str, on_ready: Callable[[], None] | None
+    ) -> HTTPResponse | Watch:
         try:
             return self._answer(request, on_ready)
         except StatusError as error:
-            return refusal(error)
+            return refusal(error, accept)
         except Ended:  # the kind's definition was deleted after the request had been routed
-            return refusal(no_such_resource())
+            return refusal(no_such_resource(), accept)
 
     def _answer(self, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
         path = request.path.rstrip("/")
-        self._authenticate(request.headers.get("authorization"), path)
-        _refuse_impersonation(request.headers)
+        kinds = self._definitions.kinds
+        found = self._route(kinds, path)
+        user = self._access.admit(request, found)
         if len(request.body) > BODY_LIMIT:
             raise too_large(f"limit is {BODY_LIMIT}")
-        kinds = self._definitions.kinds
-        if (found := self._route(kinds, path)) is not None:
-            return self._verbs.answer(found, readable(request, found.kind), on_ready)
+        if found is not None:
+            return self._verbs.answer(user, found, readable(request, found.kind), on_ready)
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
@@ -162,27 +180,3 @@ class APIServer:
             found = find_route(kinds, path)
             self._last_route = kinds, path, found
         return found
-
-    def _authenticate(self, given: str | None, path: str) -> None:
-        """Raise 401 for wrong credentials on any path, and for missing ones where they are needed."""
-        if self._credentials is None:
-            return
-        if given is None:
-            if path not in _OPEN:
-                raise unauthorized()
-        elif not self._has_token(given):
-            raise unauthorized()
-
-    def _has_token(self, given: str) -> bool:
-        assert self._credentials is not None, "there is a token"
-        # Compared in constant time, so that response times reveal nothing about the token.
-        return hmac.compare_digest(given.encode(errors="surrogatepass"), self._credentials)
-
-
-def _refuse_impersonation(headers: Mapping[str, str]) -> None:
-    """Raise 403 if the client asks to act as another user: there is no other user here.
-
-    Ignoring these headers would carry out the request with all rights, rather than with those of the other user.
-    """
-    if any(name.startswith("impersonate-") and value for name, value in headers.items()):
-        raise impersonation_refused(headers.get("impersonate-user", ""))

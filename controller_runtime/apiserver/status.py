@@ -220,14 +220,6 @@ def forbidden(kind: Named, name: str, text: str, causes: Sequence[Cause] = ()) -
     return StatusError(403, "Forbidden", message, details=_details(name, kind.group, kind.plural, causes))
 
 
-def impersonation_refused(user: str) -> StatusError:
-    """Return a 403 for a request that impersonates another user, whose permissions are not known."""
-    text = "this server cannot impersonate anybody: roles are stored, not evaluated"
-    return StatusError(
-        403, "Forbidden", f'users "{user}" is forbidden: {text}', details={"name": user, "kind": "users"}
-    )
-
-
 def namespace_terminating(kind: Named, name: str, namespace: str) -> StatusError:
     """Return a 403 for a new object in a namespace that is being deleted."""
     text = f"unable to create new content in namespace {namespace} because it is being terminated"

@@ -9,8 +9,13 @@ import msgspec
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
-from controller_runtime.apiserver.kinds.parts import PARTS, SCALE
-from controller_runtime.apiserver.options import DeleteOptions, ListOptions, Query, is_watch, query_of
+from controller_runtime.apiserver.authentication.access import Access
+from controller_runtime.apiserver.authorization.guard import Guard
+from controller_runtime.apiserver.kinds.parts import PARTS, SCALE, TOKEN_REQUEST
+from controller_runtime.apiserver.kinds.registry import POD
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
+from controller_runtime.apiserver.list_options import ListOptions, is_watch
+from controller_runtime.apiserver.options import DeleteOptions, Query, query_of
 from controller_runtime.apiserver.reads.forms import Form, LineForm
 from controller_runtime.apiserver.reads.listing import Page, page_of
 from controller_runtime.apiserver.reads.negotiation import form_for, line_form_for
@@ -20,9 +25,12 @@ from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.scale import scale_to_show
 from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
 from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.users import User
 from controller_runtime.apiserver.writes.deletion import Deletion
-from controller_runtime.apiserver.writes.objects import Content, Objects
+from controller_runtime.apiserver.writes.objects import Content, Objects, Written
 from controller_runtime.apiserver.writes.pod_parts import PodParts
+from controller_runtime.apiserver.writes.reviews import Reviews
+from controller_runtime.apiserver.writes.token_requests import TokenRequests
 from controller_runtime.core.host import Host
 
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
@@ -36,45 +44,62 @@ class Verbs:
     Args:
         host: Time, locks and randomness of the server (not a host name).
         storage: The objects.
+        access: Decides what users may do.
+        release: The release of Kubernetes as which the server answers.
 
     Attributes:
-        objects: Creates, reads and updates objects.
+        objects: Creates, reads and updates objects, without a check of what the user may write.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage) -> None:
+    def __init__(self, host: Host, storage: Storage, access: Access, release: Release = NEWEST) -> None:
         self._host = host
+        self._release = release
         self._storage = storage
         self.objects = Objects(host, storage)
         self._deletion = Deletion(host, storage)
         self._pod_parts = PodParts(host, storage, self._deletion)
+        self._authorizer = access.authorizer
+        self._reviews = Reviews(host, access)
+        self._token_requests = TokenRequests(host, storage, access.accounts)
 
-    def answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
+    def answer(
+        self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
+    ) -> HTTPResponse | Watch:
         """Return the response to a request; each response for a deprecated kind carries a warning, refusals included.
+
+        Args:
+            user: The user, who may make the request.
+            route: What the path names.
+            request: The request.
+            on_ready: See `APIServer.handle`.
 
         Raises:
             StatusError: The request is refused.
         """
-        if not route.kind.deprecation:
-            return self._answer(route, request, on_ready)
+        if not route.kind.deprecation or self._release.minor < route.kind.deprecated:
+            return self._answer(user, route, request, on_ready)
         answered: HTTPResponse | Watch
         try:
-            answered = self._answer(route, request, on_ready)
+            answered = self._answer(user, route, request, on_ready)
         except StatusError as error:
-            answered = refusal(error)
+            answered = refusal(error, request.headers.get("accept", ""))
         headers = warned(answered.headers, [route.kind.deprecation])
         if isinstance(answered, HTTPResponse):
             return answered._replace(headers=headers)
         answered.headers = headers
         return answered
 
-    def _answer(self, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
+    def _answer(
+        self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
+    ) -> HTTPResponse | Watch:
         verb, query = verb_of(route, request.method), query_of(request.query)
-        wanted = (route.sent, request.headers.get("accept", ""), query.get("includeObject", ""), self._host.now)
+        accept = request.headers.get("accept", "")
+        wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
             return self._watch(route, query, line_form_for(*wanted), on_ready)
-        form = form_for(*wanted)
+        form = form_for(*wanted, is_list=verb == "list")
         match verb:
             case "get":
                 found = self.objects.get(route, query.get("resourceVersion", ""))
@@ -82,18 +107,29 @@ class Verbs:
             case "list":
                 return self._list(route, query, form)
             case "delete":
-                return self._delete(route, query, request.body, form)
+                return self._delete(route, query, request.body, form, accept)
             case "deletecollection":
                 options = DeleteOptions.parse(query, request.body)
                 return _listed(self._deletion.delete_collection(route, ListOptions.parse(query), options), form)
         headers = request.headers
-        content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""))
-        if verb == "create" and route.subresource:
+        content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
+        if verb == "create" and route.subresource and route.kind is POD:
             self._pod_parts.create(route, content)
-            return succeeded(201)
-        do = {"create": self.objects.create, "update": self.objects.update, "patch": self.objects.patch}[verb]
-        written = do(route, content)
+            return succeeded(201, accept)
+        written = self._written(verb, route, content)
         return whole_answer(written.status, form, _single(route, form, written.raw), written.warnings)
+
+    def _written(self, verb: str, route: Route, content: Content) -> Written:
+        """Carry out a create, an update or a patch."""
+        if route.sent is TOKEN_REQUEST:
+            return self._token_requests.create(route, content)
+        if not route.kind.is_stored:
+            return self._reviews.create(route, content)
+        objects = self.objects
+        if not content.user.may_do_everything:
+            objects = Objects(self._host, self._storage, Guard(self._authorizer, content.user))
+        do = {"create": objects.create, "update": objects.update, "patch": objects.patch}[verb]
+        return do(route, content)
 
     def _list(self, route: Route, query: Query, form: Form) -> HTTPResponse:
         options = ListOptions.parse(query)
@@ -101,16 +137,16 @@ class Verbs:
         return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
 
     def _watch(self, route: Route, query: Query, form: LineForm, on_ready: Callable[[], None] | None) -> Watch:
-        options = ListOptions.parse(query)
+        options = ListOptions.parse(query, self._release)
         if on_ready is None:
             raise bad_request("a watch needs a reader that can be told when there is something to take")
         return open_watch(self._host, self._storage, route, form, options, on_ready)
 
-    def _delete(self, route: Route, query: Query, body: bytes, form: Form) -> HTTPResponse:
+    def _delete(self, route: Route, query: Query, body: bytes, form: Form, accept: str) -> HTTPResponse:
         options = DeleteOptions.parse(query, body)
         deleted = self._deletion.delete(route, options)
         if deleted.gone and not route.kind.deletes_with_object:
-            return removed(route.kind, route.name, deleted.uid)
+            return removed(route.kind, route.name, deleted.uid, accept)
         accepted_only = options.orphan_dependents is False and not deleted.gone
         return whole_answer(202 if accepted_only else 200, form, form.single(deleted.raw))
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.kinds.registry import DEFINITION
-from controller_runtime.apiserver.options import is_watch, query_of
+from controller_runtime.apiserver.list_options import is_watch
+from controller_runtime.apiserver.options import query_of
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.storage.storage import Storage
 

@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from controller_runtime.api.conditions import ObjectCondition
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
 from controller_runtime.client.request_threads import Job, RequestThreads
-from controller_runtime.api.conditions import ObjectCondition
 
 T = TypeVar("T")
 V = TypeVar("V")

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.client.impersonating import impersonation_headers, with_headers
 from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
@@ -20,13 +21,17 @@ class InProcessTransport:
     Args:
         host: That of the client; the server may have another one.
         handler: The server.
+        user: The name of the user as whom all requests are made, such as `system:serviceaccount:default:x`; None for
+            the administrator. The requests impersonate the user, so the server allows what that user's roles allow.
+        groups: The groups of the user besides `system:authenticated`. Those of a service account follow from its name.
 
     Threads: any; the handler runs on the caller's.
     """
 
-    def __init__(self, host: Host, handler: Handler) -> None:
+    def __init__(self, host: Host, handler: Handler, *, user: str | None = None, groups: Sequence[str] = ()) -> None:
         self._host = host
         self._handler = handler
+        self._impersonation = impersonation_headers(user, groups)
 
     def __str__(self) -> str:
         return "in-process"
@@ -34,7 +39,7 @@ class InProcessTransport:
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         """See `transport.Transport.request`."""
         self._leave(request, deadline)
-        answer = self._handler.handle(request)
+        answer = self._handler.handle(with_headers(request, self._impersonation))
         assert isinstance(answer, HTTPResponse), "a watch without a reader is refused by the handler's contract"
         return answer
 
@@ -42,7 +47,7 @@ class InProcessTransport:
         """See `transport.Transport.stream`."""
         self._leave(request, deadline)
         reader = _Reader(self._host)
-        answer = self._handler.handle(request, reader.wake)
+        answer = self._handler.handle(with_headers(request, self._impersonation), reader.wake)
         if not isinstance(answer, HTTPResponse):
             return InProcessStream(self._host, reader, answer, HTTPResponse(200, answer.headers), request)
         if answer.status == 200:

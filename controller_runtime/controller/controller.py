@@ -264,7 +264,7 @@ class Controller:
             unreadable=unreadable,
         )
         workers = make_workers(host, self.name, self._reconciler, queue, stop, settlement)
-        intake = Intake(self.name, host, informers, queue, stop)
+        intake = Intake(self.name, host, informers, queue, stop, observers.on_panic)
         self._running = Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)
         for source, synced in self._attach(intake):

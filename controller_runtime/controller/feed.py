@@ -16,9 +16,12 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import ObjectKey, PlainKey
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.attempt import attempt
+from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.failing import Failing, FailureLog, error_text
 from controller_runtime.controller.handlers import Callback, Handler
 from controller_runtime.controller.kept_changes import KeptChange, KeptChanges
+from controller_runtime.controller.outcome import outcome_of
+from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import DecodeError, ShutDown, UsageError
@@ -105,6 +108,7 @@ class Feed:
         mapper: Maps a change to requests.
         queue: Where the requests go.
         retries: Tries kept changes again.
+        on_panic: Called with each unexpected error of a change that has not failed before, under the delivery lock.
 
     Threads: `handle` one at a time, under the delivery lock of the informer; `retry` on the thread of `retries`; the
         others any.
@@ -119,11 +123,13 @@ class Feed:
         mapper: Handler,
         queue: WorkQueue[Request],
         retries: Retries,
+        on_panic: OnPanic = ignore_panic,
     ) -> None:
         self.kind = collection.resource.kind
         self._when = when
         self._add = adder(queue, collection, mapper)
         self._retries = retries
+        self._on_panic = on_panic
         self._log = FailureLog(controller, "change cannot be mapped")
         self._controller = controller
         # Guards the kept changes and the count of errors. It is not held while user code runs: the two threads that
@@ -180,6 +186,8 @@ class Feed:
         with self._lock:
             self._kept.keep(attrs.evolve(kept, is_told=is_told))
         self._retries.add(self, delta.object.plain_key)
+        if outcome_of(error) is Outcome.PANIC:
+            self._on_panic(Panic(self._controller, delta.key, error))
 
     def _try(self, kept: KeptChange) -> None:
         """Map what is kept of the changes of one object."""

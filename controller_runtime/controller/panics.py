@@ -12,11 +12,11 @@ from controller_runtime.controller.reconciler import Request
 
 @attrs.frozen
 class Panic:
-    """An error that a reconcile raised and that is not a `ControllerRuntimeError`, so most likely a bug.
+    """An error that a reconcile, a mapper or a predicate raised and that is not a `ControllerRuntimeError`: a bug.
 
     Attributes:
         controller: The name of the controller.
-        request: The key that was being reconciled.
+        request: The key that was being reconciled, or that of the object whose change was being mapped.
         error: The error, with its traceback.
     """
 

@@ -16,6 +16,7 @@ from controller_runtime.controller.attempt import attempt
 from controller_runtime.controller.failing import Failing, FailureLog, Fallible, error_text
 from controller_runtime.controller.feed import LONGEST_DELAY, Feed, Retries, adder, checked
 from controller_runtime.controller.handlers import Callback, Handler
+from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.host import Host, Thread
@@ -39,6 +40,7 @@ class Intake:
         informers: Makes the informers of collections.
         queue: The queue that sources feed.
         stop: Ends the sources.
+        on_panic: Called with each unexpected error of a mapper or a predicate.
         threads: The threads that `spawn` has started.
         fallible: The sources whose user code may fail without stopping the manager.
         retries: Tries changes again that could not be mapped.
@@ -49,6 +51,7 @@ class Intake:
     informers: Informers
     queue: WorkQueue[Request]
     stop: Stop
+    on_panic: OnPanic = ignore_panic
     threads: list[Thread] = attrs.field(factory=list, init=False)
     fallible: list[Fallible] = attrs.field(factory=list, init=False)
     retries: Retries = attrs.field(init=False)
@@ -87,7 +90,16 @@ class Watch:
 
         If the predicate or the mapper raises, the change is kept and tried again; other changes go on.
         """
-        feed = Feed(intake.host, intake.name, self.collection, self.when, self.map, intake.queue, intake.retries)
+        feed = Feed(
+            intake.host,
+            intake.name,
+            self.collection,
+            self.when,
+            self.map,
+            intake.queue,
+            intake.retries,
+            intake.on_panic,
+        )
         intake.fallible.append(feed)
         intake.retries.start(intake.spawn)
         return self.informer(intake.informers).add_handler(feed.handle).wait_for_sync

@@ -13,9 +13,11 @@ from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.client import Client
+from controller_runtime.client.impersonating import ImpersonatingTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.panics import Panic
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
@@ -24,6 +26,7 @@ from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.manager_process import Machine, ManagerProcess, SimulatedMachine, SystemMachine
 from controller_runtime.testing.panics import Panics
 from controller_runtime.testing.recording import RecordingTransport
+from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.simulation.host import SimulatedHost
 
 Setup = Callable[[Manager], None]
@@ -45,6 +48,8 @@ class EmbeddedCluster:
     Args:
         host: The host that the manager runs on.
         server: An API server that exists already, to run another manager on its objects.
+        emulated: The release of Kubernetes as which a new server answers, such as `1.33`; None for the newest. A
+            manager on it then uses its fall-backs; see `docs/versions.md`.
         transport: The manager's transport; by default it calls the server directly. `kill` and `restart` need the
             default.
         faults: The faults of the manager's requests; none by default. Numbers of requests go on after a restart.
@@ -54,12 +59,20 @@ class EmbeddedCluster:
             deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
             clusters share one server, set it for one of them.
         allow_panics: Ignore unexpected errors of reconciles; only the log shows them.
+        role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
+            or as a list. The manager then acts as a service account that has these rights and no others, and the
+            server answers 403 to all else. By default it may do everything.
+
+    Raises:
+        UsageError: The role cannot be read, or is given beside a transport; or the release cannot be emulated, or is
+            given beside a server.
 
     Attributes:
         server: The API server.
         transport: Records the requests of the manager and of those before it, for assertions.
         manager: The present manager; add controllers to it.
-        user: A client of the same server for the test, without faults and not recorded.
+        user: A client of the same server for the test, without faults and not recorded. It may do everything.
+        acts_as: The user name of the manager's service account; None without a role.
 
     Threads: one.
     """
@@ -74,10 +87,21 @@ class EmbeddedCluster:
         leader_election: LeaderElectionConfig | None = None,
         garbage_collection: bool = False,
         allow_panics: bool = False,
+        emulated: str | None = None,
+        role: Role | None = None,
     ) -> None:
+        if server is not None and emulated is not None:
+            raise UsageError("give either a server or the release that a new one emulates, not both")
+        if role is not None and transport is not None:
+            raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
         self._machine, server_host = _machine_of(host)
-        self.server = server or APIServer(server_host)
+        self.server = server or APIServer(server_host, emulated=emulated)
         self.user = Client(server_host, InProcessTransport(server_host, self.server))
+        self.acts_as: str | None = None
+        if role is not None:
+            account = acting(role)
+            account.create(self.user)
+            self.acts_as = account.user
         self._given_transport = transport
         self._faults = _numbered(faults) if faults is not None else None
         self._leader_election = leader_election
@@ -188,6 +212,8 @@ class EmbeddedCluster:
 
     def _make_manager(self) -> None:
         transport = self._given_transport or self._machine.connect(self.server)
+        if self.acts_as is not None:
+            transport = ImpersonatingTransport(transport, self.acts_as)
         if self._faults is not None:
             transport = FaultyTransport(self._machine.host, transport, self._faults)
         self.transport = RecordingTransport(transport, self._requests)

@@ -15,6 +15,7 @@ from functools import partial
 import attrs
 
 from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.kinds.registry import LEASE_CANDIDATE
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.inprocess import InProcessTransport
@@ -89,8 +90,11 @@ def hosted(host: Host, server: APIServer, token: str, names: Sequence[str] = tup
         host: The host that the server runs on.
         server: The server whose objects they work on; it goes on after the block.
         token: The bearer token that the server accepts.
-        names: Keys of `HOSTABLE`.
+        names: Keys of `HOSTABLE`. If the server's release has no lease candidates, their controllers have no work
+            and do not run.
     """
+    if server.release.minor < LEASE_CANDIDATE.introduced:
+        names = [name for name in names if name not in (ELECTION, CANDIDATE_GC)]
     stop = Stop(host, "hosting")
     parts: list[Callable[[Stop], None]] = [lambda once: Upkeep(host, server, token).run(once)]
     if names:

@@ -187,3 +187,25 @@ def test_a_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path, caps
 
     assert code == 2
     assert "missing/audit.log cannot be written" in capsys.readouterr().err
+
+
+def test_a_line_tells_the_user_and_whom_it_acts_as(sim: Simulation, tmp_path: Path) -> None:
+    path, token = tmp_path / "audit.log", {"authorization": "Bearer secret"}
+    host = sim.host("server")
+    with AuditedHandler(host, APIServer(host, token="secret"), path) as handler:
+        for headers in (
+            token,
+            {},
+            {"authorization": "Bearer wrong"},
+            {**token, "impersonate-user": "jane", "impersonate-group": "dev"},
+            {"impersonate-user": "jane"},
+            {**token, "impersonate-user": BAD},
+        ):
+            handler.handle(HTTPRequest("GET", NODES, (), headers))
+
+    admin = {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
+    anonymous = {"username": "system:anonymous", "groups": ["system:unauthenticated"]}
+    jane = {"username": "jane", "groups": ["dev", "system:authenticated"]}
+    users = [(line["user"], line.get("impersonatedUser")) for line in lines_of(path)]
+    assert users[:5] == [(admin, None), (anonymous, None), ({}, None), (admin, jane), (anonymous, None)]
+    assert len(users) == 6

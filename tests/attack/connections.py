@@ -183,9 +183,9 @@ def bodies_without_a_token(place: Path) -> str:
                 sock.sendall(bytes(2_900_000))
         grown = (resident(pid) - before) / MIB
         waits = beat.for_seconds(1.0)
-    check(answers == [b"401"] * 150, f"answered {set(answers)}")
+    check(answers == [b"403"] * 150, f"answered {set(answers)}")
     check(grown < 64, f"{grown:.0f} MiB for them")
-    return f"150 times 401 before the body, {grown:+.0f} MiB, {told(waits)}"
+    return f"150 times 403 before the body, {grown:+.0f} MiB, {told(waits)}"
 
 
 def fill(target: Target, count: int) -> None:

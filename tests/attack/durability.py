@@ -32,7 +32,7 @@ def past_the_audit(place: Path) -> str:
         answers += [target.exchange("GET", "/api/v1/secrets", b"", b"Authorization: \xff", b"User-Agent: \xff")[0]]
         answers += [target.exchange("GET", "/api/v1/nodes/%ff?fieldManager=%ed%a0%80")[0]]
     lines = log.read_bytes().splitlines()[before:]
-    check(answers == [*[200] * len(agents), 401, 404], f"answered {answers}")
+    check(answers == [*[200] * len(agents), 403, 404], f"answered {answers}")
     check(len(lines) == len(answers), f"{len(lines)} lines for {len(answers)} requests")
     codes = [json.loads(line)["responseStatus"]["code"] for line in lines]
     check(codes == answers, f"the log says {codes}, the answers were {answers}")

@@ -169,13 +169,20 @@ def test_what_is_asked_for_is_granted_and_nothing_else(
 ) -> None:
     grants = granted(*files)
 
-    with EmbeddedCluster(simulation.host("program")) as cluster:
+    role = [RIGHTS / f"{file}.yaml" for file in files]
+    with EmbeddedCluster(simulation.host("program"), role=role) as cluster:
         run(simulation, cluster)
         asked = {right_of(request) for request in cluster.transport.requests}
 
     assert {right for right in asked if not is_covered(right, grants)} == set()
     unused = {right for right in grants if not any(is_covered(each, {right}) for each in asked)}
     assert {verb for *_, verb in unused} <= {"list"}, "which servers without streamed lists are asked for"
+
+
+def leading_role(namespace: str) -> dict[str, Any]:
+    """Returns the Role that each replica needs for the lease of its leader election."""
+    rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
+    return {"kind": "Role", "metadata": {"name": "leading", "namespace": namespace}, "rules": [rule]}
 
 
 def test_a_candidate_asks_for_what_its_roles_grant_and_nothing_else(simulation: Simulation) -> None:
@@ -187,7 +194,10 @@ def test_a_candidate_asks_for_what_its_roles_grant_and_nothing_else(simulation: 
 
     with elector:
         elector.start()
-        with EmbeddedCluster(simulation.host("r"), server=elector.server, leader_election=election) as replica:
+        role = [RIGHTS / "lease-candidate.yaml", leading_role(home)]
+        with EmbeddedCluster(
+            simulation.host("r"), server=elector.server, leader_election=election, role=role
+        ) as replica:
             replica.start()
             simulation.advance(600.0)
             (candidate,) = elector.user.list(LEASE_CANDIDATES, home, view=dict)

@@ -14,7 +14,7 @@ from controller_runtime.apiserver.discovery.discovery import aggregated_document
 from controller_runtime.apiserver.kinds.registry import KINDS
 
 RECORDED = json.loads((RECORDINGS[0].parent / "discovery-1.36.2.json").read_text(encoding="utf-8"))
-PARTS_NOT_SERVED = ("attach", "ephemeralcontainers", "exec", "log", "portforward", "proxy", "resize", "token")
+PARTS_NOT_SERVED = ("attach", "ephemeralcontainers", "exec", "log", "portforward", "proxy", "resize")
 
 
 def by_name(entries: list[dict[str, Any]], name: str) -> dict[str, dict[str, Any]]:

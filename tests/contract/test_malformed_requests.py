@@ -9,14 +9,19 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
+import yaml
 from kit.malformed import Case, Malformed
+from kit.protobuf import frames
 from kit.sample_objects import collection_of, custom_kind, sample_of
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.kinds.registry import KINDS, Kind
+from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE
+from controller_runtime.apiserver.protobuf.reader import decode_object
 from controller_runtime.apiserver.reads.watch import ObjectWatch
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
@@ -25,6 +30,11 @@ from controller_runtime.testing.simulation import Simulation
 ROWS, REQUESTS_OF_A_ROW = 20, 500
 CUSTOM = custom_kind()
 STORED = [*(kind for kind in KINDS if kind.is_stored), CUSTOM]
+READERS: Mapping[str, Callable[[bytes], Any]] = {
+    "application/json": json.loads,
+    "application/yaml": yaml.safe_load,
+    MEDIA_TYPE: decode_object,
+}
 # The characters of a header: a line's end is not among them, as it would begin another header.
 HEADER = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 
@@ -62,21 +72,24 @@ def check(case: Case, answer: HTTPResponse | Watch) -> None:
     if not isinstance(answer, HTTPResponse):
         lines, _ = answer.take()
         answer.close()
-        assert all(json.loads(line)["type"] for line in lines)
+        if answer.headers["content-type"] == "application/json":
+            assert all(json.loads(line)["type"] for line in lines)
+        else:
+            assert all(decode_object(body)["kind"] for _, body in frames(b"".join(lines)))
         return
     # An earlier request may have deleted the definition of the custom kind.
     is_gone = answer.status == 404 and case.request.path.startswith(f"/apis/{CUSTOM.group}")
     assert is_gone or answer.status in case.codes or is_recorded_fault(answer), (case, answer)
     assert all(name == name.lower() and HEADER.fullmatch(value) for name, value in answer.headers.items()), case
-    content = answer.body.decode()
-    if answer.headers.get("content-type") == "application/json" and answer.status != 304:
-        told = json.loads(content)
+    read = READERS.get(answer.headers.get("content-type", ""))
+    if read is not None and (answer.status >= 400 or read is json.loads) and answer.status != 304:
+        told = read(answer.body)
         refused = answer.status >= 400
         assert not refused or (told["kind"], told["status"], told["code"]) == ("Status", "Failure", answer.status), case
     elif answer.status >= 400:
         # A real server, too, sends an empty body for an OpenAPI document in a form that it does not have.
-        is_unacceptable = (answer.status, content) == (406, "") and case.request.path.startswith("/openapi/")
-        assert is_unacceptable or (answer.status, content) == (404, "404 page not found\n"), case
+        is_unacceptable = (answer.status, answer.body) == (406, b"") and case.request.path.startswith("/openapi/")
+        assert is_unacceptable or (answer.status, answer.body) == (404, b"404 page not found\n"), case
 
 
 def is_recorded_fault(answer: HTTPResponse) -> bool:

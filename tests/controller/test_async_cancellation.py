@@ -157,7 +157,7 @@ def test_a_stop_lets_coroutines_finish_and_begins_no_other(simulation: Simulatio
     assert len(reconciler.began) == 1
     assert ended == [reconciler.began[0][0]]
     assert counters_of(controller).success == 1
-    assert simulation.threads() == []
+    assert [name for name in simulation.threads() if name.startswith("r0/")] == []
 
 
 def end_of(simulation: Simulation, cluster: EmbeddedCluster) -> float:
@@ -173,9 +173,9 @@ def test_after_the_grace_coroutines_are_cancelled(simulation: Simulation) -> Non
     _, controller = awaiting(cluster, forever, A, B, workers=2)
     simulation.advance(1.0)
 
-    assert end_of(simulation, cluster) == pytest.approx(30.0)
+    assert end_of(simulation, cluster) == pytest.approx(20.0)
     assert {outcome.name: n for outcome, n in counters_of(controller).outcomes.items() if n} == {"CANCELLED": 2}
-    assert simulation.threads() == []
+    assert [name for name in simulation.threads() if name.startswith("r0/")] == []
 
 
 @SEEDS
@@ -195,7 +195,7 @@ def test_a_write_in_flight_does_not_delay_the_cancellation(simulation: Simulatio
     awaiting(cluster, write)
     simulation.advance(1.0)
 
-    assert end_of(simulation, cluster) <= 30.0 + CANCEL_GRACE
+    assert end_of(simulation, cluster) <= 20.0 + CANCEL_GRACE
 
 
 @SEEDS
@@ -212,7 +212,7 @@ def test_one_that_ignores_the_end_is_reported_as_stuck_with_its_stack(simulation
     awaiting(cluster, stubborn_work)
     simulation.advance(1.0)
 
-    with pytest.raises(ControllerRuntimeError, match="still running after a grace of 30 s, though cancelled") as caught:
+    with pytest.raises(ControllerRuntimeError, match="still running after a grace of 20 s, though cancelled") as caught:
         cluster.stop()
     assert "kettle/loop" in str(caught.value)
     (note,) = (note for note in caught.value.__notes__ if "stands at" in note)

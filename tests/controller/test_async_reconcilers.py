@@ -54,6 +54,7 @@ def giving(result: object) -> Callable[[Request], Awaitable[Any]]:
         pytest.param(failing(ExceptionGroup("two", [TerminalError("x")])), Outcome.TERMINAL_ERROR, id="group"),
     ],
 )
+@pytest.mark.embedded_cluster(allow_panics=True)
 def test_the_end_of_a_coroutine_counts_as_that_of_a_thread(
     simulation: Simulation,
     cluster: EmbeddedCluster,

@@ -79,10 +79,10 @@ class Asking:
         """Patch an object, by default with a merge patch; return the status and the decoded body."""
         return self("PATCH", path, patch, headers={"content-type": media_type}, **query)
 
-    def watch(self, path: str, **query: Any) -> Watch:
+    def watch(self, path: str, *, accept: str = "", **query: Any) -> Watch:
         """Open a watch, to be read with `events`."""
         pairs = (("watch", "1"), *((name, str(value)) for name, value in query.items()))
-        answer = self.server.handle(HTTPRequest("GET", path, pairs), on_ready=lambda: None)
+        answer = self.server.handle(HTTPRequest("GET", path, pairs, {"accept": accept}), on_ready=lambda: None)
         assert not isinstance(answer, HTTPResponse), answer.body
         return answer
 

@@ -34,7 +34,6 @@ _BUILD = Deviation(Part.ANSWER, "another program of another make")
 _FEWER_KINDS = Deviation(Part.ANSWER, "fewer kinds are served; those that are, are told alike (test_discovery.py)")
 
 _GO_DIFF = Deviation(Part.WORDING, "the real text ends with a diff of Go structs")
-_NOBODY_ELSE = Deviation(Part.ANSWER, "roles are not evaluated, so nobody is impersonated: 403")
 
 DEVIATIONS: dict[str, Deviation] = {
     "create: MicroTime without a fraction": _LANGUAGE,
@@ -57,7 +56,6 @@ DEVIATIONS: dict[str, Deviation] = {
     "list: a table of nodes": _TABLES,
     "list: a table of pods": _TABLES,
     "list: a table of namespaces": _TABLES,
-    "list: not acceptable": Deviation(Part.WORDING, "the list of what is produced is shorter: no protobuf"),
     "watch: a version that is no number": Deviation(
         Part.ANSWER, "the client's fault is told as one (400), as for a list, and not as the server's (500)"
     ),
@@ -89,8 +87,4 @@ DEVIATIONS: dict[str, Deviation] = {
     "outcomes: a pending claim's request never changes": _GO_DIFF,
     "outcomes: a claim's class never changes": _GO_DIFF,
     "outcomes: a claim's volume never changes": _GO_DIFF,
-    "impersonation: as a user": _NOBODY_ELSE,
-    "impersonation: as oneself": _NOBODY_ELSE,
-    "impersonation: as a group without a user": _NOBODY_ELSE,
-    "impersonation: as a user of a group": _NOBODY_ELSE,
 }

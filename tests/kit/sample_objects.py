@@ -16,6 +16,7 @@ _CONTAINER = {"name": "a", "image": "a"}
 _TEMPLATE = {"metadata": {"labels": _LABELS}, "spec": {"containers": [_CONTAINER]}}
 _WORKLOAD = {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE}
 _ONCE = {"spec": {"containers": [_CONTAINER], "restartPolicy": "Never"}}
+_ROLE = {"apiGroup": "rbac.authorization.k8s.io", "name": "a"}
 
 _SCHEMA = {
     "type": "object",
@@ -50,6 +51,14 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": _SCHEMA}}],
         }
     },
+    "clusterrolebindings.rbac.authorization.k8s.io": {"roleRef": {**_ROLE, "kind": "ClusterRole"}},
+    "rolebindings.rbac.authorization.k8s.io": {"roleRef": {**_ROLE, "kind": "Role"}},
+    "localsubjectaccessreviews.authorization.k8s.io": {
+        "spec": {"user": "a", "resourceAttributes": {"namespace": "default"}}
+    },
+    "selfsubjectaccessreviews.authorization.k8s.io": {"spec": {"resourceAttributes": {}}},
+    "selfsubjectrulesreviews.authorization.k8s.io": {"spec": {"namespace": "default"}},
+    "subjectaccessreviews.authorization.k8s.io": {"spec": {"user": "a", "resourceAttributes": {}}},
     "leasecandidates.coordination.k8s.io": {
         "spec": {"leaseName": "a", "binaryVersion": "1.0.0", "emulationVersion": "1.0.0", "strategy": "example.com/a"}
     },
@@ -90,6 +99,8 @@ def sample_of(kind: Kind, name: str = "") -> dict[str, Any]:
     schema = kind.schema
     parts = {part: filled(schema.properties[part]) for part in ("spec", *schema.required) if part in schema.properties}
     head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name or name_of(kind)}}
+    if kind.group == "authorization.k8s.io":  # what they ask about is required, but not by their schemas
+        del head["metadata"]
     return {**parts, **told, **head}
 
 

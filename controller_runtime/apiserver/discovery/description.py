@@ -15,14 +15,27 @@ from controller_runtime.apiserver.answers import document, tagged
 from controller_runtime.apiserver.discovery.discovery import AGGREGATED, aggregated_document, discovery_document
 from controller_runtime.apiserver.discovery.openapi import Document, OpenAPI
 from controller_runtime.apiserver.kinds.kind import Kinds
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.options import query_of
-from controller_runtime.apiserver.reads.negotiation import accepts, first_accepted
+from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
+from controller_runtime.apiserver.protobuf.envelope import enveloped_document
+from controller_runtime.apiserver.protobuf.messages import DISCOVERY as PACKAGE
+from controller_runtime.apiserver.reads.negotiation import (
+    DOCUMENTS,
+    aggregated_type,
+    check_known,
+    document_type,
+    first_accepted,
+    only_accepted,
+)
 from controller_runtime.core.host import Host
 
 _JSON = "application/json"
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 # kubectl asks with `@`, which is not valid in a media type; the answer has the valid name.
 _FORMS = {_JSON: _JSON, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _PROTOBUF, _PROTOBUF: _PROTOBUF}
+# The slashes in the path of a group version, `/apis/apps/v1`.
+_DEEP = 3
 # How long clients may cache a document that never changes.
 _CACHE_TIME = timedelta(days=365)
 
@@ -32,23 +45,29 @@ class SelfDescription:
 
     Args:
         host: Provides the time, for expiry headers.
+        release: The release of Kubernetes as which the server answers.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, release: Release = NEWEST) -> None:
         self._host = host
-        self._openapi = OpenAPI()
+        self._release = release
+        self._openapi = OpenAPI(release)
 
     def answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
         """Return a response with the document at `path` (without a final slash), or None if there is none."""
         if path.startswith("/openapi/"):
             return self._openapi_answer(kinds, path, request)
         accept, known = (request.headers.get(name, "") for name in ("accept", "if-none-match"))
-        if accepts(accept, AGGREGATED) and (content := aggregated_document(kinds, path)) is not None:
-            return tagged(msgspec.json.encode(content) + b"\n", AGGREGATED, known)
-        classic = discovery_document(kinds, path)
-        return None if classic is None else document(classic)
+        media_type = aggregated_type(accept, AGGREGATED)
+        if media_type and (content := aggregated_document(kinds, path)) is not None:
+            is_protobuf = media_type == PROTOBUF
+            body = enveloped_document(content, PACKAGE) if is_protobuf else msgspec.json.encode(content) + b"\n"
+            parameters = ";".join(f"{name}={AGGREGATED[name]}" for name in ("g", "v", "as"))
+            return tagged(body, f"{media_type};{parameters}", known)
+        classic = discovery_document(kinds, path, self._release)
+        return None if classic is None else document(classic, _classic_type(path, accept))
 
     def _openapi_answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
         media_type = _media_type(path, request.headers.get("accept", ""))
@@ -66,6 +85,22 @@ class SelfDescription:
         """Return the headers of a document asked for by its hash, which never changes."""
         until = format_datetime(self._host.now() + _CACHE_TIME, usegmt=True)
         return {"cache-control": "public, immutable", "expires": until}
+
+
+def _classic_type(path: str, accept: str) -> str:
+    """Return the media type of a classic document.
+
+    Raises:
+        StatusError: 406, the client accepts none that there is.
+    """
+    if path == "/version":  # no object of the API, so it has no message
+        check_known(accept or _JSON, (_JSON,))
+        return _JSON
+    if path == "/api" or path.startswith("/api/") or path.count("/") == _DEEP:
+        check_known(accept or _JSON, DOCUMENTS)
+    if not (media_type := document_type(accept)):
+        raise only_accepted(DOCUMENTS)
+    return media_type
 
 
 def _media_type(path: str, accept: str) -> str:

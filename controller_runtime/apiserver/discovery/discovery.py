@@ -9,25 +9,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.parts import PARTS
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-"""The media type of the aggregated documents."""
-
-VERSION = "v1.36.2"
-"""The version of Kubernetes whose behaviour is reproduced; clients compare it with their own."""
+AGGREGATED: Mapping[str, str] = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+"""The parameters of the media type of the aggregated documents."""
 
 _BUILD = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": f"{VERSION}+embedded",
     "gitCommit": "",
     "gitTreeState": "",
     "buildDate": "1970-01-01T00:00:00Z",
@@ -37,11 +29,20 @@ _BUILD = {
 }
 
 
-def discovery_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
+def version_document(release: Release) -> dict[str, str]:
+    """Return the document at `/version` of a server of this release; clients compare it with their own version."""
+    document = {"major": "1", "minor": str(release.minor)}
+    if release.tells_emulation:
+        document |= {"emulationMajor": "1", "emulationMinor": str(release.minor)}
+        document |= {"minCompatibilityMajor": "1", "minCompatibilityMinor": str(release.minor - 1)}
+    return {**document, "gitVersion": f"{release.version}+embedded", **_BUILD}
+
+
+def discovery_document(kinds: Kinds, path: str, release: Release = NEWEST) -> dict[str, Any] | None:
     """Return the classic document at `path` (without a final slash), or None if there is none."""
     match path.split("/")[1:]:
         case ["version"]:
-            return dict(_BUILD)
+            return version_document(release)
         case ["api"]:
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
         case ["apis"]:

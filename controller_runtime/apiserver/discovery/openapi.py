@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from controller_runtime.apiserver.discovery.definitions import Descriptions, Published
-from controller_runtime.apiserver.discovery.discovery import VERSION
 from controller_runtime.apiserver.discovery.gnostic import encoded
 from controller_runtime.apiserver.discovery.operations import REF, paths_of, root_of
 from controller_runtime.apiserver.discovery.swagger import Swagger, swagger_definition
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
 
 _V2, _V3 = "/openapi/v2", "/openapi/v3"
-_INFO = {"title": "Kubernetes", "version": VERSION}
 # The level of gzip. 3 makes a document seven times smaller; the default (9) ten times, in twice the time.
 _LEVEL = 3
 
@@ -47,10 +46,14 @@ class Document(NamedTuple):
 class OpenAPI:
     """The documents of one server. Each is made when first asked for, and again after its kinds have changed.
 
+    Args:
+        release: The release of Kubernetes as which the server answers.
+
     Threads: any. Two threads that ask for the same document at once may both make it; the results are equal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, release: Release = NEWEST) -> None:
+        self._info = {"title": "Kubernetes", "version": release.version}
         # The documents by path, each with the kinds of which it was made.
         self._made: dict[str, tuple[tuple[Kind, ...], Document]] = {}
         self._of: Kinds | None = None
@@ -82,7 +85,7 @@ class OpenAPI:
         return found[1]
 
     def _group_version(self, path: str, kinds: Iterable[Kind]) -> Document:
-        return self._cached(path, tuple(kinds), lambda kinds: Document.of(_v3_document(kinds)))
+        return self._cached(path, tuple(kinds), lambda kinds: Document.of(_v3_document(kinds, self._info)))
 
     def _index(self, served: Mapping[str, Iterable[Kind]]) -> Document:
         hashes = {path: self._group_version(path, kinds).hash for path, kinds in served.items()}
@@ -94,7 +97,7 @@ class OpenAPI:
     def _swagger(self, kinds: tuple[Kind, ...], protobuf: bool) -> Document:
         encode = encoded if protobuf else msgspec.json.encode
         name = f"{_V2} in protobuf" if protobuf else _V2
-        return self._cached(name, kinds, lambda kinds: Document.of(encode(_v2_document(kinds))))
+        return self._cached(name, kinds, lambda kinds: Document.of(encode(_v2_document(kinds, self._info))))
 
 
 def _group_versions(kinds: Kinds) -> dict[str, list[Kind]]:
@@ -105,21 +108,21 @@ def _group_versions(kinds: Kinds) -> dict[str, list[Kind]]:
     return found
 
 
-def _v3_document(kinds: tuple[Kind, ...]) -> bytes:
+def _v3_document(kinds: tuple[Kind, ...], info: Mapping[str, str]) -> bytes:
     descriptions = Descriptions.read()
     published = Published(kinds, descriptions)
     paths = _paths(kinds, descriptions)
     return msgspec.json.encode(
         {
             "openapi": "3.0.0",
-            "info": _INFO,
+            "info": info,
             "paths": paths,
             "components": {"schemas": _referred(paths, published.find)},
         }
     )
 
 
-def _v2_document(kinds: tuple[Kind, ...]) -> dict[str, Any]:
+def _v2_document(kinds: tuple[Kind, ...], info: Mapping[str, str]) -> dict[str, Any]:
     descriptions = Descriptions.read()
     published = Published(kinds, descriptions)
     paths = _paths(kinds, descriptions)
@@ -127,7 +130,7 @@ def _v2_document(kinds: tuple[Kind, ...]) -> dict[str, Any]:
     swagger = Swagger()
     return {
         "swagger": "2.0",
-        "info": _INFO,
+        "info": info,
         "paths": {path: swagger.path(item) for path, item in paths.items()},
         "definitions": {name: swagger_definition(schema) for name, schema in schemas.items()},
         "parameters": dict(sorted(swagger.parameters.items())),

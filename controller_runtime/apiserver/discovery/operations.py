@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import PARTS
+from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
+from controller_runtime.apiserver.protobuf.envelope import STREAM_TYPE
 from controller_runtime.apiserver.writes.patch import patches_of
 
 REF = "#/components/schemas/"
 """The prefix of a reference, before the name of the definition."""
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_ANSWERS = ("application/json", "application/yaml")
-_LISTS = (*_ANSWERS, "application/json;stream=watch")
+_CUSTOM_ANSWERS = ("application/json", "application/yaml")
+_ANSWERS = (*_CUSTOM_ANSWERS, PROTOBUF)
+_LISTS = (*_ANSWERS, "application/json;stream=watch", STREAM_TYPE)
 _BODIES = ("*/*",)
 _OF_COLLECTIONS = ("list", "create", "deletecollection")
 _LIST_QUERY = {
@@ -149,7 +152,7 @@ class _Place(NamedTuple):
         return self.kind if self.kind.definition is not None else self._sent()
 
     def _bodies(self) -> tuple[str, ...]:
-        return _BODIES if self.kind.definition is None else _ANSWERS
+        return _BODIES if self.kind.definition is None else _CUSTOM_ANSWERS
 
     def _query(self, verb: str, how: _Verb) -> Mapping[str, str]:
         if verb == "deletecollection":
@@ -160,9 +163,14 @@ class _Place(NamedTuple):
         statuses = {"200": "OK", **how.statuses}
         if verb == "patch" and self.kind.definition is not None:
             statuses = {"200": "OK"}
-        content = _content(_LISTS if verb == "list" else _ANSWERS, self._answered(verb))
+        content = _content(self._answers(verb), self._answered(verb))
         responses = {status: {"description": text, "content": content} for status, text in statuses.items()}
         return {**responses, "401": {"description": "Unauthorized"}}
+
+    def _answers(self, verb: str) -> tuple[str, ...]:
+        if self.kind.definition is not None:
+            return _CUSTOM_ANSWERS
+        return _LISTS if verb == "list" else _ANSWERS
 
     def _answered(self, verb: str) -> str:
         if verb == "list":

@@ -9,6 +9,7 @@ import attrs
 
 from controller_runtime.api.schema import Schema, schema_for
 from controller_runtime.apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
+from controller_runtime.apiserver.kinds.release import Release
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -38,7 +39,10 @@ class Kind:
         field_paths: For each of `fields` whose name is not its path in the stored object: that path.
         names_known_fields: True if the response that refuses a field selector lists the fields that it may name.
         stored_as: The kind as which its objects are stored, if that is another group or API version of this kind.
+        introduced: The minor release of Kubernetes that first served it; 0 for a release older than all that the server
+            can answer as.
         deprecation: The warning that each response carries; empty if the kind is not deprecated.
+        deprecated: The minor release that first gave the warning; 0 as above.
         scale: The paths of the fields that its `scale` subresource shows, if it has one.
         definition: The schema and columns of a custom kind; None for a built-in one.
         is_terminating: True if its definition is being deleted, so that no object may be created.
@@ -65,7 +69,9 @@ class Kind:
     field_paths: Mapping[str, str] = {}
     names_known_fields: bool = True
     stored_as: Kind | None = None
+    introduced: int = 0
     deprecation: str = ""
+    deprecated: int = 0
     scale: ScalePaths = WORKLOAD
     definition: Definition | None = None
     is_terminating: bool = False
@@ -144,6 +150,10 @@ class Kinds:
                 if kind.is_stored:
                     self._by_name.setdefault((kind.api_version, kind.kind), kind.stored)
         self.stored: tuple[Kind, ...] = tuple(dict.fromkeys(kind.stored for kind in self if kind.is_stored))
+
+    def of_release(self, release: Release) -> Kinds:
+        """Return the kinds that a release of Kubernetes serves."""
+        return Kinds(kind for kind in self if kind.introduced <= release.minor)
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         """Return the kind that is served under a group, version and plural, or None."""

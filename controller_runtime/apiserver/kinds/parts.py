@@ -10,6 +10,9 @@ from controller_runtime.apiserver.kinds.kind import Kind
 
 BINDING = Kind(group="", version="v1", kind="Binding", plural="bindings", verbs=("create",))
 SCALE = Kind(group="autoscaling", version="v1", kind="Scale", plural="scales", verbs=("get", "patch", "update"))
+TOKEN_REQUEST = Kind(
+    group="authentication.k8s.io", version="v1", kind="TokenRequest", plural="tokenrequests", verbs=("create",)
+)
 EVICTION = Kind(group="policy", version="v1", kind="Eviction", plural="evictions", verbs=("create",))
 
 
@@ -30,5 +33,6 @@ PARTS: Mapping[str, Part] = {
     "eviction": Part(("create",), EVICTION),
     "finalize": Part(("update",)),
     "scale": Part(SCALE.verbs, SCALE),
+    "token": Part(("create",), TOKEN_REQUEST),
     "status": Part(("get", "patch", "update")),
 }

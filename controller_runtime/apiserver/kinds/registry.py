@@ -94,6 +94,8 @@ LEASE_CANDIDATE = Kind(
     create_on_update=True,
     unconditional_update=False,
     name_rule="key",
+    introduced=33,
+    deprecated=36,
     deprecation="coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+",
 )
 
@@ -169,7 +171,13 @@ QUOTA = _core(
     deletes_with_object=True,
 )
 SECRET = _core(kind="Secret", plural="secrets", fields={"type": ""})
-SERVICE_ACCOUNT = _core(kind="ServiceAccount", plural="serviceaccounts", short_names=("sa",), deletes_with_object=True)
+SERVICE_ACCOUNT = _core(
+    kind="ServiceAccount",
+    plural="serviceaccounts",
+    short_names=("sa",),
+    subresources=("token",),
+    deletes_with_object=True,
+)
 SERVICE = _core(
     kind="Service",
     plural="services",
@@ -204,6 +212,7 @@ _review = partial(Kind, version="v1", verbs=("create",))
 SELF_REVIEW = _review(
     group="authentication.k8s.io", kind="SelfSubjectReview", plural="selfsubjectreviews", namespaced=False
 )
+TOKEN_REVIEW = _review(group="authentication.k8s.io", kind="TokenReview", plural="tokenreviews", namespaced=False)
 _may = partial(_review, group="authorization.k8s.io")
 LOCAL_ACCESS_REVIEW = _may(kind="LocalSubjectAccessReview", plural="localsubjectaccessreviews")
 SELF_ACCESS_REVIEW = _may(kind="SelfSubjectAccessReview", plural="selfsubjectaccessreviews", namespaced=False)
@@ -247,7 +256,7 @@ _CORE = (
     *(REPLICATION_CONTROLLER, QUOTA, SECRET, SERVICE_ACCOUNT, SERVICE),
 )
 _APPS = (CONTROLLER_REVISION, DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET)
-_REVIEWS = (SELF_REVIEW, LOCAL_ACCESS_REVIEW, SELF_ACCESS_REVIEW, SELF_RULES_REVIEW, ACCESS_REVIEW)
+_REVIEWS = (SELF_REVIEW, TOKEN_REVIEW, LOCAL_ACCESS_REVIEW, SELF_ACCESS_REVIEW, SELF_RULES_REVIEW, ACCESS_REVIEW)
 _RBAC = (CLUSTER_ROLE_BINDING, CLUSTER_ROLE, ROLE_BINDING, ROLE)
 
 # In the order of a real server's discovery documents.

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -48,7 +48,11 @@ class Form(Protocol):
 
 
 class LineForm(Form, Protocol):
-    """A form that also makes the lines of a watch."""
+    """A form that also makes the lines of a watch: the events, which end with a newline in JSON."""
+
+    @property
+    def stream_type(self) -> str:
+        """The media type of a watch."""
 
     def event(self, type_: EventType, change: Change) -> bytes:
         """Return the line of a change, as an event of type `type_`.
@@ -65,6 +69,25 @@ class LineForm(Form, Protocol):
         `initial_end` marks the bookmark that ends the initial objects.
         """
 
+    def error(self, status: Mapping[str, object]) -> bytes:
+        """Return the line that ends a watch with a failure."""
+
+
+def bookmark_metadata(version: int, *, initial_end: bool) -> dict[str, Any]:
+    """Return the metadata of a bookmark."""
+    annotations = {"annotations": {"k8s.io/initial-events-end": "true"}} if initial_end else {}
+    return {"resourceVersion": str(version), **annotations}
+
+
+def list_metadata(version: int, token: str, remaining: int | None) -> dict[str, Any]:
+    """Return the metadata of a list; see `Form.list`."""
+    metadata: dict[str, Any] = {"resourceVersion": str(version)}
+    if token:
+        metadata["continue"] = token
+    if remaining:
+        metadata["remainingItemCount"] = remaining
+    return metadata
+
 
 class JSONForm:
     """Whole objects as JSON.
@@ -76,7 +99,7 @@ class JSONForm:
         items_named: Whether each item of a list has its kind and apiVersion, as those of custom kinds have.
     """
 
-    content_type = "application/json"
+    content_type = stream_type = "application/json"
 
     def __init__(self, api_version: str, kind: str, list_kind: str = "", *, items_named: bool = False) -> None:
         head = f'"apiVersion":"{api_version}",'
@@ -92,11 +115,7 @@ class JSONForm:
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
         """Return the body of a list. Its items have neither kind nor apiVersion, unless `items_named` is set."""
-        metadata: dict[str, str | int] = {"resourceVersion": str(version)}
-        if token:
-            metadata["continue"] = token
-        if remaining:
-            metadata["remainingItemCount"] = remaining
+        metadata = list_metadata(version, token, remaining)
         raws = [self.single(item.raw) if self._items_named else item.raw for item in items] or [b""]
         # Head and tail are added to the first and the last item, so that the large rest is copied only once, by `join`.
         raws[0] = b'%b%b,"items":[%b' % (self._list, msgspec.json.encode(metadata), raws[0])
@@ -117,8 +136,12 @@ class JSONForm:
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
         """Return the line of a bookmark, with the annotation that ends the initial objects if `initial_end` is set."""
-        annotations = b',"annotations":{"k8s.io/initial-events-end":"true"}' if initial_end else b""
-        return b'%b"metadata":{"resourceVersion":"%d"%b}}}\n' % (self._bookmark, version, annotations)
+        metadata = msgspec.json.encode(bookmark_metadata(version, initial_end=initial_end))
+        return b'%b"metadata":%b}}\n' % (self._bookmark, metadata)
+
+    def error(self, status: Mapping[str, object]) -> bytes:
+        """Return the line that ends a watch with a failure."""
+        return error_line(status)
 
 
 @functools.lru_cache
@@ -127,6 +150,6 @@ def json_form(api_version: str, kind: str, list_kind: str = "", *, items_named: 
     return JSONForm(api_version, kind, list_kind, items_named=items_named)
 
 
-def error_line(status: dict[str, object]) -> bytes:
-    """Return the line that ends a watch with a failure."""
+def error_line(status: Mapping[str, object]) -> bytes:
+    """Return the line of JSON that ends a watch with a failure."""
     return msgspec.json.encode({"type": "ERROR", "object": status}) + b"\n"

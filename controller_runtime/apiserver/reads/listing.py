@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller_runtime.apiserver.options import ListOptions, version_number
+from controller_runtime.apiserver.list_options import ListOptions, version_number
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.status import StatusError, bad_request, expired, too_large_version
 from controller_runtime.apiserver.storage.history import Compacted

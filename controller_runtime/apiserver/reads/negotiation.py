@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
+from controller_runtime.apiserver.protobuf.envelope import STREAM_TYPE
 from controller_runtime.apiserver.reads.columns_workloads import columns_of
 from controller_runtime.apiserver.reads.forms import Form, LineForm
+from controller_runtime.apiserver.reads.protobuf_form import protobuf_form, protobuf_metadata
 from controller_runtime.apiserver.reads.tables import Include, TableForm
 from controller_runtime.apiserver.reads.views import metadata_view, whole_view
 from controller_runtime.apiserver.reads.yaml_form import YAMLForm
@@ -17,54 +20,103 @@ from controller_runtime.apiserver.status import StatusError, bad_request, not_ac
 
 JSON = "application/json"
 YAML = "application/yaml"
-_PRODUCED = (JSON, YAML, f"{JSON};stream=watch")
-_ANY = ("*/*", "application/*")
+DOCUMENTS = (JSON, YAML, PROTOBUF)
+"""The media types of objects, lists and documents."""
+_STREAMED = (f"{JSON};stream=watch", STREAM_TYPE)
 _PLAIN = ("", "*/*", JSON)  # the headers of most requests, which need no parsing
 _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
+# The parameters of a media type that ask for another kind than that of the objects.
+_CONVERTING = ("as", "g", "v")
+
+Now = Callable[[], datetime]
+"""Returns the present time, for ages in tables."""
 
 
-def form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime]) -> Form:
+def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool = False) -> Form:
     """Return the form of a response with an object or a list.
 
     Args:
         kind: The kind of the objects.
         accept: The `Accept` header; an empty one accepts everything.
         include: The parameter `includeObject`, for tables.
-        now: Returns the present time, for ages in tables.
+        now: Returns the present time.
+        is_list: Whether the response is a list.
 
     Raises:
         StatusError: 406 if the server produces no accepted form, 400 if `includeObject` has an unknown value.
     """
     if accept in _PLAIN:
         return whole_view(kind)
-    for media_type, parameters in _clauses(accept):
-        form = _lines(kind, parameters, include, now)
-        if form is None:
-            continue
-        if media_type == JSON or media_type in _ANY:
-            return form
-        if media_type == YAML:
-            return YAMLForm(form)
-    raise _refusal()
+    _check_media_types(kind, accept, (*DOCUMENTS, *_STREAMED) if is_list else DOCUMENTS)
+    for media_type, parameters in _candidates(accept):
+        form = _lines(kind, media_type, parameters, include, now)
+        if form is not None:
+            _check_number(parameters.get("as", ""), is_list=is_list)
+            return YAMLForm(form) if media_type == YAML else form
+    raise only_accepted(DOCUMENTS)
 
 
-def line_form_for(kind: Kind, accept: str, include: str, now: Callable[[], datetime]) -> LineForm:
+def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
     """Return the form of a watch. Arguments and errors are those of `form_for`; YAML is refused, as it has no lines."""
     if accept in _PLAIN:
         return whole_view(kind)
-    for media_type, parameters in _clauses(accept):
-        form = _lines(kind, parameters, include, now)
-        if form is not None and (media_type == JSON or media_type in _ANY):
+    _check_media_types(kind, accept, (*DOCUMENTS, *_STREAMED))
+    for media_type, parameters in _candidates(accept):
+        form = _lines(kind, media_type, parameters, include, now)
+        if form is not None:
+            if media_type == YAML:  # like a real server, look no further
+                break
             return form
-    raise _refusal()
+    raise only_accepted(_STREAMED)
 
 
-def accepts(accept: str, media_type: str) -> bool:
-    """Return whether a header names a media type with exactly its parameters. Wildcards do not count."""
-    wanted = media_type.split(";")
-    offered = dict(part.split("=", 1) for part in wanted[1:])
-    return any(name == wanted[0] and parameters == offered for name, parameters in _clauses(accept))
+def document_type(accept: str) -> str:
+    """Return the media type of a document that has a single form, such as a `Status`; empty if none is accepted."""
+    if accept in _PLAIN:
+        return JSON
+    for media_type, parameters in _candidates(accept):
+        if not _converts(parameters):
+            return media_type
+    return ""
+
+
+def only_accepted(offered: Sequence[str]) -> StatusError:
+    """Return a 406 for media types that the server knows, but cannot produce for this request."""
+    text = f"only the following media types are accepted: {', '.join(offered)}"
+    return StatusError(406, "NotAcceptable", text)
+
+
+def only_metadata_of(wanted: str, found: str) -> StatusError:
+    """Return a 406 for metadata in the form of a list of what is no list, or the other way round."""
+    return StatusError(406, "NotAcceptable", f"you requested {wanted}, but the requested object is {found}")
+
+
+def check_known(accept: str, offered: Sequence[str], listed: Sequence[str] = ()) -> None:
+    """Refuse a request that names none of the media types that a path has, whatever their parameters.
+
+    A real server checks this first on most paths, in another way than the rest: a wildcard counts only as `*/*`.
+
+    Args:
+        accept: The `Accept` header.
+        offered: The media types.
+        listed: The media types that the refusal lists, if they are not the same.
+
+    Raises:
+        StatusError: 406.
+    """
+    if not any(media_type in ("*/*", *offered) for media_type, _ in _clauses(accept)):
+        raise not_acceptable(listed or offered)
+
+
+def aggregated_type(accept: str, parameters: Mapping[str, str]) -> str:
+    """Return JSON or protobuf if the client prefers it with these parameters; otherwise an empty text."""
+    for media_type, given in _candidates(accept):
+        if not _converts(given):
+            return ""
+        if media_type != YAML and {name: given.get(name) for name in _CONVERTING} == parameters:
+            return media_type
+    return ""
 
 
 def first_accepted(accept: str, offered: Sequence[str]) -> str:
@@ -96,16 +148,33 @@ def _weight(text: str) -> float:
     return float(text) if _WEIGHT.fullmatch(text) else 1.0
 
 
-def _lines(kind: Kind, parameters: Mapping[str, str], include: str, now: Callable[[], datetime]) -> LineForm | None:
-    """Return the form that the parameters of a media type ask for; None if they ask for an unknown one."""
-    wanted = parameters.get("as")
-    if wanted is None:
-        return whole_view(kind)
+def _candidates(accept: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the media types that the server produces and the client accepts, and the parameters, in order."""
+    for media_type, parameters in _clauses(accept):
+        for produced in DOCUMENTS:
+            if media_type in (produced, "*/*", "application/*"):
+                yield produced, parameters
+
+
+def _converts(parameters: Mapping[str, str]) -> bool:
+    return any(name in parameters for name in _CONVERTING)
+
+
+def _lines(kind: Kind, media_type: str, parameters: Mapping[str, str], include: str, now: Now) -> LineForm | None:
+    """Return the form that a media type and its parameters ask for, as JSON for YAML; None if there is none."""
+    if parameters.get("stream", "") not in ("", "watch"):
+        return None
+    is_protobuf = media_type == PROTOBUF
+    if not _converts(parameters):
+        return protobuf_form(kind) if is_protobuf else whole_view(kind)
     if (parameters.get("g"), parameters.get("v")) != ("meta.k8s.io", "v1"):
         return None
+    wanted = parameters.get("as")
     if wanted in _PARTIAL:
-        return metadata_view()
-    return TableForm(columns_of(kind), _included(include), whole_view(kind), now) if wanted == "Table" else None
+        return protobuf_metadata() if is_protobuf else metadata_view()
+    if wanted != "Table" or is_protobuf:  # a table's cells can have any type, which protobuf cannot express
+        return None
+    return TableForm(columns_of(kind), _included(include), whole_view(kind), now)
 
 
 def _included(word: str) -> Include:
@@ -115,5 +184,15 @@ def _included(word: str) -> Include:
         raise bad_request(f"unrecognized includeObject value: {word!r}") from None
 
 
-def _refusal() -> StatusError:
-    return not_acceptable(_PRODUCED)
+def _check_media_types(kind: Kind, accept: str, listed: Sequence[str]) -> None:
+    """See `check_known`; the paths of custom kinds are checked in another way, whose text is that of `DOCUMENTS`."""
+    if kind.definition is None:
+        check_known(accept, DOCUMENTS, listed)
+
+
+def _check_number(wanted: str, *, is_list: bool) -> None:
+    """Refuse metadata of one object for a list, and of a list for one object."""
+    if wanted == _PARTIAL[0] and is_list:
+        raise only_metadata_of(wanted, "a list")
+    if wanted == _PARTIAL[1] and not is_list:
+        raise only_metadata_of(wanted, "not a list")

@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from controller_runtime.apiserver.reads.columns import Column
-from controller_runtime.apiserver.reads.forms import EventType, Form, JSONForm
+from controller_runtime.apiserver.reads.forms import (
+    EventType,
+    Form,
+    JSONForm,
+    bookmark_metadata,
+    error_line,
+    list_metadata,
+)
 from controller_runtime.apiserver.reads.views import metadata_view
 from controller_runtime.apiserver.storage.stored import Change, Stored
 
@@ -40,6 +47,7 @@ class TableForm:
     """
 
     content_type = JSONForm.content_type
+    stream_type = JSONForm.stream_type
 
     def __init__(self, columns: Sequence[Column], include: Include, whole: Form, now: Callable[[], datetime]) -> None:
         self._columns = columns
@@ -57,17 +65,11 @@ class TableForm:
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
         """Return a table with a row for each object."""
-        metadata: dict[str, Any] = {"resourceVersion": str(version)}
-        if token:
-            metadata["continue"] = token
-        if remaining:
-            metadata["remainingItemCount"] = remaining
-        return self._table(metadata, ((item.raw, item.decode()) for item in items))
+        return self._table(list_metadata(version, token, remaining), ((item.raw, item.decode()) for item in items))
 
     def event(self, type_: EventType, change: Change) -> bytes:
         """Return a line with a table of one row."""
-        raw = change.last.raw_at(change.version) if type_ is EventType.DELETED or not change.new else change.new.raw
-        return self._line(type_.value, self.single(raw))
+        return self._line(type_.value, self.single(change.shown(gone=type_ is EventType.DELETED)))
 
     def initial(self, item: Stored) -> bytes:
         """Return the line of an object that existed when the watch began: a watcher sees it as added."""
@@ -75,10 +77,11 @@ class TableForm:
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
         """Return the line of a bookmark: a table without rows."""
-        metadata: dict[str, Any] = {"resourceVersion": str(version)}
-        if initial_end:
-            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        return self._line("BOOKMARK", self._table(metadata, ()))
+        return self._line("BOOKMARK", self._table(bookmark_metadata(version, initial_end=initial_end), ()))
+
+    def error(self, status: Mapping[str, object]) -> bytes:
+        """Return the line that ends a watch with a failure: it is no table."""
+        return error_line(status)
 
     def _line(self, type_: str, table: bytes) -> bytes:
         self._has_sent_columns = True

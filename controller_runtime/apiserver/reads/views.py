@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -16,8 +16,11 @@ from controller_runtime.apiserver.storage.stored import Change, Stored
 Show = Callable[[bytes], bytes]
 """From the stored bytes of an object to the bytes that are sent, both without kind and apiVersion."""
 
-_META = "meta.k8s.io/v1"
-_PARTIAL = "PartialObjectMetadata"
+META_VERSION = "meta.k8s.io/v1"
+"""The apiVersion of objects with their metadata alone."""
+
+PARTIAL = "PartialObjectMetadata"
+"""Their kind."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -33,6 +36,7 @@ class View:
     """
 
     content_type = JSONForm.content_type
+    stream_type = JSONForm.stream_type
 
     def __init__(self, form: JSONForm, show: Show, *, items_named: bool = False) -> None:
         self._form = form
@@ -50,8 +54,7 @@ class View:
 
     def event(self, type_: EventType, change: Change) -> bytes:
         """Return the line of a change. It is built for each watcher, not cached: few clients watch in this form."""
-        raw = change.last.raw_at(change.version) if type_ is EventType.DELETED or not change.new else change.new.raw
-        return self._form.line(type_, self._show(raw))
+        return self._form.line(type_, self._show(change.shown(gone=type_ is EventType.DELETED)))
 
     def initial(self, item: Stored) -> bytes:
         """Return the line of an object that existed when the watch began: a watcher sees it as added."""
@@ -61,6 +64,10 @@ class View:
         """Return the line of a bookmark."""
         return self._form.bookmark(version, initial_end=initial_end)
 
+    def error(self, status: Mapping[str, object]) -> bytes:
+        """Return the line that ends a watch with a failure."""
+        return self._form.error(status)
+
 
 class _Described(msgspec.Struct, gc=False):
     metadata: msgspec.Raw
@@ -69,21 +76,28 @@ class _Described(msgspec.Struct, gc=False):
 _metadata_of = msgspec.json.Decoder(_Described).decode
 
 
-def _metadata_alone(raw: bytes) -> bytes:
+def metadata_alone(raw: bytes) -> bytes:
+    """Return the stored bytes of an object without all but its metadata."""
     return b'{"metadata":%b}' % bytes(_metadata_of(raw).metadata)
 
 
 @functools.cache
 def metadata_view() -> View:
     """Return the form of objects of any kind with their metadata alone."""
-    return View(json_form(_META, _PARTIAL), _metadata_alone, items_named=True)
+    return View(json_form(META_VERSION, PARTIAL), metadata_alone, items_named=True)
 
 
 @functools.lru_cache
 def whole_view(kind: Kind) -> JSONForm | View:
     """Return the form of whole objects of a kind, with the field names of that kind."""
     form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
+    show = shown_as(kind)
+    return form if show is None else View(form, show)
+
+
+def shown_as(kind: Kind) -> Show | None:
+    """Return the conversion of stored objects to those of a kind; None if they are stored as that kind."""
     if kind.stored_as is None:
-        return form
+        return None
     rules = rules_of(kind)
-    return View(form, lambda raw: _encode(rules.shown_form(_decode(raw))))
+    return lambda raw: _encode(rules.shown_form(_decode(raw)))

@@ -12,8 +12,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-from controller_runtime.apiserver.options import ListOptions, version_number
-from controller_runtime.apiserver.reads.forms import EventType, LineForm, error_line
+from controller_runtime.apiserver.list_options import ListOptions, version_number
+from controller_runtime.apiserver.reads.forms import EventType, LineForm
 from controller_runtime.apiserver.reads.listing import too_old
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.routes import Route
@@ -30,7 +30,6 @@ _BOOKMARK_BEFORE_END = 2.0
 # Seconds that a watch lasts at least if the client sets no timeout, as on a real server. The time is drawn for each
 # watch, up to twice as long, so that not all clients reconnect at once.
 _SHORTEST = 1800.0
-_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 
 
 class _Phase(enum.Enum):
@@ -57,8 +56,6 @@ class ObjectWatch:
     Threads: `take` and `next_wake` from one reader; `close` from any.
     """
 
-    headers = _HEADERS
-
     def __init__(
         self,
         clock: Clock,
@@ -71,6 +68,7 @@ class ObjectWatch:
         bookmarks: bool,
         duration: float,
     ) -> None:
+        self.headers: Mapping[str, str] = _headers(form)
         self._clock = clock
         self._cursor = cursor
         self._form = form
@@ -121,7 +119,7 @@ class ObjectWatch:
             try:
                 batch = self._cursor.take(limit - len(lines))
             except Compacted as forgotten:
-                lines.append(error_line(too_old(self._version, forgotten).body()))
+                lines.append(self._form.error(too_old(self._version, forgotten).body()))
                 self.close()
                 break
             if batch is None:  # the server is stopping
@@ -167,10 +165,9 @@ class ObjectWatch:
 class FailedWatch:
     """A watch with a single line, a failure. A real server answers it with 200, too, and clients rely on that."""
 
-    headers = _HEADERS
-
-    def __init__(self, error: StatusError) -> None:
-        self._lines = [error_line(error.body())]
+    def __init__(self, error: StatusError, form: LineForm) -> None:
+        self.headers: Mapping[str, str] = _headers(form)
+        self._lines = [form.error(error.body())]
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
         """Return the failure once, and that the stream is over."""
@@ -183,6 +180,10 @@ class FailedWatch:
 
     def close(self) -> None:
         """Do nothing: there is no cursor."""
+
+
+def _headers(form: LineForm) -> Mapping[str, str]:
+    return {"content-type": form.stream_type}
 
 
 def open_watch(
@@ -216,7 +217,7 @@ def open_watch(
     try:
         cursor = storage.follow(kind.resource, version, on_ready)
     except Compacted as forgotten:
-        return FailedWatch(too_old(version, forgotten))
+        return FailedWatch(too_old(version, forgotten), form)
     return ObjectWatch(
         host,
         cursor,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules import small_kinds
+from controller_runtime.apiserver.rules import rbac, small_kinds
 from controller_runtime.apiserver.rules import workload as workload_rules
 from controller_runtime.apiserver.rules.config_maps_and_secrets import ConfigMapRules, SecretRules
 from controller_runtime.apiserver.rules.definitions.custom_objects import CustomRules
@@ -23,7 +23,6 @@ from controller_runtime.apiserver.rules.volume_claim import ClaimRules
 
 _NO_RULES = Rules()
 _PENDING = small_kinds.StatusRules({"phase": "Pending"})
-_ROLES, _BINDINGS = small_kinds.RoleRules(), small_kinds.BindingRules()
 _RULES: Mapping[Kind, Rules] = {
     kinds.CONFIG_MAP: ConfigMapRules(),
     kinds.EVENT: EventRules(),
@@ -46,10 +45,10 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.JOB: workload_rules.JobRules(),
     kinds.INGRESS: small_kinds.IngressRules(),
     kinds.DISRUPTION_BUDGET: small_kinds.BudgetRules(),
-    kinds.CLUSTER_ROLE_BINDING: _BINDINGS,
-    kinds.CLUSTER_ROLE: _ROLES,
-    kinds.ROLE_BINDING: _BINDINGS,
-    kinds.ROLE: _ROLES,
+    kinds.CLUSTER_ROLE_BINDING: rbac.BindingRules(namespaced=False),
+    kinds.CLUSTER_ROLE: rbac.RoleRules(namespaced=False),
+    kinds.ROLE_BINDING: rbac.BindingRules(namespaced=True),
+    kinds.ROLE: rbac.RoleRules(namespaced=True),
     kinds.DEFINITION: DefinitionRules(),
     kinds.LEASE: LeaseRules(),
     kinds.LEASE_CANDIDATE: LeaseCandidateRules(),

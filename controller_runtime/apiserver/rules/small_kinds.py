@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of kinds with few rules: services, ingresses, disruption budgets, roles and role bindings."""
+"""Rules of kinds with few rules: services, ingresses and disruption budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -13,7 +12,6 @@ from controller_runtime.apiserver.rules.workload import SpecRules
 from controller_runtime.apiserver.status import Cause
 
 _COUNTS = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
-_RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
 class StatusRules(Rules):
@@ -74,49 +72,8 @@ class BudgetRules(SpecRules):
         return []
 
 
-class RoleRules(Rules):
-    """Each rule of a role names at least one verb. Requests are not checked against roles."""
-
-    def causes(self, obj: Object) -> Iterator[Cause]:
-        for index, rule in enumerate(obj.get("rules") or ()):
-            if not rule.get("verbs"):
-                yield required(f"rules[{index}].verbs", "verbs must contain at least one value")
-
-
-class BindingRules(Rules):
-    """A binding must name a role, and must name the same one after each update."""
-
-    def on_create(self, obj: Object) -> Object:
-        return _with_groups(obj)
-
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        return _with_groups(new)
-
-    def causes(self, obj: Object) -> list[Cause]:
-        return [] if part(obj, "roleRef").get("name") else [required("roleRef.name")]
-
-    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        after = part(new, "roleRef")
-        return [] if part(old, "roleRef") == after else [invalid("roleRef", after, "cannot change roleRef")]
-
-
 def _service_defaults(spec: Object) -> dict[str, Any]:
     made = {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster", **spec}
     if "ports" in spec:
         made["ports"] = [{"targetPort": port.get("port"), **port} for port in spec["ports"]]
     return made
-
-
-def _with_groups(obj: Object) -> Object:
-    reference = {**part(obj, "roleRef")}
-    reference["apiGroup"] = reference.get("apiGroup") or _RBAC_GROUP
-    made = {**obj, "roleRef": reference}
-    if "subjects" in obj:
-        made["subjects"] = [_subject(one) for one in obj["subjects"]]
-    return made
-
-
-def _subject(subject: Object) -> Object:
-    if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
-        return {**subject, "apiGroup": _RBAC_GROUP}
-    return subject

@@ -100,6 +100,12 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     return _in_order(made)
 
 
+def unversioned(obj: Object) -> Object:
+    """Return `obj` without its resourceVersion, which is ignored for a new object, as in a real server."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+    return {**obj, "metadata": metadata}
+
+
 def named_version(obj: Object) -> int:
     """Return the version in an object that is to be created, which the caller refuses; 0 if there is no valid one."""
     version = obj["metadata"].get("resourceVersion", "")

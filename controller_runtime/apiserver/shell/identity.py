@@ -15,6 +15,7 @@ import attrs
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
 
+from controller_runtime.apiserver.authentication.signing import SigningKey, new_signing_key
 from controller_runtime.apiserver.shell.kubeconfig import write_private
 from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
 from controller_runtime.apiserver.storage.private import check_is_usable, make_private_directory, remedy_for
@@ -28,15 +29,22 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 @attrs.frozen
 class Identity:
-    """The certificates that a server presents and the bearer token that it accepts."""
+    """The certificates that a server presents, the bearer token that it accepts, and the key that signs others.
+
+    Attributes:
+        certificates: The certificates.
+        token: The administrator's token.
+        signing_key: The private key for tokens of service accounts, PEM; empty in a file of an earlier release.
+    """
 
     certificates: Certificates
     token: str = attrs.field(repr=False)
+    signing_key: str = attrs.field(default="", repr=False)
 
 
 def new_identity(now: datetime) -> Identity:
-    """Return an identity with new certificates and a new token."""
-    return Identity(make_certificates(now), secrets.token_urlsafe(32))
+    """Return an identity with new certificates, a new token and a new key."""
+    return Identity(make_certificates(now), secrets.token_urlsafe(32), new_signing_key())
 
 
 def kept_identity(directory: Path, now: datetime) -> Identity:
@@ -53,9 +61,11 @@ def kept_identity(directory: Path, now: datetime) -> Identity:
         if path.exists():
             check_is_usable(path)
             found = _read(path)
-            if found.certificates.valid_until() > now + _LEAST_VALIDITY:
+            if found.certificates.valid_until() > now + _LEAST_VALIDITY and found.signing_key:
                 return found
-        identity = new_identity(now)
+            identity = _completed(found, now)
+        else:
+            identity = new_identity(now)
         write_private(path, msgspec.json.encode(identity))
     except _Damaged as error:
         remedy = "remove it, and give the new kubeconfig to all clients"
@@ -63,6 +73,14 @@ def kept_identity(directory: Path, now: datetime) -> Identity:
     except OSError as error:
         raise UsageError(f"data directory {directory}: cannot be used: {error}: {remedy_for(error)}") from error
     return identity
+
+
+def _completed(found: Identity, now: datetime) -> Identity:
+    """Return an identity with what is missing or outdated made new: a signing key, or certificates and token."""
+    if found.certificates.valid_until() > now + _LEAST_VALIDITY:
+        return attrs.evolve(found, signing_key=new_signing_key())
+    # The key stays, because pods and other clients may hold tokens that it has signed.
+    return attrs.evolve(new_identity(now), signing_key=found.signing_key or new_signing_key())
 
 
 class _Damaged(Exception):
@@ -74,6 +92,8 @@ def _read(path: Path) -> Identity:
     try:
         found = msgspec.json.decode(content, type=Identity)
         found.certificates.check()
+        if found.signing_key:
+            SigningKey(found.signing_key)
     except (ValueError, TypeError, RecursionError, UnsupportedAlgorithm) as error:
         raise _Damaged(str(error)) from error
     if not _TOKEN.fullmatch(found.token):

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from aiohttp import web
 
-from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, storable
+from controller_runtime.api.http import BODY_LIMIT, VALUE_SEPARATOR, HTTPRequest, storable
 
 BODIES_LIMIT = 64 * 1024 * 1024
 """The most bytes of all bodies that are being received or whose requests are being answered."""
@@ -23,11 +23,16 @@ def request_of(request: web.BaseRequest, headers: dict[str, str], body: bytes = 
 
 
 def headers_of(request: web.BaseRequest) -> dict[str, str]:
-    """Return the headers by their names in lower case. Repeated headers are joined by commas."""
+    """Return the headers by their names in lower case. Repeated headers are joined by commas.
+
+    Those of impersonation are joined by a line feed, because the name of a group may contain a comma.
+    """
     headers: dict[str, str] = {}
     for name, raw in request.headers.items():
         key, value = name.lower(), storable(raw)
-        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+        if key in headers:
+            value = f"{headers[key]}{VALUE_SEPARATOR if key.startswith('impersonate-') else ', '}{value}"
+        headers[key] = value
     return headers
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from controller_runtime.apiserver.storage.history import History, Log
 from controller_runtime.apiserver.storage.stored import Stored
@@ -22,6 +22,7 @@ class Collection:
         keys: The keys, sorted.
         items: The objects in the order of `keys`.
         log: The history.
+        changed: The version of the last write; at first the version with which the collection begins.
         waiting: The notifications of cursors that have read everything, by number; the next commit calls each once.
         ended: True if the kind is not served any more; see `Storage.end`.
 
@@ -34,6 +35,7 @@ class Collection:
         self.keys: list[str] = []
         self.items: list[Stored] = []
         self.log = Log(history, oldest)
+        self.changed = oldest
         self.waiting: dict[int, Callable[[], None]] = {}
         self.ended = False
 
@@ -54,6 +56,12 @@ class Collection:
             self.keys.insert(place, item.key)
             self.items.insert(place, item)
         self.objects[item.key] = item
+
+    def fill(self, items: Iterable[Stored]) -> None:
+        """Add the objects whose keys are free."""
+        for item in items:
+            if item.key not in self.objects:
+                self.put(item)
 
     def remove(self, key: str) -> None:
         """Remove the object with this key, which must be there."""

@@ -8,7 +8,7 @@ then take what is new.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from controller_runtime.apiserver.storage.collection import Collection
@@ -65,8 +65,7 @@ class Storage:
     """Versioned objects with a bounded history.
 
     Versions begin at the clock's microseconds since 1970, or above all versions that the journal has handed out,
-    whichever is greater. So a client that outlives the server never holds a version that is in this server's future,
-    for which its watch would wait in vain.
+    whichever is greater. So no client that outlives the server holds a version that is in this server's future.
 
     Collections are named `plural.group`; keys are `namespace/name`, or the name alone for cluster-scoped objects.
 
@@ -85,6 +84,7 @@ class Storage:
         # Guards everything below, the journal, and the cursors' positions.
         self._lock = host.lock("apiserver/storage")
         self._collections: dict[str, Collection] = {}
+        self._provided: dict[str, Callable[[int], Iterable[Stored]]] = {}
         self._next_cursor = 0
         self._closed = False
         used, objects = journal.load() if journal else (0, ())
@@ -121,6 +121,22 @@ class Storage:
             newer = found.log.slice(found.log.position(at), found.log.end)
         return Snapshot(at, rewound(items, newer, prefix) if newer else items)
 
+    def provide(self, collection: str, make: Callable[[int], Iterable[Stored]]) -> None:
+        """Have a collection contain the objects of `make` whose keys are free, from the beginning.
+
+        It is called with their version at the first use of the collection, under the storage's lock. The journal has
+        them only when they are written, so a deleted one is there again after a restart.
+        """
+        with self._lock:
+            self._provided[collection] = make
+            if collection in self._collections:
+                self._collections[collection].fill(self._provided.pop(collection)(self._first))
+
+    def last_changes(self, collections: Sequence[str]) -> tuple[int, ...]:
+        """Return the version of the last write to each collection."""
+        with self._lock:
+            return tuple([self._collection(name).changed for name in collections])
+
     def commit(self, collection: str, key: str, expected: Stored | None, draft: Draft | None) -> Change | None:
         """Write an object, unless another writer has changed it since `expected` was read.
 
@@ -154,6 +170,7 @@ class Storage:
             else:
                 found.remove(key)
             change = Change(version, now, expected, new)
+            found.changed = version
             found.log.append(change)
             ready = found.take_waiting()
         for notify in ready:  # without the lock: a reader may take at once
@@ -215,6 +232,8 @@ class Storage:
         found = self._collections.get(name)
         if found is None:
             found = self._collections[name] = Collection(self._history, self._first)
+            if name in self._provided:
+                found.fill(self._provided.pop(name)(self._first))
         return found
 
     def _take(self, cursor: Cursor, limit: int) -> Batch | None:

@@ -7,7 +7,7 @@ are put in front of the bytes, so an object is encoded once, when it is written,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -117,8 +117,8 @@ class Change(msgspec.Struct, gc=False, eq=False):
         at: The time of the write in monotonic seconds.
         old: The object before; None if it was created.
         new: The object after; None if it was deleted.
-        lines: The watch lines built so far, by what precedes the object in them. All watchers share them. Two
-            threads may build the same line at once; the lines are equal, and one is kept.
+        lines: The events built so far, by their form. All watchers share them. Two threads may build the same
+            event at once; the results are equal, and one is kept.
     """
 
     version: int
@@ -138,16 +138,33 @@ class Change(msgspec.Struct, gc=False, eq=False):
         assert self.old is not None, "a creation has no last state"
         return self.old
 
+    def shown(self, *, gone: bool) -> bytes:
+        """Return the bytes of the object that a watch shows for this change.
+
+        Args:
+            gone: True to show the state before, with the version of this change: the object was deleted, or the
+                watch's selector does not match it any more.
+        """
+        return self.last.raw_at(self.version) if gone or self.new is None else self.new.raw
+
     def line(self, head: bytes, *, gone: bool) -> bytes:
         """Return the line of a watch for this change; it is built once for all watchers.
 
         Args:
             head: The beginning of the line: `{"type":…,"object":{"kind":…,"apiVersion":…,`.
-            gone: True to show the state before, with the version of this change: the object was deleted, or the
-                watch's selector does not match it any more.
+            gone: See `shown`.
         """
-        line = self.lines.get(head)
+        return self.encoded(head, lambda raw: b"".join((head, memoryview(raw)[1:], b"}\n")), gone=gone)
+
+    def encoded(self, form: bytes, encode: Callable[[bytes], bytes], *, gone: bool) -> bytes:
+        """Return the event of a watch for this change in some form; it is built once for all watchers.
+
+        Args:
+            form: Bytes that differ for each form and each type of event.
+            encode: From the bytes of the object to those of the event.
+            gone: See `shown`.
+        """
+        line = self.lines.get(form)
         if line is None:
-            raw = self.last.raw_at(self.version) if gone or self.new is None else self.new.raw
-            line = self.lines[head] = b"".join((head, memoryview(raw)[1:], b"}\n"))
+            line = self.lines[form] = encode(self.shown(gone=gone))
         return line

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
-from controller_runtime.apiserver.options import DeleteOptions, ListOptions, Preconditions
+from controller_runtime.apiserver.list_options import ListOptions
+from controller_runtime.apiserver.options import DeleteOptions, Preconditions
 from controller_runtime.apiserver.reads.listing import Page, page_of
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.routes import Route

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from controller_runtime.api.equality import same_json
+from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
-from controller_runtime.apiserver.options import Query, WriteOptions, version_number
+from controller_runtime.apiserver.list_options import version_number
+from controller_runtime.apiserver.options import Query, WriteOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
@@ -29,6 +29,7 @@ from controller_runtime.apiserver.rules.strategy import (
     prepare_create,
     prepare_update,
     sent_version,
+    unversioned,
 )
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
@@ -45,13 +46,13 @@ from controller_runtime.apiserver.status import (
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored, key_of
+from controller_runtime.apiserver.users import ADMIN, User
 from controller_runtime.apiserver.writes import apply
 from controller_runtime.apiserver.writes.body import admit, decode
 from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.entries import APPLY, Entry, with_entries
 from controller_runtime.apiserver.writes.managed import Writer, created, manager_from, settled, updated
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
-from controller_runtime.apiserver.writes.reviews import review
 from controller_runtime.apiserver.writes.storable import storable
 from controller_runtime.core.host import Host
 
@@ -71,12 +72,13 @@ class Written(NamedTuple):
 
 
 class Content(NamedTuple):
-    """The input of a write: the body, its media type, the query, and the client's User-Agent."""
+    """The input of a write: the body, its media type, the query, the client's User-Agent, and the user."""
 
     body: bytes
     media_type: str
     query: Query
     agent: str = ""
+    user: User = ADMIN
 
     def writer(self, options: WriteOptions, route: Route) -> Writer:
         """Return the writer of an update: the field manager in the options, or the one from the User-Agent."""
@@ -88,12 +90,18 @@ class Objects:
 
     Each method raises `StatusError` for a request that is refused.
 
+    Args:
+        host: Provides time and randomness.
+        storage: The objects.
+        guard: Checks what the user may write; None if that is everything.
+
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage) -> None:
+    def __init__(self, host: Host, storage: Storage, guard: Guard | None = None) -> None:
         self._host = host
         self._storage = storage
+        self._guard = guard
 
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
@@ -105,8 +113,6 @@ class Objects:
         """Handle a POST to a collection."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
-        if not route.kind.is_stored:
-            return Written(201, msgspec.json.encode(review(route.kind, obj)), warnings)
         writer = content.writer(options, route)
         raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
         return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
@@ -167,6 +173,7 @@ class Objects:
                 size = len(current.raw) + len(content.body)
                 applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
                 obj, _ = admit(kind, applied, options.field_validation, old=shown)
+                self._check_rights(kind, route.namespace, route.name, old, obj)
                 new = settled(old, prepare_update(kind, old, obj, subresource=route.subresource), entries)
                 raw = self._write(route, current, old, new, options.dry_run)
                 status = 200
@@ -176,12 +183,14 @@ class Objects:
     def _updated(self, route: Route, old: Object, obj: Object, writer: Writer) -> Object:
         if route.sent is SCALE:
             obj = scaled(route.kind, old, obj)
+        self._check_rights(route.kind, route.namespace, route.name, old, obj)
         new = prepare_update(route.kind, old, obj, subresource=route.subresource)
         return updated(route.kind, old, new, obj, writer, self._host.now(), rules_of(route.kind).shown_form)
 
     def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
         self._check_place(kind, namespace, obj)
+        self._check_rights(kind, namespace, "", None, obj)
         asked = obj.get("metadata", {}).get("name")
         for _ in range(_GENERATED_NAMES_TRIED):
             name, raw = self._try_add(kind, namespace, obj, writer, dry_run)
@@ -231,7 +240,9 @@ class Objects:
         obj, _ = admit(kind, applied)
         check_name(obj, namespace=route.namespace, name=route.name)
         self._check_place(kind, route.namespace, obj)
-        _, raw = self._try_add(kind, route.namespace, _unversioned(obj), writer, dry_run, entries)
+        if self._guard is not None:
+            self._guard.check_create(kind, route.namespace, route.name, obj)
+        _, raw = self._try_add(kind, route.namespace, unversioned(obj), writer, dry_run, entries)
         return raw
 
     def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
@@ -242,7 +253,9 @@ class Objects:
         if uid := metadata.get("uid"):
             raise uid_conflict(kind, route.namespace, route.name, uid, "")
         self._check_place(kind, route.namespace, obj)
-        _, raw = self._try_add(kind, route.namespace, _unversioned(obj), writer, dry_run)
+        if self._guard is not None:
+            self._guard.check_create(kind, route.namespace, route.name, obj)
+        _, raw = self._try_add(kind, route.namespace, unversioned(obj), writer, dry_run)
         return raw
 
     def _write(self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
@@ -278,12 +291,11 @@ class Objects:
         if "deletionTimestamp" in found.decode()["metadata"]:
             raise namespace_terminating(kind, obj.get("metadata", {}).get("name", ""), namespace)
 
+    def _check_rights(self, kind: Kind, namespace: str, name: str, old: Object | None, new: Object) -> None:
+        """Refuse a role or binding that grants what the user may not grant."""
+        if self._guard is not None:
+            self._guard.check_write(kind, namespace, name, old, new)
+
     def _is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
         found = self._storage.get(kind.resource, key_of(namespace, name))
         return found is not None and "deletionTimestamp" in found.decode()["metadata"]
-
-
-def _unversioned(obj: Object) -> Object:
-    """Return `obj` without its resourceVersion, which is ignored for a new object, as in a real server."""
-    metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
-    return {**obj, "metadata": metadata}

@@ -16,7 +16,6 @@ import pytest
 from kit.asking import Asking
 from kit.defining import GROUP, define, structure, version
 
-from controller_runtime.apiserver.discovery.discovery import AGGREGATED
 from controller_runtime.apiserver.discovery.openapi import Document, OpenAPI
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.registry import KINDS, Kind, Kinds
@@ -31,6 +30,7 @@ def unpacked(found: Document | None) -> Any:
 
 
 INDEX = unpacked(OPENAPI.find(KINDS, "/openapi/v3"))["paths"]
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 KUBECTL = f"{AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
 

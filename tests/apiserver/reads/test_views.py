@@ -121,7 +121,9 @@ def test_yaml_reads_as_a_real_server_writes_it(json: bytes, yaml: str) -> None:
 
 
 def test_a_watch_in_yaml_is_refused(ask: Asking) -> None:
-    assert ask("GET", LEASES, headers={"accept": "application/yaml"}, watch="1")[0] == 406
+    answer = ask.response("GET", LEASES, headers={"accept": "application/yaml"}, watch="1")
+
+    assert (answer.status, answer.headers["content-type"]) == (406, "application/yaml")
 
 
 def test_yaml_is_read_and_written(ask: Asking) -> None:

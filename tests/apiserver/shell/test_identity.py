@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from datetime import UTC, datetime, timedelta
@@ -61,3 +62,26 @@ def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match=r"data directory .*file"):
         kept_identity(tmp_path / "file", NOW)
+
+
+def test_the_key_that_signs_tokens_outlives_certificates(tmp_path: Path) -> None:
+    first = kept_identity(tmp_path, NOW)
+
+    later = kept_identity(tmp_path, NOW + timedelta(days=300))
+
+    assert later.signing_key == first.signing_key
+    assert later.token != first.token
+
+
+def test_an_identity_of_before_gets_a_key_and_stays_otherwise(tmp_path: Path) -> None:
+    first = kept_identity(tmp_path, NOW)
+    old = json.loads((tmp_path / "identity.json").read_bytes())
+    del old["signing_key"]
+    (tmp_path / "identity.json").write_text(json.dumps(old))
+
+    second = kept_identity(tmp_path, NOW)
+
+    assert (second.token, second.certificates) == (first.token, first.certificates)
+    assert second.signing_key not in ("", first.signing_key)
+    assert kept_identity(tmp_path, NOW) == second
+    assert second.signing_key not in repr(second)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import BODY_LIMIT, VALUE_SEPARATOR, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.shell import sending
 from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.core.system import SystemHost
@@ -126,6 +126,13 @@ def test_headers_are_lower_case_and_repeated_ones_joined(server: LoopbackServer,
     exchange(server, b"GET / HTTP/1.1\r\nHost: x\r\nAccept: a\r\nACCEPT: b\r\nConnection: close\r\n\r\n")
 
     assert core.asked[0].headers == {"host": "x", "accept": "a, b", "connection": "close"}
+
+
+def test_repeated_headers_of_impersonation_can_hold_commas(server: LoopbackServer, core: Core) -> None:
+    groups = b"Impersonate-Group: a\r\nimpersonate-group: b, c\r\n"
+    exchange(server, b"GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + groups + b"\r\n")
+
+    assert core.asked[-1].headers["impersonate-group"] == f"a{VALUE_SEPARATOR}b, c"
 
 
 def test_bytes_that_are_no_text_reach_the_core_as_one_replacement_each(server: LoopbackServer, core: Core) -> None:

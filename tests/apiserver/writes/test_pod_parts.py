@@ -9,7 +9,6 @@ import pytest
 from kit.asking import PODS, Asking, Object, pod
 
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-MAY = "/apis/authorization.k8s.io/v1"
 
 
 def binding(node: str = "n1", **more: Any) -> Object:
@@ -203,28 +202,3 @@ def test_an_eviction_keeps_its_options(ask: Asking) -> None:
     assert ask("POST", f"{PODS}/p/eviction", {"deleteOptions": {"preconditions": {"uid": "other"}}})[0] == 409
     assert ask("POST", f"{PODS}/p/eviction", {"deleteOptions": {"gracePeriodSeconds": 0}})[0] == 201
     assert ask("GET", f"{PODS}/p")[0] == 404
-
-
-@pytest.mark.parametrize(
-    ("path", "spec", "status"),
-    [
-        pytest.param(f"{MAY}/selfsubjectaccessreviews", {}, {"allowed": True}, id="oneself"),
-        pytest.param(f"{MAY}/subjectaccessreviews", {"user": "u", "groups": ["system:masters"]}, {"allowed": True},
-                     id="a master"),
-        pytest.param(f"{MAY}/namespaces/default/localsubjectaccessreviews", {"user": "u"},
-                     {"allowed": False, "reason": "roles are not evaluated here"}, id="somebody"),
-    ],
-)  # fmt: skip
-def test_who_may_do_what_is_answered_and_forgotten(path: str, spec: Object, status: Object, ask: Asking) -> None:
-    code, answered = ask("POST", path, {"spec": spec})
-
-    assert (code, answered["status"]) == (201, status)
-    assert ask("GET", path)[0] == 405
-
-
-def test_one_may_do_everything_as_a_master(ask: Asking) -> None:
-    rules = ask.ok("POST", f"{MAY}/selfsubjectrulesreviews", {"spec": {"namespace": "default"}})["status"]
-    user = ask.ok("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})["status"]["userInfo"]
-
-    assert rules["resourceRules"] == [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
-    assert "system:masters" in user["groups"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,14 +63,19 @@ def test_what_is_hosted_is_chosen_by_name() -> None:
         select_hosted("node-ttl")
 
 
-def test_the_command_logs_whole_lines() -> None:
-    command = [sys.executable, "-m", "controllers", "apiserver", "--exit-with-parent"]
+def test_the_command_logs_whole_lines_and_warns_of_nothing_that_it_does_itself(tmp_path: Path) -> None:
+    """It reads lease candidates in a version that the server calls deprecated, and is warned of the open directory."""
+    tmp_path.chmod(0o755)
+    command = [sys.executable, "-m", "controllers", "apiserver", "--exit-with-parent", "--data-dir", str(tmp_path)]
 
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stderr is not None
-        line = process.stderr.readline().decode()
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"ready ")
+        lines = process.communicate()[1].decode().splitlines()
 
-    assert " WARNING the API server warns text=" in line
+    assert len(lines) == 1
+    assert " WARNING " in lines[0]
+    assert "chmod" in lines[0]
 
 
 def test_what_is_hosted_is_started_again_however_it_fails(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:

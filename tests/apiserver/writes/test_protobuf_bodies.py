@@ -15,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.asking import LEASES, PODS, Asking, pod
 from kit.defining import GROUP, WIDGETS, define, widget
+from kit.protobuf import field, message, messages_below
 
 from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.schema import Schema
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION, SCALE
 from controller_runtime.apiserver.kinds.registry import KINDS, LEASE, NAMESPACE, POD
+from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE
+from controller_runtime.apiserver.protobuf.messages import numbers as protobuf_numbers
 from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.writes import protobuf
-from controller_runtime.apiserver.writes.protobuf import MEDIA_TYPE, readable
+from controller_runtime.apiserver.writes.protobuf_bodies import readable
 
 STORED = [kind for kind in KINDS if kind.is_stored and kind is not NAMESPACE]
 SENT = (BINDING, EVICTION, SCALE)
@@ -32,30 +33,6 @@ PROTOBUF = {"content-type": MEDIA_TYPE}
 RECORDED = bytes.fromhex(
     "6b3873000a0f0a02763112094e616d657370616365121b0a130a03666f6f12001a0022002a0032003800420012001a020a001a002200"
 )
-
-
-def varint(number: int) -> bytes:
-    """Return the encoding of a number in groups of seven bits."""
-    number &= (1 << 64) - 1
-    groups = []
-    while number > 127:
-        groups.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*groups, number])
-
-
-def field(number: int, value: int | str | bytes) -> bytes:
-    """Return the encoding of one field."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    raw = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(raw)) + raw
-
-
-def message(api_version: str, kind: str, *fields: bytes) -> bytes:
-    """Return the encoding of an object in its envelope."""
-    about = field(1, api_version) + field(2, kind)
-    return b"k8s\0" + field(1, about) + field(2, b"".join(fields))
 
 
 def read(body: bytes) -> Any:
@@ -178,28 +155,15 @@ def test_every_kind_can_be_sent(kind: Kind) -> None:
 
 
 def test_every_field_of_every_kind_has_a_number() -> None:
-    numbers = protobuf.numbers()
+    numbers = protobuf_numbers()
     missing = {
         f"{schema.name}.{name}"
         for kind in [*KINDS, *SENT]
-        for schema in schemas_below(kind.schema)
+        for schema in messages_below(kind.schema)
         for name in schema.properties.keys() - names_in(numbers, schema.name) - {"apiVersion", "kind"}
     }
 
     assert missing == set()
-
-
-def schemas_below(schema: Schema) -> list[Schema]:
-    """Yield each message that an object of a schema can contain, once."""
-    found: dict[str, Schema] = {}
-    waiting = [schema]
-    while waiting:
-        one = waiting.pop()
-        if one.properties and one.name not in found:
-            found[one.name] = one
-            waiting += one.properties.values()
-        waiting += [inner for inner in (one.items, one.additional) if inner is not None]
-    return list(found.values())
 
 
 def names_in(numbers: Mapping[str, Mapping[str, str]], name: str) -> set[str]:

@@ -1,48 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of protobuf bodies, which many clients written in Go send, to JSON before anything else reads them.
-
-Types come from the recorded schemas, field numbers from a table beside them. A field whose number is not in the
-table is skipped, as protobuf requires.
+"""Decoding of protobuf messages to the form of their JSON. A field whose number is not known is skipped, as protobuf
+requires.
 """
 
 from __future__ import annotations
 
 import base64
-import functools
-import gzip
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from importlib import resources
 from typing import Any
 
 import msgspec
 
-from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import microtime, timestamp
 from controller_runtime.api.schema import Schema, schema_for
-from controller_runtime.apiserver.bounds import MOST_VALUES
-from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.status import bad_request, too_many_values, unsupported_media_type
-from controller_runtime.apiserver.writes.documents import check_values
+from controller_runtime.apiserver.bounds import MOST_VALUES, has_too_many_values
+from controller_runtime.apiserver.protobuf.envelope import MAGIC
+from controller_runtime.apiserver.protobuf.messages import (
+    EITHER,
+    FIELDS,
+    INT_OR_STRING,
+    JSON,
+    MICRO_TIME,
+    OR_BOOL,
+    OR_STRINGS,
+    QUANTITY,
+    RAW,
+    SCALARS,
+    TIME,
+    WRAPPED_LISTS,
+    schema_of,
+    targets,
+)
+from controller_runtime.apiserver.status import bad_request, too_many_values
 
-MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
-
-_MAGIC = b"k8s\0"
-_OTHER_FORMS = ("application/json", "application/yaml")
-_NUMBERS = "data/protobuf-numbers.json.gz"
-_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 # Kinds that exist in each group and version: clients send them in the group of the objects that they delete.
 _OF_EVERY_GROUP = ("DeleteOptions",)
-# Messages that JSON represents by one of their two fields, such as `items`: a schema or a list of schemas. The
-# numbers are those of the schema and of its alternative.
-_EITHER: Mapping[str, tuple[int, int]] = {
-    f"{_EXTENSIONS}JSONSchemaPropsOrArray": (1, 2),
-    f"{_EXTENSIONS}JSONSchemaPropsOrBool": (2, 1),
-    f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": (1, 2),
-}
-_SCALARS = ("integer", "boolean")
 _EXACT = 2**53  # a double represents each whole number below it exactly
 _MOST_FIELDS = 2 * MOST_VALUES  # twice the limit for values, because Go also sends empty fields
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,38 +48,30 @@ Wire = int | Data
 """A value on the wire: a number, or a message or text, which have a length."""
 
 
-def readable(request: HTTPRequest, kind: Kind) -> HTTPRequest:
-    """Return the request with its body in JSON; it is unchanged if its body is not protobuf.
-
-    Args:
-        request: The client's request.
-        kind: The kind that its path names. Objects of custom kinds cannot be sent as protobuf.
+def decode_object(body: bytes) -> dict[str, Any]:
+    """Return the object in an envelope.
 
     Raises:
-        StatusError: 400, the body is malformed; 413, it holds too many values; 415, it is an object of a custom kind.
+        ValueError: The body is malformed.
+        IndexError: The body ends within a number.
+        OverflowError: A time is not in the years that can be represented.
+        StatusError: 400, its kind is not known; 413, it holds too many values.
     """
-    if request.headers.get("content-type", "").partition(";")[0].strip() != MEDIA_TYPE or not request.body:
-        return request
-    if kind.definition is not None and request.method != "DELETE":
-        raise unsupported_media_type(_OTHER_FORMS)
-    try:
-        document = _Reader().document(request.body)
-    except (ValueError, IndexError, OverflowError, RecursionError) as error:
-        raise bad_request(f"the object provided is unrecognized: protobuf parse error: {error}") from error
-    headers = {**request.headers, "content-type": "application/json"}
-    return request._replace(headers=headers, body=msgspec.json.encode(document))
+    return _Reader().document(body)
 
 
-@functools.cache
-def numbers() -> Mapping[str, Mapping[str, str]]:
-    """Return each field's name in JSON, by message and field number.
+def decode(message: str, data: bytes) -> dict[str, Any]:
+    """Return a message without an envelope.
 
-    A `*` before the name says that a zero value is to be kept. After a `=` comes the name of a message instead,
-    whose fields belong to the parent in JSON.
+    Args:
+        message: The full name of the message.
+        data: The message.
+
+    Raises:
+        KeyError: No message has this name.
+        ValueError: The data are malformed; further errors are those of `decode_object`.
     """
-    packed = resources.files("controller_runtime.api").joinpath(_NUMBERS).read_bytes()
-    table: dict[str, dict[str, str]] = msgspec.json.decode(gzip.decompress(packed))
-    return table
+    return _Reader().message(schema_of(message), message, memoryview(data))
 
 
 class _Reader:
@@ -101,38 +87,43 @@ class _Reader:
             ValueError: The body is malformed.
             StatusError: 400, its kind is not known; 413, it holds too many values.
         """
-        if not body.startswith(_MAGIC):
+        if not body.startswith(MAGIC):
             raise ValueError("the first bytes are not those of a Kubernetes message")
-        envelope = self._last(memoryview(body)[len(_MAGIC) :])
+        envelope = self._last(memoryview(body)[len(MAGIC) :])
         about = self._last(_bytes(envelope.get(1, b"")))
         api_version, kind = (_text(about.get(number, b"")) for number in (1, 2))
         group, _, version = ("", "", "v1") if kind in _OF_EVERY_GROUP else api_version.rpartition("/")
         schema = schema_for(group, version, kind)
-        if schema is None or schema.name not in numbers():
+        if schema is None or not targets(schema.name):
             raise bad_request(f'no kind "{kind}" is registered for version "{api_version}"')
-        content = self._message(schema, schema.name, _bytes(envelope.get(2, b"")))
+        content = self.message(schema, schema.name, _bytes(envelope.get(2, b"")))
         return {"apiVersion": api_version, "kind": kind, **content}
 
-    def _message(self, schema: Schema, name: str, data: Data) -> dict[str, Any]:
-        targets = numbers().get(name, {})
+    def message(self, schema: Schema, name: str, data: Data) -> dict[str, Any]:
+        """Return a message whose types are those of `schema`, and whose field numbers are those of `name`."""
+        known = targets(name)
         found: dict[str, Any] = {}
         for number, wire in self._fields(data):
-            target = targets.get(str(number), "")
-            if target.startswith("="):
-                found |= self._message(schema, target[1:], _bytes(wire))
+            target = known.get(number)
+            if target is None:
                 continue
-            field = target.removeprefix("*")
+            if target.message:
+                found |= self.message(schema, target.message, _bytes(wire))
+                continue
+            field = target.name
             child = schema.properties.get(field)
             if child is None:
                 continue
-            if child.items is not None:
+            if (name, field) in WRAPPED_LISTS and child.items is not None:
+                found[field] = [self._value(child.items, one) for _, one in self._fields(_bytes(wire))]
+            elif child.items is not None:
                 found.setdefault(field, []).extend(self._elements(child.items, wire))
             elif child.additional is not None:
                 found.setdefault(field, {}).update([self._entry(schema, child.additional, _bytes(wire))])
             else:
-                value = self._either(schema, child.name, wire) if child.name in _EITHER else self._value(child, wire)
+                value = self._either(schema, child.name, wire) if child.name in EITHER else self._value(child, wire)
                 # Go sends every field that is no pointer: its zero says no more than its absence.
-                if value or (target != field and value is not None):
+                if value or (target.is_pointer and value is not None):
                     found[field] = value
         return found
 
@@ -150,24 +141,24 @@ class _Reader:
                 return _number(wire)
             case "number", _:
                 return _double(_number(wire))
-        return self._message(schema, schema.name, _bytes(wire))
+        return self.message(schema, schema.name, _bytes(wire))
 
     def _either(self, schema: Schema, name: str, wire: Wire) -> Any:
         """Return a nested schema or its alternative, depending on `name`: a list of schemas, of strings, a boolean."""
-        own, other = _EITHER[name]
+        own, other = EITHER[name]
         inner, others = None, []
         for number, value in self._fields(_bytes(wire)):
             if number == own:
-                inner = self._message(schema, schema.name, _bytes(value))
+                inner = self.message(schema, schema.name, _bytes(value))
             elif number == other:
                 others.append(value)
-        if name.endswith("OrBool"):
+        if name == OR_BOOL:
             return inner if inner is not None else bool(others and _number(others[-1]))
         if not others:
             return inner or {}
-        if name.endswith("OrStringArray"):
+        if name == OR_STRINGS:
             return [_text(value) for value in others]
-        return [self._message(schema, schema.name, _bytes(value)) for value in others]
+        return [self.message(schema, schema.name, _bytes(value)) for value in others]
 
     def _elements(self, schema: Schema, wire: Wire) -> list[Any]:
         if schema.type == "integer" and not isinstance(wire, int):  # packed
@@ -177,8 +168,8 @@ class _Reader:
     def _entry(self, parent: Schema, schema: Schema, data: Data) -> tuple[str, Any]:
         """Return key and value of a map's entry, which is a message with two fields."""
         entry = self._last(data)
-        key, wire = _text(entry.get(1, b"")), entry.get(2, b"" if schema.type not in _SCALARS else 0)
-        if schema.name in _EITHER:
+        key, wire = _text(entry.get(1, b"")), entry.get(2, b"" if schema.type not in SCALARS else 0)
+        if schema.name in EITHER:
             return key, self._either(parent, schema.name, wire)
         if schema.items is None:
             return key, self._value(schema, wire)
@@ -205,7 +196,8 @@ class _Reader:
 
     def _raw_json(self, data: Data) -> Any:
         text = bytes(_bytes(self._last(data).get(1, b"")))
-        check_values(text)
+        if len(text) > MOST_VALUES and has_too_many_values(text):
+            raise too_many_values()
         return msgspec.json.decode(text or b"null")
 
     def _last(self, data: Data) -> dict[int, Wire]:
@@ -248,13 +240,13 @@ class _Reader:
 
 
 _SPECIAL: Mapping[str, Callable[[_Reader, Data], Any]] = {
-    f"{_META}Time": _Reader._time,
-    f"{_META}MicroTime": _Reader._micro_time,
-    f"{_META}FieldsV1": _Reader._raw_json,
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": _Reader._quantity,
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": _Reader._raw_json,
-    f"{_EXTENSIONS}JSON": _Reader._raw_json,
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _Reader._int_or_string,
+    TIME: _Reader._time,
+    MICRO_TIME: _Reader._micro_time,
+    FIELDS: _Reader._raw_json,
+    QUANTITY: _Reader._quantity,
+    RAW: _Reader._raw_json,
+    JSON: _Reader._raw_json,
+    INT_OR_STRING: _Reader._int_or_string,
 }
 
 

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parses the parameters of lists and watches, and refuses those that contradict each other or the server's release."""
+
+from __future__ import annotations
+
+import re
+
+import attrs
+
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
+from controller_runtime.apiserver.options import Query, forbidden, is_true, number_of, unsupported
+from controller_runtime.apiserver.status import LIST_OPTIONS, Cause, bad_request, check
+
+_VERSION = re.compile(r"[0-9]{1,19}")
+_EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
+_SINCE, _MATCH, _INITIAL = "resourceVersion", "resourceVersionMatch", "sendInitialEvents"
+_NOT_WITH_TOKEN = f"{_MATCH} is forbidden when continue is provided"
+
+
+@attrs.frozen
+class ListOptions:
+    """The options of a list or a watch.
+
+    Attributes:
+        labels: The text of the label selector.
+        fields: The text of the field selector.
+        version: The `resourceVersion`, as sent; empty if it is not given.
+        match: The `resourceVersionMatch`, as sent; empty if it is not given.
+        limit: The most objects on a page; 0 for no limit.
+        token: The `continue` token of the page before; empty for the first page.
+        initial_events: The value of `sendInitialEvents`; None if it is not given.
+        bookmarks: The value of `allowWatchBookmarks`.
+        timeout: The seconds after which a watch ends; None for the server's choice.
+    """
+
+    labels: str
+    fields: str
+    version: str
+    match: str
+    limit: int
+    token: str
+    initial_events: bool | None
+    bookmarks: bool
+    timeout: int | None
+
+    @classmethod
+    def parse(cls, query: Query, release: Release = NEWEST) -> ListOptions:
+        """Parse the query.
+
+        Args:
+            query: The parameters.
+            release: The release as which the server answers.
+
+        Raises:
+            StatusError: 400 if a number cannot be read, 422 if parameters contradict each other.
+        """
+        initial, timeout = query.get("sendInitialEvents"), number_of(query, "timeoutSeconds")
+        options = cls(
+            labels=query.get("labelSelector", ""),
+            fields=query.get("fieldSelector", ""),
+            version=query.get("resourceVersion", ""),
+            match=query.get("resourceVersionMatch", ""),
+            limit=max(number_of(query, "limit") or 0, 0),
+            token=query.get("continue", ""),
+            initial_events=None if initial is None else is_true(initial),
+            bookmarks=is_true(query.get("allowWatchBookmarks")),
+            timeout=timeout if timeout and timeout > 0 else None,
+        )
+        check(LIST_OPTIONS, "", options._watch_causes(release) if is_watch(query) else options._list_causes())
+        return options
+
+    def _list_causes(self) -> list[Cause]:
+        match, is_zero = self.match, self.version == "0"
+        causes = [
+            *_forbidden_if(
+                bool(match) and not self.version, _MATCH, f"{_MATCH} is forbidden unless {_SINCE} is provided"
+            ),
+            *_forbidden_if(bool(match and self.token), _MATCH, _NOT_WITH_TOKEN),
+        ]
+        if match not in ("", _EXACT, _NOT_OLDER):
+            causes.append(unsupported(_MATCH, match, (_EXACT, _NOT_OLDER, "")))
+        text = f'{_MATCH} "exact" is forbidden for {_SINCE} "0"'
+        return [
+            *causes,
+            *_forbidden_if(match == _EXACT and is_zero, _MATCH, text),
+            *_forbidden_if(self.initial_events is not None, _INITIAL, f"{_INITIAL} is forbidden for list"),
+        ]
+
+    def _watch_causes(self, release: Release) -> list[Cause]:
+        match, streams = self.match, self.initial_events is not None
+        off = f"{_INITIAL} is forbidden for watch unless the WatchList feature gate is enabled"
+        alone = f"{_MATCH} is forbidden for watch unless {_INITIAL} is provided"
+        causes = [
+            *_forbidden_if(
+                streams and match != _NOT_OLDER, _MATCH, f"{_INITIAL} requires setting {_MATCH} to {_NOT_OLDER}"
+            ),
+            *_forbidden_if(streams and not release.has_streamed_lists, _INITIAL, off),
+            *_forbidden_if(bool(match) and not streams, _MATCH, alone),
+        ]
+        if match not in ("", _NOT_OLDER):
+            causes.append(unsupported(_MATCH, match, (_NOT_OLDER,)))
+        return [*causes, *_forbidden_if(bool(match and self.token), _MATCH, _NOT_WITH_TOKEN)]
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the state at exactly `version` is requested: by `match`, or by a version with a limit.
+
+        The second is the rule from before `resourceVersionMatch`, which real servers still apply.
+        """
+        by_old_rule = self.version not in ("", "0") and not self.match and self.limit > 0
+        return self.match == _EXACT or by_old_rule
+
+
+def is_watch(query: Query) -> bool:
+    """Return whether the parameters of a list ask for a watch."""
+    return is_true(query.get("watch"))
+
+
+def version_number(text: str) -> int:
+    """Return the number of a `resourceVersion` parameter; 0 if it is empty.
+
+    Raises:
+        StatusError: 400, it is not a number. (A real server responds with 500 to a watch or a get.)
+    """
+    if not text:
+        return 0
+    if not _VERSION.fullmatch(text):
+        raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": not a decimal number')
+    return int(text)
+
+
+def _forbidden_if(is_forbidden: bool, field: str, text: str) -> list[Cause]:
+    return [forbidden(field, text)] if is_forbidden else []

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that answers as one of an older release."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from kit.asking import LEASES, NODES, Asking, lease, node
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.apiserver.__main__ import main
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.core.errors import UsageError
+from controller_runtime.testing.simulation import Simulation
+
+RELEASES = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
+CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
+STREAMED = {"sendInitialEvents": "true", "allowWatchBookmarks": "true", "resourceVersionMatch": "NotOlderThan"}
+# The answer of Kubernetes 1.36.2 with `--emulated-version=1.33`.
+REFUSAL = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "metadata": {},
+    "status": "Failure",
+    "message": 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: '
+    "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+    "reason": "Invalid",
+    "details": {
+        "group": "meta.k8s.io",
+        "kind": "ListOptions",
+        "causes": [
+            {
+                "reason": "FieldValueForbidden",
+                "message": "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is "
+                "enabled",
+                "field": "sendInitialEvents",
+            }
+        ],
+    },
+    "code": 422,
+}
+
+
+def server_of(sim: Simulation, release: str) -> Asking:
+    return Asking(APIServer(sim.host("apiserver"), emulated=release))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_version_is_that_of_the_release(sim: Simulation, release: str) -> None:
+    ask = server_of(sim, release)
+
+    version = ask.ok("GET", "/version")
+
+    minor = release.partition(".")[2]
+    assert (version["major"], version["minor"]) == ("1", minor)
+    assert version["gitVersion"].startswith(f"v{release}.")
+    told = {"emulationMajor": "1", "emulationMinor": minor}
+    told |= {"minCompatibilityMajor": "1", "minCompatibilityMinor": str(int(minor) - 1)}
+    assert {name: version[name] for name in told if name in version} == (told if int(minor) >= 33 else {})
+    assert ask.ok("GET", "/openapi/v3/api/v1")["info"]["version"].startswith(f"v{release}.")
+
+
+@pytest.mark.parametrize("release", ["1.31", "1.33"])
+def test_a_streamed_list_is_refused_as_by_a_real_server(sim: Simulation, release: str) -> None:
+    ask = server_of(sim, release)
+
+    assert ask("GET", NODES, watch="1", **STREAMED) == (422, REFUSAL)
+    assert ask("GET", NODES, watch="1", **{**STREAMED, "sendInitialEvents": "false"}) == (422, REFUSAL)
+
+
+@pytest.mark.parametrize("release", ["1.32", "1.34", "1.35", "1.36"])
+def test_a_list_is_streamed(sim: Simulation, release: str) -> None:
+    ask = server_of(sim, release)
+    ask.ok("POST", NODES, node("n"))
+
+    lines, _ = ask.watch(NODES, **STREAMED).take()
+
+    assert [json.loads(line)["type"] for line in lines] == ["ADDED", "BOOKMARK"]
+
+
+def test_a_refusal_lists_all_that_is_wrong_with_a_streamed_list(sim: Simulation) -> None:
+    """The texts are those of Kubernetes 1.36.2 with `--emulated-version=1.33`."""
+    _, told = server_of(sim, "1.33")("GET", NODES, watch="1", sendInitialEvents="true")
+
+    assert told["message"] == (
+        'ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: sendInitialEvents requires setting '
+        "resourceVersionMatch to NotOlderThan, sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch "
+        "unless the WatchList feature gate is enabled]"
+    )
+
+
+@pytest.mark.parametrize(("release", "is_served"), [("1.31", False), ("1.32", False), ("1.33", True), ("1.36", True)])
+def test_lease_candidates_are_served_since_their_release(sim: Simulation, release: str, is_served: bool) -> None:
+    ask = server_of(sim, release)
+
+    versions = [one["version"] for one in ask.ok("GET", "/apis/coordination.k8s.io")["versions"]]
+    answer = ask.response("GET", CANDIDATES)
+
+    assert versions == ["v1", "v1beta1"] if is_served else ["v1"]
+    assert (answer.status, answer.body[:3]) == ((200, b'{"k') if is_served else (404, b"404"))
+    assert ("/apis/coordination.k8s.io/v1beta1" in ask.response("GET", "/openapi/v2").body.decode()) is is_served
+
+
+@pytest.mark.parametrize(("release", "is_warned"), [("1.33", False), ("1.35", False), ("1.36", True)])
+def test_a_kind_is_deprecated_since_its_release(sim: Simulation, release: str, is_warned: bool) -> None:
+    answer = server_of(sim, release).response("GET", CANDIDATES)
+
+    assert ("warning" in answer.headers) is is_warned
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_rest_is_the_same_in_each_release(sim: Simulation, release: str) -> None:
+    ask = server_of(sim, release)
+
+    ask.ok("POST", LEASES, lease("a"))
+    watched = ask.server.handle(HTTPRequest("GET", LEASES, (("watch", "1"),)), lambda: None)
+
+    assert not isinstance(watched, HTTPResponse)
+    assert [json.loads(line)["object"]["metadata"]["name"] for line in watched.take()[0]] == ["a"]
+
+
+@pytest.mark.parametrize("text", ["", "1", "1.30", "1.37", "v1.33", "1.33.1", "2.33", "1.3３"])
+def test_an_unknown_release_is_refused_in_one_line(
+    text: str, sim: Simulation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError):
+        APIServer(sim.host("apiserver"), emulated=text)
+
+    assert main(["--emulated-version", text]) == 2
+    assert capsys.readouterr().err == (f"error: cannot emulate Kubernetes {text!r}: give a release from 1.31 to 1.36\n")
