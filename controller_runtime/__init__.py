@@ -135,6 +135,11 @@ if TYPE_CHECKING:
     from controller_runtime.core.stop import Stop, spawn
     from controller_runtime.core.system import SystemHost
     from controller_runtime.core.version import __version__
+    from controller_runtime.crd.declaration import custom_resource
+    from controller_runtime.crd.definitions import definition
+    from controller_runtime.crd.merging import changes
+    from controller_runtime.crd.rules import Rule
+    from controller_runtime.crd.types import CustomResource, Struct
     from controller_runtime.election.config import Candidacy, LeaderElectionConfig
     from controller_runtime.events.recorder import EventAPI, EventRecorder
     from controller_runtime.manager.endpoints import Endpoints
@@ -211,6 +216,7 @@ __all__ = [
     "ConnectionLost",
     "Controller",
     "ControllerRuntimeError",
+    "CustomResource",
     "DecodeError",
     "Delta",
     "Endpoints",
@@ -256,6 +262,7 @@ __all__ = [
     "Request",
     "Resource",
     "Result",
+    "Rule",
     "Runnable",
     "ServerError",
     "Setup",
@@ -264,6 +271,7 @@ __all__ = [
     "Stop",
     "Stream",
     "StreamIdle",
+    "Struct",
     "Subscription",
     "SystemHost",
     "TerminalError",
@@ -282,11 +290,14 @@ __all__ = [
     "annotations_of",
     "any_of",
     "changed",
+    "changes",
     "condition",
     "condition_of",
     "conditions_of",
     "controller_of",
     "create_or_patch",
+    "custom_resource",
+    "definition",
     "edited",
     "enqueue_mapped",
     "enqueue_object",
@@ -406,6 +417,11 @@ _HOMES = {
     **dict.fromkeys(("Stop", "spawn"), "core.stop"),
     "SystemHost": "core.system",
     "__version__": "core.version",
+    "changes": "crd.merging",
+    "custom_resource": "crd.declaration",
+    "definition": "crd.definitions",
+    "Rule": "crd.rules",
+    **dict.fromkeys(("CustomResource", "Struct"), "crd.types"),
     **dict.fromkeys(("Candidacy", "LeaderElectionConfig"), "election.config"),
     **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
     "Endpoints": "manager.endpoints",

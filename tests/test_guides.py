@@ -51,6 +51,7 @@ INFORMERS = (DOCS / "informers.md").read_text(encoding="utf-8")
 CONTROLLERS = (DOCS / "controllers.md").read_text(encoding="utf-8")
 ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
+CUSTOM_RESOURCES = (DOCS / "custom-resources.md").read_text(encoding="utf-8")
 
 
 def code_of(text: str) -> str:
@@ -72,8 +73,13 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
 
 @pytest.mark.parametrize(
     ("guide", "tests"),
-    [(CONTROLLERS, 13), (TESTING, 11), (INFORMERS, 9), (ASYNCIO, 2)],
-    ids=["controllers", "testing", "informers", "asyncio"],
+    [
+        pytest.param(CONTROLLERS, 13, id="controllers"),
+        pytest.param(TESTING, 11, id="testing"),
+        pytest.param(INFORMERS, 9, id="informers"),
+        pytest.param(ASYNCIO, 2, id="asyncio"),
+        pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
+    ],
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")

@@ -46,6 +46,8 @@ PUBLIC = {
     "SECRETS", "SERVICES", "SERVICE_ACCOUNTS", "STATEFUL_SETS", "STORAGE_CLASSES",
     "VALIDATING_WEBHOOK_CONFIGURATIONS",
     "create_or_patch", "Change", "retry_on_conflict", "ConflictRetry",
+    # declare kinds
+    "CustomResource", "Struct", "custom_resource", "definition", "Rule", "changes",
     # tell people
     "EventRecorder", "EventAPI", "LogContext", "Panic",
     # look at objects

@@ -62,7 +62,7 @@ def _decoder_for(chosen: type[Any], resource: Resource[Any]) -> Decoder[Any]:
         _refuse_other_models(chosen, resource)
         return _naming(_model_decoder(chosen), resource)
     try:
-        decode = msgspec.json.Decoder(dict[str, Any] if chosen is dict else chosen).decode
+        decode = msgspec.json.Decoder(dict[str, Any] if chosen is dict else chosen, dec_hook=_decoded_part).decode
         shape = inspect.type_info(chosen)
     except (TypeError, NameError) as error:  # NameError: an annotation names a class that is local to a function
         raise ValueError(f"{chosen.__name__} cannot be a view of {resource}: {error}") from error
@@ -83,6 +83,17 @@ def _refuse_what_is_not_served(shape: inspect.Type, resource: Resource[Any]) -> 
             if field.encode_name not in _PARTIAL:
                 name = f"{shape.cls.__name__}.{field.name}"
                 raise ValueError(f"{name} reads {field.encode_name!r}, which {resource} does not have")
+
+
+def _decoded_part(cls: Any, value: Any) -> Any:
+    """Return a part of an object as a class that msgspec leaves to others: a model of the official client or pydantic.
+
+    Raises:
+        NotImplementedError: The class is no such model.
+    """
+    if not hasattr(cls, "model_validate"):
+        raise NotImplementedError(f"objects of {cls.__name__} cannot be decoded; make it a msgspec.Struct")
+    return cls.model_validate(value, extra="ignore")
 
 
 def _model_decoder(model: Any) -> Decoder[Any]:

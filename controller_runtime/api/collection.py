@@ -7,8 +7,12 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.api.selectors import FieldSelector, LabelSelector
+
+
+def _resource(kind: Kind[Any]) -> Resource[Any]:
+    return resource_of(kind)
 
 
 @attrs.frozen
@@ -16,13 +20,13 @@ class Collection:
     """The objects of one resource, possibly narrowed; a value, shared freely.
 
     Attributes:
-        resource: The resource.
+        resource: The resource; a declared class may be given for it.
         namespace: Only this namespace; empty for all of them.
         label_selector: Only objects whose labels match, as the server sees them.
         field_selector: Only objects whose fields match; which fields may be named depends on the resource.
     """
 
-    resource: Resource[Any]
+    resource: Resource[Any] = attrs.field(converter=_resource)
     namespace: str = ""
     label_selector: str = ""
     field_selector: str = ""

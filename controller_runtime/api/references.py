@@ -14,7 +14,7 @@ import attrs
 import msgspec
 
 from controller_runtime.api.objects import AnyObject, Cached, OwnerReference, meta
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.core.errors import AlreadyOwned
 
 
@@ -61,14 +61,15 @@ class _Typed(msgspec.Struct, gc=False, rename="camel"):
 _typed = msgspec.json.Decoder(_Typed)
 
 
-def _type_of(obj: AnyObject, resource: Resource[Any] | None) -> tuple[str, str]:
+def _type_of(obj: AnyObject, resource: Kind[Any] | None) -> tuple[str, str]:
     """Return the apiVersion and the kind, from `resource` if it is given.
 
     Raises:
         ValueError: `resource` is None and the object does not say them.
     """
     if resource is not None:
-        return resource.api_version, resource.kind
+        known = resource_of(resource)
+        return known.api_version, known.kind
     if isinstance(obj, Cached):
         typed = _typed.decode(obj.raw)
         found = typed.api_version, typed.kind
@@ -81,7 +82,7 @@ def _type_of(obj: AnyObject, resource: Resource[Any] | None) -> tuple[str, str]:
     return found
 
 
-def reference_to(obj: AnyObject, resource: Resource[Any] | None = None, *, field_path: str = "") -> Reference:
+def reference_to(obj: AnyObject, resource: Kind[Any] | None = None, *, field_path: str = "") -> Reference:
     """Return a reference to an object.
 
     Args:
@@ -114,7 +115,7 @@ def controller_of(obj: AnyObject) -> OwnerReference | None:
     return next((owner for owner in meta(obj).owner_references or () if owner.controller), None)
 
 
-def set_owner(body: dict[str, Any], owner: AnyObject, resource: Resource[Any] | None = None) -> None:
+def set_owner(body: dict[str, Any], owner: AnyObject, resource: Kind[Any] | None = None) -> None:
     """Make `owner` one of the owners of `body`, which is garbage once all its owners are gone.
 
     If `body` has a reference to an owner of the same group, kind and name, that reference is updated and keeps
@@ -131,7 +132,7 @@ def set_owner(body: dict[str, Any], owner: AnyObject, resource: Resource[Any] | 
     _put(body, _owner_reference(body, owner, resource))
 
 
-def set_controller(body: dict[str, Any], owner: AnyObject, resource: Resource[Any] | None = None) -> None:
+def set_controller(body: dict[str, Any], owner: AnyObject, resource: Kind[Any] | None = None) -> None:
     """Make `owner` the one owner that manages `body`.
 
     The reference is added or updated as by `set_owner`, with `controller` and `blockOwnerDeletion` set to true. So a
@@ -151,7 +152,7 @@ def set_controller(body: dict[str, Any], owner: AnyObject, resource: Resource[An
     _put(body, reference)
 
 
-def _owner_reference(body: dict[str, Any], owner: AnyObject, resource: Resource[Any] | None) -> dict[str, Any]:
+def _owner_reference(body: dict[str, Any], owner: AnyObject, resource: Kind[Any] | None) -> dict[str, Any]:
     to = reference_to(owner, resource)
     namespace = (body.get("metadata") or {}).get("namespace") or ""
     if not to.uid:

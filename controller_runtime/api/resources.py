@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -45,7 +45,7 @@ class Resource(Generic[T]):
         kind: The kind of the objects, such as `Node`.
         plural: The name in paths, such as `nodes`.
         namespaced: True if each object is in a namespace, False if the kind is cluster-scoped.
-        model: The default class as `module:Class`, imported at first use; None decodes into dicts.
+        model: The default class, or its name as `module:Class`, imported at first use; None decodes into dicts.
         is_partial: True if only the metadata of the objects is requested; see `only_metadata`.
 
     Raises:
@@ -57,7 +57,7 @@ class Resource(Generic[T]):
     kind: str = attrs.field(validator=_matching(re.compile(r"[A-Z][A-Za-z0-9]*")))
     plural: str = attrs.field(validator=_matching(re.compile(r"[a-z][a-z0-9]*")))
     namespaced: bool = True
-    model: str | None = attrs.field(default=None, eq=False)
+    model: str | type[Any] | None = attrs.field(default=None, eq=False)
     is_partial: bool = attrs.field(default=False, kw_only=True)
 
     @property
@@ -109,9 +109,34 @@ class Resource(Generic[T]):
         """Return the class into which objects are decoded by default; imports it if `model` names one."""
         if self.model is None:
             return cast("type[T]", dict)
+        if isinstance(self.model, type):
+            return cast("type[T]", self.model)
         module, _, name = self.model.partition(":")
         return cast("type[T]", getattr(importlib.import_module(module), name))
 
+
+Kind: TypeAlias = Resource[T] | type[T]
+"""A resource, or a class that `custom_resource` has made one: both name a collection and the class of its objects."""
+
+
+def resource_of(kind: Resource[T] | type[T]) -> Resource[T]:
+    """Return the resource of a kind; a resource is its own.
+
+    Raises:
+        TypeError: `kind` is a class that is not declared as a custom resource. A subclass needs a declaration of its
+            own, because the objects would otherwise be read as the class that it is derived from.
+    """
+    if isinstance(kind, Resource):
+        return kind
+    found: Resource[T] | None = getattr(kind, "__dict__", {}).get(RESOURCE_ATTRIBUTE)  # not that of a base
+    if found is None:
+        name = getattr(kind, "__name__", repr(kind))
+        raise TypeError(f"{name} is not a kind: give a Resource, or a class declared with @custom_resource")
+    return found
+
+
+RESOURCE_ATTRIBUTE = "__resource__"
+"""The attribute in which a class that is declared as a custom resource has its resource."""
 
 NODES: Resource[V1Node] = Resource("", "v1", "Node", "nodes", False, "kubernetes.client:V1Node")
 PODS: Resource[V1Pod] = Resource("", "v1", "Pod", "pods", True, "kubernetes.client:V1Pod")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.transforms import Transform
@@ -77,7 +77,7 @@ class Informers:
         transport: Transport,
         options: CacheOptions | None = None,
         *,
-        transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
+        transforms: Mapping[Kind[Any], Transform] = MappingProxyType({}),
         namespace: str = "",
     ) -> None:
         self._host = host
@@ -86,21 +86,22 @@ class Informers:
         self._options = options or CacheOptions()
         # Guards everything below.
         self._lock = host.lock("informers")
-        self._transforms = dict(transforms)
+        self._transforms = {resource_of(kind): transform for kind, transform in transforms.items()}
         self._shared: dict[_Key, _Shared] = {}
         self._released: list[_Shared] = []  # and possibly still running
         self._stop: Stop | None = None  # that of the program, once started
 
-    def transform(self, resource: Resource[Any], transform: Transform) -> None:
+    def transform(self, resource: Kind[Any], transform: Transform) -> None:
         """Set the transform of a resource, in place of the one that it had.
 
         Raises:
             UsageError: An informer of the resource exists already, which would not use the transform.
         """
+        known = resource_of(resource)
         with self._lock:
-            if any(key.collection.resource == resource for key in self._shared):
-                raise UsageError(f"{resource} are cached already: set their transform before the first use")
-            self._transforms[resource] = transform
+            if any(key.collection.resource == known for key in self._shared):
+                raise UsageError(f"{known} are cached already: set their transform before the first use")
+            self._transforms[known] = transform
 
     def __iter__(self) -> Iterator[Informer]:
         with self._lock:

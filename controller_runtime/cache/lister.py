@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import AnyObject, Cached, ObjectKey, labels_of, meta
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.store import Store
 from controller_runtime.core.errors import DecodeError
@@ -37,10 +37,10 @@ class Lister(Generic[T]):
     Threads: any, for every method.
     """
 
-    def __init__(self, store: Store, resource: Resource[Any], view: type[T] | None = None) -> None:
+    def __init__(self, store: Store, resource: Kind[Any], view: type[T] | None = None) -> None:
         self._store = store
-        self._resource = resource
-        self._decode = decoder_for(view, resource)
+        self._resource = resource_of(resource)
+        self._decode = decoder_for(view, self._resource)
 
     @property
     def version(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 
 from controller_runtime.api.conditions import ObjectCondition
 from controller_runtime.api.objects import ObjectKey
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind
 from controller_runtime.client.client import Client
 from controller_runtime.client.request_threads import Job, RequestThreads
 
@@ -32,24 +32,22 @@ class AsyncCalls:
         self._threads = threads or RequestThreads(client.host)
 
     @overload
-    async def wait(
-        self, resource: Resource[T], key: ObjectKey, *, until: ObjectCondition, within: float = ...
-    ) -> T: ...
+    async def wait(self, resource: Kind[T], key: ObjectKey, *, until: ObjectCondition, within: float = ...) -> T: ...
 
     @overload
     async def wait(
-        self, resource: Resource[Any], key: ObjectKey, view: type[V], *, until: ObjectCondition, within: float = ...
+        self, resource: Kind[Any], key: ObjectKey, view: type[V], *, until: ObjectCondition, within: float = ...
     ) -> V: ...
 
     @overload
     async def wait(
-        self, resource: Resource[T], key: ObjectKey, *, until: Callable[[T | None], bool], within: float = ...
+        self, resource: Kind[T], key: ObjectKey, *, until: Callable[[T | None], bool], within: float = ...
     ) -> T | None: ...
 
     @overload
     async def wait(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         key: ObjectKey,
         view: type[V],
         *,
@@ -59,7 +57,7 @@ class AsyncCalls:
 
     async def wait(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         key: ObjectKey,
         view: type[Any] | None = None,
         *,

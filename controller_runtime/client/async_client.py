@@ -9,14 +9,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from controller_runtime.api.objects import Cached, ObjectKey
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, Resource
 from controller_runtime.client.async_calls import AsyncCalls, given
-from controller_runtime.client.bodies import Body
+from controller_runtime.client.bodies import Body, Target, target
 from controller_runtime.client.create_or_patch import Made, Mutate, create_or_patch
 from controller_runtime.client.patches import PatchType
 from controller_runtime.client.retry import ConflictRetry
 from controller_runtime.client.write_options import FieldValidation
 from controller_runtime.core.errors import Conflict
+from controller_runtime.crd.types import CustomResource
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -74,36 +75,36 @@ class AsyncClient(AsyncCalls):
         return await self._read(lambda: self._client.resource(name, api_version))
 
     @overload
-    async def get(self, resource: Resource[T], key: ObjectKey) -> T: ...
+    async def get(self, resource: Kind[T], key: ObjectKey) -> T: ...
 
     @overload
-    async def get(self, resource: Resource[T], key: ObjectKey, view: type[V]) -> V: ...
+    async def get(self, resource: Kind[T], key: ObjectKey, view: type[V]) -> V: ...
 
-    async def get(self, resource: Resource[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
+    async def get(self, resource: Kind[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
         """Return one object as the server has it now; see `Client.get`."""
         return await self._read(lambda: self._client.get(resource, key, *given(view)))
 
     @overload
-    async def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str) -> dict[str, Any]: ...
+    async def get_subresource(self, resource: Kind[Any], key: ObjectKey, subresource: str) -> dict[str, Any]: ...
 
     @overload
-    async def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[V]) -> V: ...
+    async def get_subresource(self, resource: Kind[Any], key: ObjectKey, subresource: str, view: type[V]) -> V: ...
 
     async def get_subresource(
-        self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
+        self, resource: Kind[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
     ) -> Any:
         """Return a subresource as the server has it now; see `Client.get_subresource`."""
         return await self._read(lambda: self._client.get_subresource(resource, key, subresource, *given(view)))
 
     @overload
     async def list(
-        self, resource: Resource[T], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+        self, resource: Kind[T], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> list[T]: ...
 
     @overload
     async def list(
         self,
-        resource: Resource[T],
+        resource: Kind[T],
         namespace: str = "",
         *,
         label_selector: str = "",
@@ -113,7 +114,7 @@ class AsyncClient(AsyncCalls):
 
     async def list(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         namespace: str = "",
         *,
         label_selector: str = "",
@@ -128,17 +129,24 @@ class AsyncClient(AsyncCalls):
 
     # Writes.
 
-    async def create(self, resource: Resource[Any], obj: Body, namespace: str = "") -> Cached:
-        """Create an object; see `Client.create`."""
-        return await self.call(lambda: self._client.create(resource, obj, namespace))
+    @overload
+    async def create(self, resource: Kind[Any], obj: Body, namespace: str = "") -> Cached: ...
 
-    async def update(self, resource: Resource[Any], obj: Body, *, subresource: str = "") -> Cached:
+    @overload
+    async def create(self, resource: CustomResource, *, namespace: str = "") -> Cached: ...
+
+    async def create(self, resource: Target, obj: Body | None = None, namespace: str = "") -> Cached:
+        """Create an object; see `Client.create`."""
+        known, body = target(resource, obj)
+        return await self.call(lambda: self._client.create(known, body, namespace))
+
+    async def update(self, resource: Kind[Any], obj: Body, *, subresource: str = "") -> Cached:
         """Replace a whole object; see `Client.update`."""
         return await self.call(lambda: self._client.update(resource, obj, subresource=subresource))
 
     async def patch(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         key: ObjectKey,
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
@@ -148,29 +156,51 @@ class AsyncClient(AsyncCalls):
         """Change a part of an object; see `Client.patch`."""
         return await self.call(lambda: self._client.patch(resource, key, patch, type=type, subresource=subresource))
 
+    @overload
     async def apply(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         obj: Body,
+        *,
+        field_manager: str | None = None,
+        force: bool = False,
+        subresource: str = "",
+    ) -> Cached: ...
+
+    @overload
+    async def apply(
+        self,
+        resource: CustomResource,
+        *,
+        field_manager: str | None = None,
+        force: bool = False,
+        subresource: str = "",
+    ) -> Cached: ...
+
+    async def apply(
+        self,
+        resource: Target,
+        obj: Body | None = None,
         *,
         field_manager: str | None = None,
         force: bool = False,
         subresource: str = "",
     ) -> Cached:
         """Apply `obj` on the server's side; see `Client.apply`."""
+        known, body = target(resource, obj)
         return await self.call(
-            lambda: self._client.apply(resource, obj, field_manager=field_manager, force=force, subresource=subresource)
+            lambda: self._client.apply(known, body, field_manager=field_manager, force=force, subresource=subresource)
         )
 
     async def create_subresource(
-        self, resource: Resource[Any], key: ObjectKey, subresource: str, obj: Body | None = None
+        self, resource: Kind[Any], key: ObjectKey, subresource: str, obj: Body | None = None
     ) -> dict[str, Any]:
         """Create a subresource, such as an `eviction`; see `Client.create_subresource`."""
         return await self.call(lambda: self._client.create_subresource(resource, key, subresource, obj))
 
     async def delete(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         key: ObjectKey,
         *,
         uid: str | None = None,
@@ -192,7 +222,7 @@ class AsyncClient(AsyncCalls):
 
     async def delete_collection(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         namespace: str = "",
         *,
         label_selector: str = "",
@@ -214,7 +244,7 @@ class AsyncClient(AsyncCalls):
 
     # The counterparts of functions that take a client.
 
-    async def create_or_patch(self, resource: Resource[Any], key: ObjectKey, mutate: Mutate) -> Made:
+    async def create_or_patch(self, resource: Kind[Any], key: ObjectKey, mutate: Mutate) -> Made:
         """Read an object, let `mutate` edit it, and write the difference, as the function `create_or_patch` does.
 
         `mutate` runs on the thread that sends the requests, so it should use nothing but its argument.

@@ -14,12 +14,34 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import HasMetadata, ObjectKey, microtime
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.objects import HasMetadata, ObjectKey, ObjectMeta, microtime
+from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.subresources import kind_of
+from controller_runtime.crd.types import CustomResource, Struct
+from controller_runtime.crd.writing import written
 
 Body = Mapping[str, Any] | HasMetadata
 """An object to write: a dict, an official model, or a `msgspec.Struct` with the API's names of fields."""
+
+Target = Kind[Any] | CustomResource
+"""What a write is about: a resource, a declared class, or an object of such a class."""
+
+
+def target(kind: Target, obj: Body | None) -> tuple[Resource[Any], Body]:
+    """Return the resource and the object of a write; an object of a declared class may stand for both.
+
+    Raises:
+        TypeError: There is no object, or `kind` is no kind.
+        ValueError: The object is of another kind.
+    """
+    if isinstance(kind, CustomResource):
+        return resource_of(type(kind)), kind
+    resource = resource_of(kind)
+    if obj is None:
+        raise TypeError(f"{resource}: give the object to write")
+    if isinstance(obj, CustomResource) and resource_of(type(obj)) != resource:
+        raise ValueError(f"{resource}: the object is a {type(obj).__name__}")
+    return resource, obj
 
 
 def _plain(value: Any) -> Any:
@@ -27,6 +49,8 @@ def _plain(value: Any) -> Any:
         return microtime(value)
     if hasattr(value, "model_dump"):  # the official client's models
         return value.model_dump(by_alias=True, exclude_none=True)
+    if isinstance(value, Struct | ObjectMeta):
+        return written(value)
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value, builtin_types=(datetime,))
     if isinstance(value, Mapping):

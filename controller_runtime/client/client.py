@@ -6,18 +6,19 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.client.answers import document_of
-from controller_runtime.client.bodies import Body, key_of, typed, with_key, without_nones
+from controller_runtime.client.bodies import Body, Target, key_of, target, typed, with_key, without_nones
 from controller_runtime.client.missing_kinds import explained
 from controller_runtime.client.patches import PatchType
 from controller_runtime.client.waiting import ClientWaits
 from controller_runtime.client.write_options import FieldValidation, WriteOptions
 from controller_runtime.core.errors import NotFound
 from controller_runtime.core.system import SystemHost
+from controller_runtime.crd.types import CustomResource
 
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
@@ -76,11 +77,17 @@ class Client(ClientWaits):
         other._options = WriteOptions(field_manager, field_validation, dry_run)
         return other
 
-    def create(self, resource: Resource[Any], obj: Body, namespace: str = "") -> Cached:
+    @overload
+    def create(self, resource: Kind[Any], obj: Body, namespace: str = "") -> Cached: ...
+
+    @overload
+    def create(self, resource: CustomResource, *, namespace: str = "") -> Cached: ...
+
+    def create(self, resource: Target, obj: Body | None = None, namespace: str = "") -> Cached:
         """Create an object, and return it as the server stored it, with defaults, uid and resourceVersion.
 
         Args:
-            resource: Its resource.
+            resource: Its resource; or the object itself, if its class is declared.
             obj: The object; `kind` and `apiVersion` may be left out.
             namespace: Its namespace, if the object does not name one itself.
 
@@ -91,40 +98,48 @@ class Client(ClientWaits):
             NotFound: Its namespace does not exist.
             ValueError: The object names another namespace, or the kind is namespaced and there is no namespace.
         """
-        body = typed(resource, obj)
+        known, given = target(resource, obj)
+        body = typed(known, given)
         own = key_of(body).namespace
         if own and namespace and own != namespace:
-            raise ValueError(f"{resource}: the object names the namespace {own!r}, not {namespace!r}")
-        if resource.namespaced and not (own or namespace):
-            article = "an" if resource.kind[0] in "AEIO" else "a"
-            raise ValueError(f"{article} {resource.kind} needs a namespace: set it in its metadata, or pass it")
+            raise ValueError(f"{known}: the object names the namespace {own!r}, not {namespace!r}")
+        if known.namespaced and not (own or namespace):
+            article = "an" if known.kind[0] in "AEIO" else "a"
+            raise ValueError(f"{article} {known.kind} needs a namespace: set it in its metadata, or pass it")
         try:
-            return self._write("POST", resource.path(own or namespace), body)
+            return self._write("POST", known.path(own or namespace), body)
         except NotFound as error:
-            raise explained(error, resource) from None
+            raise explained(error, known) from None
 
-    def update(self, resource: Resource[Any], obj: Body, *, subresource: str = "") -> Cached:
+    def update(self, resource: Kind[Any], obj: Body, *, subresource: str = "") -> Cached:
         """Replace a whole object; if `obj` has a resourceVersion, only if that is still current.
 
         Fields that `obj` does not have are removed. An official model drops the fields that it does not
         know, so replace an object only by a dict, or `patch` it.
 
         Args:
-            resource: Its resource.
+            resource: Its resource, or its declared class.
             obj: The object, or the body of the subresource, such as a Scale.
             subresource: Such as `status`; then only that part of the object changes.
 
         Raises:
             Conflict: The object has changed since it was read.
             NotFound: No object has that name.
+            TypeError: `obj` is of a declared class, which may know fewer fields than the server has.
         """
-        body = typed(resource, obj, subresource)
+        if isinstance(obj, CustomResource):
+            raise TypeError(
+                f"{type(obj).__name__}: an update would remove the fields that the class does not know; use "
+                "patch(kind, key, changes(before, after)) or apply(…), or update by a dict"
+            )
+        known = resource_of(resource)
+        body = typed(known, obj, subresource)
         name, namespace = key_of(body)
-        return self._write("PUT", resource.path(namespace, name, subresource), body)
+        return self._write("PUT", known.path(namespace, name, subresource), body)
 
     def patch(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         key: ObjectKey,
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
@@ -134,9 +149,10 @@ class Client(ClientWaits):
         """Change a part of an object, and return the whole of it.
 
         Args:
-            resource: Its resource.
+            resource: Its resource, or its declared class.
             key: Its name and namespace.
-            patch: The change: a mapping, or a list of operations for `PatchType.JSON`. If the change was decided from
+            patch: The change: a mapping, or a list of operations for `PatchType.JSON`. `changes` makes one from two
+                states of an object of a declared class. If the change was decided from
                 an object that was read, the patch should have the `metadata.resourceVersion` of that object.
             type: The form of `patch`.
             subresource: Such as `status`; then only that part of the object changes.
@@ -145,12 +161,33 @@ class Client(ClientWaits):
             Conflict: The resourceVersion in `patch` is not current.
             NotFound: No object has that key.
         """
-        return self._write("PATCH", resource.path(key.namespace, key.name, subresource), patch, type.value)
+        return self._write("PATCH", resource_of(resource).path(key.namespace, key.name, subresource), patch, type.value)
+
+    @overload
+    def apply(
+        self,
+        resource: Kind[Any],
+        obj: Body,
+        *,
+        field_manager: str | None = None,
+        force: bool = False,
+        subresource: str = "",
+    ) -> Cached: ...
+
+    @overload
+    def apply(
+        self,
+        resource: CustomResource,
+        *,
+        field_manager: str | None = None,
+        force: bool = False,
+        subresource: str = "",
+    ) -> Cached: ...
 
     def apply(
         self,
-        resource: Resource[Any],
-        obj: Body,
+        resource: Target,
+        obj: Body | None = None,
         *,
         field_manager: str | None = None,
         force: bool = False,
@@ -159,10 +196,11 @@ class Client(ClientWaits):
         """Apply `obj` on the server's side: set and own its fields; create the object if it does not exist.
 
         Fields that this field manager applied before and now leaves out are removed, unless another manager
-        owns them too.
+        owns them too. Of an object of a declared class, fields that have the default of the class are not
+        applied, and so not owned; to own such a field, apply a dict.
 
         Args:
-            resource: Its resource.
+            resource: Its resource; or the object itself, if its class is declared.
             obj: The fields that this manager wants to own and no others; with the name, without managedFields.
             field_manager: The owner; by default that of `writing`.
             force: Take over fields that other managers own, instead of raising.
@@ -172,16 +210,17 @@ class Client(ClientWaits):
             Conflict: Other managers own some of the fields with other values; `details["causes"]` names the fields.
             Invalid: No field manager is named, or the object breaks a rule of its kind.
         """
-        body = typed(resource, obj, subresource)
+        known, given = target(resource, obj)
+        body = typed(known, given, subresource)
         name, namespace = key_of(body)
         more = {"force": "true"} if force else {}
         if field_manager is not None:
             more["fieldManager"] = field_manager
         # The content type says YAML, which JSON is a part of.
-        return self._write("PATCH", resource.path(namespace, name, subresource), body, _APPLY, **more)
+        return self._write("PATCH", known.path(namespace, name, subresource), body, _APPLY, **more)
 
     def create_subresource(
-        self, resource: Resource[Any], key: ObjectKey, subresource: str, obj: Body | None = None
+        self, resource: Kind[Any], key: ObjectKey, subresource: str, obj: Body | None = None
     ) -> dict[str, Any]:
         """Create a subresource: an `eviction` or `binding` of a pod, a `token` of a service account.
 
@@ -198,13 +237,14 @@ class Client(ClientWaits):
             NotFound: No object has that key, or its kind has no such subresource.
             TooManyRequests: A disruption budget does not allow the eviction now.
         """
-        body = with_key(typed(resource, obj or {}, subresource), key)
-        path = resource.path(key.namespace, key.name, subresource)
+        known = resource_of(resource)
+        body = with_key(typed(known, obj or {}, subresource), key)
+        path = known.path(key.namespace, key.name, subresource)
         return document_of(self._call("POST", path, body, query=self._options.query()))
 
     def delete(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         key: ObjectKey,
         *,
         uid: str | None = None,
@@ -215,7 +255,7 @@ class Client(ClientWaits):
         """Delete an object; if finalizers or a grace period delay its end, only mark it for deletion.
 
         Args:
-            resource: Its resource.
+            resource: Its resource, or its declared class.
             key: Its name and namespace.
             uid: Only the object of this uid, not another one that has its name by now.
             resource_version: Only if the object has not changed since this resourceVersion.
@@ -228,11 +268,11 @@ class Client(ClientWaits):
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         options = self._options.deletion(grace_period_seconds, propagation_policy, preconditions)
-        self._call("DELETE", resource.path(key.namespace, key.name), options)
+        self._call("DELETE", resource_of(resource).path(key.namespace, key.name), options)
 
     def delete_collection(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         namespace: str = "",
         *,
         label_selector: str = "",
@@ -256,11 +296,12 @@ class Client(ClientWaits):
         Raises:
             ValueError: The resource is namespaced, and no namespace is named.
         """
-        if resource.namespaced and not namespace:
-            raise ValueError(f"{resource} is namespaced: name a namespace")
+        known = resource_of(resource)
+        if known.namespaced and not namespace:
+            raise ValueError(f"{known} is namespaced: name a namespace")
         query = without_nones(labelSelector=label_selector or None, fieldSelector=field_selector or None)
         options = self._options.deletion(grace_period_seconds, propagation_policy)
-        self._call("DELETE", resource.path(namespace), options, query=tuple(query.items()))
+        self._call("DELETE", known.path(namespace), options, query=tuple(query.items()))
 
     def _write(self, method: str, path: str, body: object, content_type: str = _JSON, **query: str) -> Cached:
         answer = self._call(method, path, body, content_type=content_type, query=self._options.query(**query))

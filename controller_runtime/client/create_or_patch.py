@@ -12,7 +12,7 @@ import msgspec
 
 from controller_runtime.api.differ import merge_patch
 from controller_runtime.api.objects import Cached, ObjectKey
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import NotFound
 
@@ -43,7 +43,7 @@ class Made(NamedTuple):
     object: dict[str, Any]
 
 
-def create_or_patch(client: Client, resource: Resource[Any], key: ObjectKey, mutate: Mutate) -> Made:
+def create_or_patch(client: Client, resource: Kind[Any], key: ObjectKey, mutate: Mutate) -> Made:
     """Read an object from the server, let `mutate` edit it, and write the difference.
 
     The difference is written as a merge patch that names the version which was read. A change of the
@@ -52,7 +52,7 @@ def create_or_patch(client: Client, resource: Resource[Any], key: ObjectKey, mut
 
     Args:
         client: Reads and writes.
-        resource: The object's resource.
+        resource: The object's resource, or its declared class.
         key: Its name and namespace.
         mutate: Gets the object, or, if it does not exist, a dict that has only its kind and name.
 
@@ -62,17 +62,18 @@ def create_or_patch(client: Client, resource: Resource[Any], key: ObjectKey, mut
         AlreadyExists: Another client created the object between the read and the write.
         Exception: `mutate` raised it; then nothing is written.
     """
+    known = resource_of(resource)
     try:
-        before = client.get(resource, key, dict)
+        before = client.get(known, key, dict)
     except NotFound:
-        return _create(client, resource, key, mutate)
+        return _create(client, known, key, mutate)
     wanted = _mutated(before, key, mutate)
     main, status = _differences(before, wanted)
     made = before
     if main:
-        made = _patched(client, resource, key, main, before)
+        made = _patched(client, known, key, main, before)
     if status:
-        made = _patched(client, resource, key, status, made, "status")
+        made = _patched(client, known, key, status, made, "status")
     match bool(main), bool(status):
         case False, False:
             return Made(Change.UNCHANGED, made)

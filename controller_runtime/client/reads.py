@@ -11,7 +11,7 @@ from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.answers import check
 from controller_runtime.client.bodies import encoded
 from controller_runtime.client.deadlines import DeadlineTransport
@@ -128,46 +128,48 @@ class ClientReads:
         return self._discovery.resource(name, api_version)
 
     @overload
-    def get(self, resource: Resource[T], key: ObjectKey) -> T: ...
+    def get(self, resource: Kind[T], key: ObjectKey) -> T: ...
 
     @overload
-    def get(self, resource: Resource[T], key: ObjectKey, view: type[V]) -> V: ...
+    def get(self, resource: Kind[T], key: ObjectKey, view: type[V]) -> V: ...
 
-    def get(self, resource: Resource[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
+    def get(self, resource: Kind[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
         """Return one object as the server has it now, as the resource's model or as `view`.
 
         Raises:
             NotFound: No object has that key.
         """
-        decode = decoder_for(view, resource)
-        return decode(self._call("GET", resource.path(key.namespace, key.name)).body)
+        known = resource_of(resource)
+        decode = decoder_for(view, known)
+        return decode(self._call("GET", known.path(key.namespace, key.name)).body)
 
     @overload
-    def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str) -> dict[str, Any]: ...
+    def get_subresource(self, resource: Kind[Any], key: ObjectKey, subresource: str) -> dict[str, Any]: ...
 
     @overload
-    def get_subresource(self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[V]) -> V: ...
+    def get_subresource(self, resource: Kind[Any], key: ObjectKey, subresource: str, view: type[V]) -> V: ...
 
     def get_subresource(
-        self, resource: Resource[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
+        self, resource: Kind[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
     ) -> Any:
         """Return a subresource, such as `scale`, as the server has it now, as a dict or as `view`.
 
         Raises:
             NotFound: No object has that key, or its kind has no such subresource.
         """
-        decode = decoder_for(view or dict, kind_of(resource, subresource))
-        return decode(self._call("GET", resource.path(key.namespace, key.name, subresource)).body)
+        known = resource_of(resource)
+        decode = decoder_for(view or dict, kind_of(known, subresource))
+        return decode(self._call("GET", known.path(key.namespace, key.name, subresource)).body)
 
     @overload
     def list(
-        self, resource: Resource[T], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+        self, resource: Kind[T], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> list[T]: ...
 
     @overload
     def list(
         self,
-        resource: Resource[T],
+        resource: Kind[T],
         namespace: str = "",
         *,
         label_selector: str = "",
@@ -177,7 +179,7 @@ class ClientReads:
 
     def list(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         namespace: str = "",
         *,
         label_selector: str = "",
@@ -187,7 +189,7 @@ class ClientReads:
         """Return the objects of a collection as the server has them now, all at one resourceVersion, in pages of 500.
 
         Args:
-            resource: The resource.
+            resource: The resource, or the declared class of the objects.
             namespace: Only this namespace; empty for all of them.
             label_selector: Only objects whose labels match.
             field_selector: Only objects whose fields match.
@@ -197,7 +199,7 @@ class ClientReads:
             Expired: The pages took so long that the server no longer has the resourceVersion: list again.
             DecodeError: One of the objects cannot be read, or the list goes beyond its bounds.
         """
-        decode = decoder_for(view, resource)
+        decode = decoder_for(view, resource_of(resource))
         collection = ListWatch(
             self.host,
             self.transport,

@@ -12,7 +12,7 @@ from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.conditions import ObjectCondition
 from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.object_states import ObjectStates
@@ -32,22 +32,22 @@ class ClientWaits(ClientReads):
     """`wait`, between the reads and the writes of `Client`, its only subclass."""
 
     @overload
-    def wait(self, resource: Resource[T], key: ObjectKey, *, until: ObjectCondition, within: float = ...) -> T: ...
+    def wait(self, resource: Kind[T], key: ObjectKey, *, until: ObjectCondition, within: float = ...) -> T: ...
 
     @overload
     def wait(
-        self, resource: Resource[Any], key: ObjectKey, view: type[V], *, until: ObjectCondition, within: float = ...
+        self, resource: Kind[Any], key: ObjectKey, view: type[V], *, until: ObjectCondition, within: float = ...
     ) -> V: ...
 
     @overload
     def wait(
-        self, resource: Resource[T], key: ObjectKey, *, until: Callable[[T | None], bool], within: float = ...
+        self, resource: Kind[T], key: ObjectKey, *, until: Callable[[T | None], bool], within: float = ...
     ) -> T | None: ...
 
     @overload
     def wait(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         key: ObjectKey,
         view: type[V],
         *,
@@ -57,7 +57,7 @@ class ClientWaits(ClientReads):
 
     def wait(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         key: ObjectKey,
         view: type[Any] | None = None,
         *,
@@ -91,8 +91,9 @@ class ClientWaits(ClientReads):
         """
         if within <= 0:
             raise ValueError(f"within ({within}) must be positive")
-        decode = decoder_for(view, resource)
-        states = self._states(resource, key, self.host.monotonic() + within)
+        known = resource_of(resource)
+        decode = decoder_for(view, known)
+        states = self._states(known, key, self.host.monotonic() + within)
         seen, last = False, None
         with closing(states.__iter__()) as cached_states:
             for cached in cached_states:
@@ -101,7 +102,7 @@ class ClientWaits(ClientReads):
                 if until(cached if isinstance(until, ObjectCondition) else obj):
                     return obj
                 seen, last = True, cached
-        what = f"{resource} {key}: gave up waiting for {_wanted(until)} after {within:g} s"
+        what = f"{known} {key}: gave up waiting for {_wanted(until)} after {within:g} s"
         state = _state_of(until, last) if seen else "its state is unknown"
         error = f"; the last request failed: {states.error}" if states.error else ""
         raise WaitTimeout(f"{what}: {state}{error}") from states.error

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Self
 
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.arguments import check_controller, check_period
 from controller_runtime.controller.channel import Channel
@@ -87,7 +87,7 @@ class Controller:
 
     def watch(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         when: Predicate | None = None,
         map: Handler = enqueue_object,  # noqa: A002  the field's word
         *,
@@ -98,7 +98,7 @@ class Controller:
         """Let changes of a collection cause requests. A controller that has been started watches at once.
 
         Args:
-            resource: The collection.
+            resource: The collection, or the declared class of its objects.
             when: Which changes count; None is all of them.
             map: Maps a change to requests; by default one for the object itself. If it or `when` raises, the change
                 is kept and tried again, while the changes of other objects go on.
@@ -113,7 +113,7 @@ class Controller:
 
     def follow(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         callback: Callback,
         *,
         namespace: str = "",
@@ -127,7 +127,7 @@ class Controller:
         starts before the callback has seen the whole initial list, unless the controller has been started already.
 
         Args:
-            resource: The collection.
+            resource: The collection, or the declared class of its objects.
             callback: Called for each change. If the callback raises, the manager stops: the change is not
                 delivered again, so any state that the callback keeps could be wrong from then on.
             namespace: As for `watch`.

@@ -15,7 +15,7 @@ import attrs
 
 from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.api.objects import AnyObject, Cached, ObjectMeta, PartialObjectMetadata, meta
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
@@ -25,7 +25,7 @@ from controller_runtime.core.errors import ControllerRuntimeError, NotFound
 T = TypeVar("T", bound=AnyObject)
 
 
-def add_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, names: Sequence[str]) -> Cached | None:
+def add_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: Sequence[str]) -> Cached | None:
     """Add those of these finalizers that the object does not have, after the ones that it has.
 
     Returns:
@@ -41,7 +41,7 @@ def add_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, name
     return _patch(client, resource, obj, [*present, *missing]) if missing else None
 
 
-def remove_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, names: Collection[str]) -> Cached | None:
+def remove_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: Collection[str]) -> Cached | None:
     """Remove these finalizers, and keep the order of those that stay.
 
     Once an object that is being deleted has no finalizer left, the server deletes it.
@@ -62,7 +62,7 @@ def remove_finalizers(client: Client, resource: Resource[Any], obj: AnyObject, n
         return None
 
 
-def _patch(client: Client, resource: Resource[Any], obj: AnyObject, finalizers: list[str]) -> Cached:
+def _patch(client: Client, resource: Kind[Any], obj: AnyObject, finalizers: list[str]) -> Cached:
     metadata = meta(obj)
     patch = {"metadata": {"resourceVersion": metadata.resource_version, "finalizers": finalizers}}
     return client.patch(resource, Request(metadata.name, metadata.namespace), patch)
@@ -102,14 +102,14 @@ class Finalizers(Generic[T]):
     """
 
     @overload
-    def __init__(self, client: Client, resource: Resource[T]) -> None: ...
+    def __init__(self, client: Client, resource: Kind[T]) -> None: ...
 
     @overload
-    def __init__(self, client: Client, resource: Resource[Any], view: type[T]) -> None: ...
+    def __init__(self, client: Client, resource: Kind[Any], view: type[T]) -> None: ...
 
-    def __init__(self, client: Client, resource: Resource[Any], view: type[Any] | None = None) -> None:
+    def __init__(self, client: Client, resource: Kind[Any], view: type[Any] | None = None) -> None:
         self._client = client
-        self._resource = resource
+        self._resource = resource_of(resource)
         self._finalize: dict[str, _ForWhole[T] | _ForMetadata] = {}
 
     def register(self, name: str, finalize: Callable[[T], None]) -> Self:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from controller_runtime.api.objects import Cached, OwnerReference
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import DecodeError
@@ -39,25 +39,26 @@ def enqueue_object(delta: Delta) -> Iterable[Request]:
     return (delta.key,)
 
 
-def enqueue_owner(owner: Resource[Any], *, only_controller: bool = True) -> Handler:
+def enqueue_owner(owner: Kind[Any], *, only_controller: bool = True) -> Handler:
     """Return a handler that requests the owners of the object which are of one kind, in any API version.
 
     Args:
-        owner: The owners' collection.
+        owner: The owners' collection, or their declared class.
         only_controller: Leave out owners that are not the object's controller.
     """
+    kind = resource_of(owner)
 
     def is_owner(reference: OwnerReference) -> bool:
         group, slash, _ = reference.api_version.rpartition("/")
         return (
-            reference.kind == owner.kind
-            and group == owner.group
-            and bool(slash) == bool(owner.group)
+            reference.kind == kind.kind
+            and group == kind.group
+            and bool(slash) == bool(kind.group)
             and (reference.controller or not only_controller)
         )
 
     def owners_of(cached: Cached) -> Iterable[Request]:
-        namespace = cached.namespace if owner.namespaced else ""
+        namespace = cached.namespace if kind.namespaced else ""
         references = cached.meta.owner_references or []
         return [Request(reference.name, namespace) for reference in references if is_owner(reference)]
 

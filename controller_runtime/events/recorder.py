@@ -14,7 +14,7 @@ from typing import Any
 from controller_runtime.api.names import qualified_name_problems, subdomain_problems
 from controller_runtime.api.objects import AnyObject
 from controller_runtime.api.references import Reference, reference_to
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind
 from controller_runtime.client.client import Client
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
@@ -102,7 +102,7 @@ class EventRecorder:
         message: str,
         *,
         action: str = "",
-        resource: Resource[Any] | None = None,
+        resource: Kind[Any] | None = None,
         field_path: str = "",
     ) -> None:
         """Queue an event, which reports that something happened to `obj`, and return before it is written.

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
@@ -28,10 +28,12 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
+from controller_runtime.crd.types import CustomResource
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.fenced import elector_and_fence
 from controller_runtime.events.recorder import EventAPI, EventRecorder
+from controller_runtime.manager.definitions import Definitions
 from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import CANCEL_GRACE, Lifecycle, Runnable
 from controller_runtime.manager.members import Members
@@ -75,6 +77,7 @@ class Manager:
             and in a reconcile nothing after that reconcile's deadline.
         elector: Competes for the lease; None without leader election.
         informers: The caches.
+        definitions: The definitions that are installed when the manager starts; see `install`.
         stopping: Set when the manager begins to stop, and cancelled when its grace has run out; for reconcilers that
             wait or take long.
 
@@ -92,7 +95,7 @@ class Manager:
         grace: float = 20.0,
         cache_sync_timeout: float = 120.0,
         leader_election: LeaderElectionConfig | None = None,
-        transforms: Mapping[Resource[Any], Transform] = MappingProxyType({}),
+        transforms: Mapping[Kind[Any], Transform] = MappingProxyType({}),
         patience: Patience | None = None,
         namespace: str = "",
         on_panic: OnPanic = ignore_panic,
@@ -118,6 +121,8 @@ class Manager:
             )
         self.client = Client(host, DeadlineTransport(limited, reconcile_limit(host)))
         self._request_threads = RequestThreads(host)
+        # Its client is not bound to a leadership: definitions are needed before there can be one.
+        self.definitions = Definitions(host, Client(host, self.transport))
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
         observers = Observers(on_panic, UnreadableEvents(lambda: self.recorders, self.recorder).report)
@@ -158,13 +163,13 @@ class Manager:
 
     @overload
     def lister(
-        self, resource: Resource[T], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+        self, resource: Kind[T], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Lister[T]: ...
 
     @overload
     def lister(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         view: type[V],
         *,
         namespace: str = "",
@@ -174,7 +179,7 @@ class Manager:
 
     def lister(
         self,
-        resource: Resource[Any],
+        resource: Kind[Any],
         view: type[Any] | None = None,
         *,
         namespace: str = "",
@@ -184,7 +189,7 @@ class Manager:
         """Return a lister, which reads the cache of one collection.
 
         Args:
-            resource: The collection.
+            resource: The collection, or the declared class of its objects.
             view: The class to decode objects to; None is the resource's own.
             namespace: Only this namespace; empty is the manager's, or else all of them.
             label_selector: Only objects that the server finds to match it; empty is all of them.
@@ -199,10 +204,12 @@ class Manager:
         return Lister(informer.store, resource, view)
 
     def informer(
-        self, resource: Resource[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+        self, resource: Kind[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Informer:
         """Return the informer of one collection, to subscribe to; the informer runs while the manager does."""
-        return self.informers.of(Collection(resource, namespace, label_selector, field_selector))
+        collection = Collection(resource, namespace, label_selector, field_selector)
+        self.definitions.see(collection.resource)
+        return self.informers.of(collection)
 
     def recorder(self, component: str, *, api: EventAPI = EventAPI.EVENTS) -> EventRecorder:
         """Return a new recorder of events, which runs with the manager whether this replica leads or not.
@@ -218,6 +225,25 @@ class Manager:
         recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component, api=api)
         self.add(recorder)
         return recorder
+
+    def install(self, *classes: type[CustomResource], storage: type[CustomResource] | None = None) -> None:
+        """Install the definition of a declared class when the manager starts, before its caches do.
+
+        The definition is applied on the server's side, and the manager waits until its kind is served. A definition
+        that another field manager owns is not taken over. Whether it is installed or not, a class that is cached is
+        compared with the definition that the server has: the manager does not start if the class could not read the
+        objects, and logs what else differs.
+
+        Args:
+            *classes: The versions of one kind. Without any, the classes of all caches get a definition each, unless
+                there is one of their name already.
+            storage: The version in which the server stores objects; by default the first.
+
+        Raises:
+            TypeError: A class is not declared with `custom_resource`.
+            ValueError: The classes are not versions of one kind.
+        """
+        self.definitions.add(classes, storage)
 
     @property
     def async_client(self) -> AsyncClient:
@@ -242,9 +268,11 @@ class Manager:
         Raises:
             UsageError: The name is taken, the manager is stopping or has stopped, or a controller has no source.
         """
-        if isinstance(thing, Controller) and not thing.has_sources:
-            text = "call its `watch`, `follow`, `every` or `receive` before it is added"
-            raise UsageError(f"controller {thing.name} would never reconcile anything: {text}")
+        if isinstance(thing, Controller):
+            if not thing.has_sources:
+                text = "call its `watch`, `follow`, `every` or `receive` before it is added"
+                raise UsageError(f"controller {thing.name} would never reconcile anything: {text}")
+            self.definitions.see(*(collection.resource for collection in thing.collections))
         self._members.add(thing)
 
     def run(self, stop: Stop | None = None, *, signals: bool = True) -> None:
@@ -262,6 +290,7 @@ class Manager:
 
         Raises:
             UsageError: The manager has run before.
+            UsageError: A declared class cannot read the objects of its definition.
             CacheSyncTimeout: The caches did not fill in time.
             LeadershipLost: The lease was lost; all work was cancelled at once.
             Exception: The first failure of a thread.
@@ -292,9 +321,12 @@ class Manager:
 
     def _start_members(self) -> None:
         """Start the members that were added, and those that are added or may start later, until the manager stops."""
+        self.definitions.install(self.stopping, self.host.monotonic() + self._cache_sync_timeout)
+        self.definitions.check()
         self._lifecycle.start_caches()
         added = self._members.take_added()
         while not self.stopping.is_set():
+            self.definitions.check()
             self._lifecycle.start(added, self._cache_sync_timeout)
             self._members.wait_for_news()
             added = self._members.take_added()

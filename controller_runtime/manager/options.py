@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.controller.panics import OnPanic
@@ -19,7 +19,7 @@ class ManagerOptions(TypedDict, total=False):
     grace: float
     cache_sync_timeout: float
     leader_election: LeaderElectionConfig | None
-    transforms: Mapping[Resource[Any], Transform]
+    transforms: Mapping[Kind[Any], Transform]
     patience: Patience | None
     namespace: str
     on_panic: OnPanic

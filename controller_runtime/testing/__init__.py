@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from controller_runtime.testing.server_process import APIServerProcess
     from controller_runtime.testing.simulation import Simulation
     from controller_runtime.testing.simulation.real_clock import RealClockWarning
+    from controller_runtime.testing.strategies import check_round_trips, strategy_of
     from controller_runtime.testing.tcp_proxy import TCPProxy
     from controller_runtime.testing.waiting import eventually
 
@@ -59,8 +60,10 @@ __all__ = [
     "a_lease",
     "a_node",
     "a_pod",
+    "check_round_trips",
     "eventually",
     "scripted",
+    "strategy_of",
 ]
 
 # The module of each name; names that are not listed are in `testing.faults`.
@@ -74,6 +77,7 @@ _MODULES = {
     "Simulation": "testing.simulation",
     "TCPProxy": "testing.tcp_proxy",
     **dict.fromkeys(("a_lease", "a_node", "a_pod"), "testing.objects"),
+    **dict.fromkeys(("check_round_trips", "strategy_of"), "testing.strategies"),
     "eventually": "testing.waiting",
 }
 

@@ -32,6 +32,8 @@ from controller_runtime.testing.simulation.host import SimulatedHost
 Setup = Callable[[Manager], None]
 """Adds controllers and runnables to a manager that has not been started."""
 
+_DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
+
 
 class EmbeddedCluster:
     """Runs a manager on an embedded API server in this process.
@@ -136,10 +138,14 @@ class EmbeddedCluster:
     def start(self) -> None:
         """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
 
+        The definitions that `Manager.install` was asked for are on the server once this returns.
+
         Raises:
             RuntimeError: The manager has been started already.
         """
         self._refuse_second_start()
+        deadline = self.host.monotonic() + _DEFINITIONS_TIMEOUT
+        self.manager.definitions.install(Stop(self.host, "definitions"), deadline, client=self.user)
         self._process.start(self.manager)
         if self._upkeep is not None:
             self._upkeep.start()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Kind
 from controller_runtime.cache.store import Delta
 from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 
 def eventually(
-    manager: Manager, resource: Resource[Any], check: Callable[[], V], *, namespace: str = "", timeout: float = 10.0
+    manager: Manager, resource: Kind[Any], check: Callable[[], V], *, namespace: str = "", timeout: float = 10.0
 ) -> V:
     """Call `check` until it returns a true value: when a collection's initial list is in, and after every change of it.
 

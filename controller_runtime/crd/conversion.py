@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversion between two versions of a custom resource: a pair of functions that loses nothing.
+
+A version often has fields that another one cannot express. They are kept in an annotation of the converted object and
+put back on the way back. Without such an annotation, a loss is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from controller_runtime.api.codec import decoder_for
+from controller_runtime.api.differ import merge_patch
+from controller_runtime.api.names import qualified_name_problems
+from controller_runtime.core.errors import UsageError
+from controller_runtime.crd.declaration import declaration_of
+from controller_runtime.crd.merging import patched
+from controller_runtime.crd.types import CustomResource
+from controller_runtime.crd.writing import written
+
+A = TypeVar("A", bound=CustomResource)
+B = TypeVar("B", bound=CustomResource)
+From = TypeVar("From", bound=CustomResource)
+To = TypeVar("To", bound=CustomResource)
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+class Conversion(Generic[A, B]):
+    """The two ways between two versions of one kind; made by `converts`.
+
+    Attributes:
+        older: The class that the function takes.
+        newer: The class that it returns.
+
+    Threads: any, once both ways are given.
+    """
+
+    def __init__(self, older: type[A], newer: type[B], there: Callable[[A], B], keep: str) -> None:
+        self.older = older
+        self.newer = newer
+        self._there = there
+        self._back: Callable[[B], A] | None = None
+        self._keep = keep
+
+    def back(self, function: Callable[[B], A]) -> Callable[[B], A]:
+        """Give the way back, as a decorator.
+
+        Raises:
+            UsageError: There is one already.
+        """
+        if self._back is not None:
+            raise UsageError(f"{self} has a way back already")
+        self._back = function
+        return function
+
+    def upgrade(self, obj: A) -> B:
+        """Return an object of the older class as one of the newer.
+
+        Raises:
+            UsageError: There is no way back.
+            ValueError: A function changed the name, uid or another field of the metadata that must stay; or something
+                would be lost, and no annotation keeps it.
+        """
+        return self._convert(obj, self.newer, self._there, self._way_back())
+
+    def downgrade(self, obj: B) -> A:
+        """Return an object of the newer class as one of the older.
+
+        Raises:
+            UsageError: There is no way back.
+            ValueError: As for `upgrade`.
+        """
+        return self._convert(obj, self.older, self._way_back(), self._there)
+
+    def __str__(self) -> str:
+        return f"the conversion of {self.older.__name__} to {self.newer.__name__}"
+
+    def _way_back(self) -> Callable[[B], A]:
+        if self._back is None:
+            raise UsageError(f"{self} has no way back: decorate a function with its `back`")
+        return self._back
+
+    def _convert(self, obj: From, cls: type[To], way: Callable[[From], To], back: Callable[[To], From]) -> To:
+        bare, kept = self._without_kept(obj)
+        made = way(bare)
+        self._refuse_other_metadata(bare, made)
+        if kept:
+            made = _with(made, cls, kept)
+        lost = merge_patch(_content(back(made)), _content(bare))
+        if not lost:
+            return made
+        if not self._keep:
+            raise ValueError(f"{self} loses {', '.join(_paths(lost))}: convert them, or name an annotation with `keep`")
+        annotations = {**(made.metadata.annotations or {}), self._keep: _encoder.encode(lost).decode()}
+        metadata = msgspec.structs.replace(made.metadata, annotations=annotations)
+        return msgspec.structs.replace(made, metadata=metadata)
+
+    def _without_kept(self, obj: From) -> tuple[From, dict[str, Any]]:
+        """Return an object without the annotation, and what the annotation keeps of the other version."""
+        annotations = {**(obj.metadata.annotations or {})}
+        text = annotations.pop(self._keep, "")
+        if not text:
+            return obj, {}
+        metadata = msgspec.structs.replace(obj.metadata, annotations=annotations or None)
+        kept: dict[str, Any] = msgspec.json.decode(text)
+        return msgspec.structs.replace(obj, metadata=metadata), kept
+
+    def _refuse_other_metadata(self, before: CustomResource, after: CustomResource) -> None:
+        """Raise ValueError if more than labels and annotations differ: a server would refuse the conversion."""
+        same = {"labels": None, "annotations": None}
+        left, right = (msgspec.structs.replace(obj.metadata, **same) for obj in (before, after))
+        if left != right:
+            raise ValueError(f"{self} may change only labels and annotations of the metadata: pass it on as it is")
+
+
+def converts(older: type[A], newer: type[B], *, keep: str = "") -> Callable[[Callable[[A], B]], Conversion[A, B]]:
+    """Return a decorator that makes a function from one version to another a `Conversion`; `back` adds the way back.
+
+    Args:
+        older: The class of the objects that the function takes.
+        newer: The class of those that it returns, another version of the same kind.
+        keep: The annotation that keeps what the other version cannot express, such as `example.com/cabin-fields`. By
+            default such a loss is an error. A list is kept as a whole.
+
+    Raises:
+        TypeError: A class is not declared with `custom_resource`.
+        ValueError: The classes are not two versions of one kind, or `keep` is not the name of an annotation.
+    """
+    one, other = declaration_of(older).resource, declaration_of(newer).resource
+    if (one.group, one.kind) != (other.group, other.kind) or one.version == other.version:
+        raise ValueError(f"{older.__name__} and {newer.__name__} are not two versions of one kind")
+    if keep and (problems := qualified_name_problems(keep)):
+        raise ValueError(f"keep={keep!r} is not the name of an annotation: {problems[0]}")
+    return lambda function: Conversion(older, newer, function, keep)
+
+
+def _content(obj: CustomResource) -> dict[str, Any]:
+    """Return all that the class has besides the metadata, in JSON."""
+    whole = written(obj, defaults=True)
+    content: dict[str, Any] = msgspec.json.decode(msgspec.json.encode({**whole, "metadata": None}))
+    del content["metadata"]
+    return content
+
+
+def _with(obj: To, cls: type[To], kept: Mapping[str, Any]) -> To:
+    """Return an object with the fields of a merge patch."""
+    whole = {**patched(_content(obj), kept), "metadata": {"name": obj.metadata.name}}
+    made = decoder_for(cls, declaration_of(cls).resource)(msgspec.json.encode(whole))
+    return msgspec.structs.replace(made, metadata=obj.metadata)
+
+
+def _paths(patch: Mapping[str, Any], path: str = "") -> list[str]:
+    found = []
+    for name, value in patch.items():
+        here = f"{path}.{name}"
+        found += _paths(value, here) if isinstance(value, Mapping) and value else [here]
+    return found

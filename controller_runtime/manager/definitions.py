@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The definitions of a manager's declared classes: installed on request, and compared before caches start."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import (
+    AlreadyExists,
+    APIError,
+    Conflict,
+    ConnectionLost,
+    Forbidden,
+    NotFound,
+    UsageError,
+)
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.crd.comparison import compare
+from controller_runtime.crd.declaration import declaration_of
+from controller_runtime.crd.definitions import DEFINITIONS, definition
+from controller_runtime.crd.types import CustomResource
+
+log = get_logger(__name__)
+
+FIELD_MANAGER = "controller-runtime-definitions"
+"""The owner of the fields of installed definitions."""
+
+_RETRY = 1.0  # seconds between two tries to reach the server
+_POLL = 0.2  # seconds between two looks at a definition that is not established yet
+_READ_TIMEOUT = (
+    10.0  # seconds for the definition that a class is compared with; without it the caches start all the same
+)
+
+
+@attrs.define(eq=False)
+class Definitions:
+    """The definitions that a manager installs, and the classes that it has compared.
+
+    Args:
+        host: Its clock bounds the waits.
+        client: Reads and applies definitions.
+
+    Threads: `add` and `see` from any; `install` and `check` from one.
+    """
+
+    host: Host
+    client: Client
+    _bodies: dict[str, Mapping[str, Any]] = attrs.field(factory=dict, init=False)
+    _installs_all: bool = attrs.field(default=False, init=False)
+    # A dict keeps the order, and one operation on it needs no lock.
+    _cached: dict[type[CustomResource], None] = attrs.field(factory=dict, init=False)
+    _compared: set[type[CustomResource]] = attrs.field(factory=set, init=False)
+
+    def add(self, classes: tuple[type[CustomResource], ...], storage: type[CustomResource] | None) -> None:
+        """Install the definition of these classes when the manager starts; see `Manager.install`."""
+        if not classes:
+            self._installs_all = True
+            return
+        body = definition(*classes, storage=storage)
+        self._bodies[body["metadata"]["name"]] = body
+
+    def see(self, *resources: Resource[Any]) -> None:
+        """Note that the manager caches these resources."""
+        for resource in resources:
+            if isinstance(resource.model, type) and issubclass(resource.model, CustomResource):
+                self._cached.setdefault(resource.model)
+
+    def install(self, stop: Stop, deadline: float, *, client: Client | None = None) -> None:
+        """Write the definitions, and wait until the server serves their kinds or `stop` is set.
+
+        Args:
+            stop: Ends the waits.
+            deadline: Absolute monotonic seconds.
+            client: Another client than that of the manager, for tests.
+
+        Raises:
+            APIError: The server refuses a definition.
+            ConnectionLost: The server could not be reached until `deadline`.
+            UsageError: Another manager owns the definition, or it is not established by `deadline`; the message has the
+                reason that the server gives.
+        """
+        writer = client or self.client
+        names = [*self._bodies]
+        for body in self._bodies.values():
+            self._until_reached(functools.partial(_apply, writer, body), stop, deadline)
+        for cls in [*self._cached] if self._installs_all else []:
+            if (body := definition(cls))["metadata"]["name"] not in self._bodies:
+                self._until_reached(functools.partial(_create, writer, body), stop, deadline)
+                names.append(body["metadata"]["name"])
+        for name in names:
+            while (reason := _unestablished(writer, name)) and not stop.wait(_POLL):
+                if self.host.monotonic() >= deadline:
+                    raise UsageError(f"the definition {name} is not established: {reason}")
+
+    def _until_reached(self, write: Callable[[], None], stop: Stop, deadline: float) -> None:
+        """Write, again and again while the server cannot be reached, because caches wait for it, too."""
+        while True:
+            try:
+                write()
+            except ConnectionLost:
+                if self.host.monotonic() >= deadline or stop.wait(_RETRY):
+                    raise
+            else:
+                return
+
+    def check(self) -> None:
+        """Compare the classes that are cached with the definitions of the server, each class once.
+
+        Differences with which some objects cannot be read are logged. A definition that cannot be read is passed over.
+
+        Raises:
+            UsageError: A class cannot read the objects of its definition; the message has all such differences.
+        """
+        for cls in [*self._cached]:
+            if cls not in self._compared:
+                self._compared.add(cls)
+                self._check(cls)
+
+    def _check(self, cls: type[CustomResource]) -> None:
+        resource = declaration_of(cls).resource
+        name = f"{resource.plural}.{resource.group}"
+        try:
+            found = self.client.within(_READ_TIMEOUT).get(DEFINITIONS, ObjectKey(name))
+        except NotFound:
+            log.warning("definition not found: its cache waits until it is installed", definition=name)
+            return
+        except Forbidden:
+            log.debug("class not compared with its definition: no right to read it", definition=name)
+            return
+        except (APIError, ConnectionLost) as error:
+            log.debug("class not compared with its definition", definition=name, error=error)
+            return
+        differences = compare(cls, found)
+        for difference in differences:
+            if not difference.is_error:
+                log.warning(f"{cls.__name__} differs from its definition", field=difference.path, why=difference.text)
+        if errors := [str(difference) for difference in differences if difference.is_error]:
+            raise UsageError(
+                f"{cls.__name__} cannot read the objects of {name}: {'; '.join(errors)}; install the definition of the "
+                "class, or change the class"
+            )
+
+
+def _apply(client: Client, body: Mapping[str, Any]) -> None:
+    name = body["metadata"]["name"]
+    try:
+        client.apply(DEFINITIONS, body, field_manager=FIELD_MANAGER)
+    except Conflict as error:
+        # To take it over could remove fields of objects: a class may know fewer than the definition that is there.
+        raise UsageError(
+            f"the definition {name} is not ours to install: {error}; apply it as its owner does"
+        ) from error
+    log.info("definition installed", definition=name)
+
+
+def _create(client: Client, body: Mapping[str, Any]) -> None:
+    with contextlib.suppress(AlreadyExists):
+        client.create(DEFINITIONS, body)
+        log.info("definition created", definition=body["metadata"]["name"])
+
+
+def _unestablished(client: Client, name: str) -> str:
+    """Return why the server does not serve a definition's kind yet; empty if it does."""
+    status = client.get(DEFINITIONS, ObjectKey(name)).get("status") or {}
+    conditions = {one["type"]: one for one in status.get("conditions") or ()}
+    if conditions.get("Established", {}).get("status") == "True":
+        return ""
+    return str(conditions.get("NamesAccepted", {}).get("message") or "the server has not looked at it yet")

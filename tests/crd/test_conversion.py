@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversions between versions: what one version cannot express comes back, and the round trip is tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from kit.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1, Door, Lodge, OldSpec
+from msgspec import structs
+
+from controller_runtime import ObjectKey, ObjectMeta, UsageError
+from controller_runtime.crd import Conversion, converts
+from controller_runtime.testing import EmbeddedCluster, check_round_trips, strategy_of
+
+KEEP = "example.com/cabin"
+
+
+def conversion(keep: str = KEEP) -> Conversion[CabinV1Alpha1, Cabin]:
+    @converts(CabinV1Alpha1, Cabin, keep=keep)
+    def cabins(old: CabinV1Alpha1) -> Cabin:
+        return Cabin(CabinSpec(old.spec.bunks), metadata=old.metadata)
+
+    @cabins.back
+    def older(new: Cabin) -> CabinV1Alpha1:
+        return CabinV1Alpha1(OldSpec(new.spec.beds), metadata=new.metadata)
+
+    return cabins
+
+
+def a_cabin() -> Cabin:
+    spec = CabinSpec(3, heating="gas", doors=[Door("front")], tags={"a": "b"})
+    return Cabin(spec, CabinStatus(2), metadata=ObjectMeta(name="hut", namespace="default", labels={"x": "y"}))
+
+
+def test_what_the_other_version_cannot_express_is_kept_in_the_annotation() -> None:
+    old = conversion().downgrade(a_cabin())
+
+    assert (old.spec, old.metadata.labels) == (OldSpec(3), {"x": "y"})
+    assert set(old.metadata.annotations or ()) == {KEEP}
+    assert conversion().upgrade(old) == a_cabin()
+
+
+def test_a_change_in_the_other_version_arrives_beside_what_was_kept() -> None:
+    old = structs.replace(conversion().downgrade(a_cabin()), spec=OldSpec(5))
+
+    assert conversion().upgrade(old).spec == structs.replace(a_cabin().spec, beds=5)
+
+
+def test_an_object_that_loses_nothing_has_no_annotation() -> None:
+    old = CabinV1Alpha1(OldSpec(2), metadata=ObjectMeta(name="hut"))
+
+    assert conversion().upgrade(old).metadata == old.metadata
+
+
+def test_a_loss_is_an_error_unless_an_annotation_is_named() -> None:
+    with pytest.raises(
+        ValueError, match=r"CabinV1Alpha1 to Cabin loses .*\.spec\.heating.*: convert them, or name an annotation"
+    ):
+        conversion(keep="").downgrade(a_cabin())
+
+
+def test_the_round_trip_is_tried_with_objects_of_both_versions() -> None:
+    check_round_trips(conversion(), examples=20)
+
+
+def test_a_conversion_that_loses_something_is_found() -> None:
+    with pytest.raises(ValueError, match="loses"):
+        check_round_trips(conversion(keep=""), examples=20)
+
+
+def test_a_conversion_whose_annotation_undoes_changes_is_found() -> None:
+    @converts(CabinV1Alpha1, Cabin, keep=KEEP)
+    def wrong(old: CabinV1Alpha1) -> Cabin:
+        return Cabin(CabinSpec(old.spec.bunks), metadata=old.metadata)
+
+    @wrong.back
+    def older(new: Cabin) -> CabinV1Alpha1:
+        return CabinV1Alpha1(OldSpec(new.spec.beds + 1), metadata=new.metadata)
+
+    with pytest.raises(AssertionError, match="after a change"):
+        check_round_trips(wrong, examples=20)
+
+
+def test_a_function_may_not_change_the_name() -> None:
+    @converts(CabinV1Alpha1, Cabin)
+    def renames(old: CabinV1Alpha1) -> Cabin:
+        return Cabin(CabinSpec(1), metadata=ObjectMeta(name="other"))
+
+    old = CabinV1Alpha1(OldSpec(1), metadata=ObjectMeta(name="hut"))
+    with pytest.raises(UsageError, match="CabinV1Alpha1 to Cabin has no way back: decorate a function with its `back`"):
+        renames.upgrade(old)
+
+    @renames.back
+    def older(new: Cabin) -> CabinV1Alpha1:
+        return old
+
+    with pytest.raises(ValueError, match="may change only labels and annotations of the metadata"):
+        renames.upgrade(old)
+    with pytest.raises(UsageError, match="has a way back already"):
+        renames.back(older)
+
+
+def test_only_versions_of_one_kind_are_converted() -> None:
+    with pytest.raises(ValueError, match="Lodge and Cabin are not two versions of one kind"):
+        converts(Lodge, Cabin)
+    with pytest.raises(ValueError, match=r"keep='a b' is not the name of an annotation"):
+        converts(CabinV1Alpha1, Cabin, keep="a b")
+
+
+@pytest.mark.parametrize("cls", [Cabin, Lodge])
+def test_a_server_accepts_what_the_strategy_of_a_class_makes(served: EmbeddedCluster, cls: Any) -> None:
+    @settings(max_examples=10, deadline=None, database=None, derandomize=True)
+    @given(strategy_of(cls))
+    def check(obj: Any) -> None:
+        served.user.create(obj)
+        key = ObjectKey(obj.metadata.name, "default" if cls is Cabin else "")
+        assert served.user.get(cls, key).spec == obj.spec
+        served.user.delete(cls, key)
+
+    check()
