@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kit.rights import Right, is_covered, right_of, rights_of
 
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import ObjectKey, microtime
@@ -28,39 +29,11 @@ from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.taint_eviction.taint_eviction import taint_eviction
 
 RIGHTS = Path(__file__).resolve().parents[2] / "config" / "rights"
-VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-
-Right = tuple[str, str, str, str]
-"""Namespace (empty: everywhere), API group, resource with subresource, verb."""
 
 
 def granted(*files: str) -> set[Right]:
     documents = [d for file in files for d in yaml.safe_load_all((RIGHTS / f"{file}.yaml").read_text(encoding="utf-8"))]
-    return {
-        (document["metadata"].get("namespace", ""), group, resource, verb)
-        for document in documents
-        for rule in document.get("rules", ())
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-
-
-def right_of(request: HTTPRequest) -> Right:
-    """Returns the right that an API server would require for the request."""
-    parts = request.path.strip("/").split("/")
-    group, parts = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
-    namespace = ""
-    if parts[0] == "namespaces" and len(parts) > 2:
-        namespace, parts = parts[1], parts[2:]
-    resource = "/".join([parts[0], *parts[2:]])
-    is_watch = any(name == "watch" and value in ("1", "true") for name, value in request.query)
-    read = "get" if len(parts) > 1 else "watch" if is_watch else "list"
-    return namespace, group, resource, VERBS.get(request.method, read)
-
-
-def is_covered(right: Right, grants: set[Right]) -> bool:
-    return right in grants or ("", *right[1:]) in grants
+    return rights_of(documents)
 
 
 def run_lease_gc(sim: Simulation, cluster: EmbeddedCluster) -> None:

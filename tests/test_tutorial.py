@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tutorial, followed step by step: its files are written, and its commands show what it says they show."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kit.kubectl import Kubectl
+from kit.programs import clean_environment, client_of
+from kit.rights import is_covered, right_of, rights_of
+from kit.tutorial import blocks_of, commands_of, merged, write
+
+from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS
+from controller_runtime.api.objects import ObjectKey, annotations_of
+from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.program.cli_run import run_command
+from controller_runtime.testing import EmbeddedCluster, Simulation
+
+BLOCKS = blocks_of((Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8"))
+WEB = ObjectKey("web", "default")
+CHECKSUM = "example.com/config-checksum"
+
+
+def run_pytest(folder: Path) -> str:
+    plugin = ["-p", "controller_runtime.testing.pytest_plugin", "-p", "no:cacheprovider", "-W", "error"]
+    command = [sys.executable, "-m", "pytest", *plugin, "-q", "--color=no", "-c", "/dev/null", "--rootdir", str(folder)]
+    done = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a reader who has followed the tutorial."""
+    folder = tmp_path_factory.mktemp("restarts")
+    for block in BLOCKS:
+        write(folder, block)
+    return folder
+
+
+def test_each_step_shows_what_the_tutorial_says(tmp_path: Path) -> None:
+    runs = 0
+    for block in BLOCKS:
+        write(tmp_path, block)
+        if block.language != "console" or block.mark:
+            continue
+        for command, shown in commands_of(block):
+            assert command == "pytest -q"
+            output = run_pytest(tmp_path)
+            assert [line for line in shown if line not in output] == [], output
+            runs += 1
+    assert runs == 7
+
+
+def test_the_operator_is_short(finished: Path) -> None:
+    lines = [line for line in (finished / "restarts.py").read_text().splitlines() if line.strip()]
+
+    assert len(lines) < 80
+
+
+def contents_of(path: Path) -> tuple[set[str], set[str]]:
+    """Returns the names that a module imports, and its definitions."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    imported = {name.name for each in body if isinstance(each, ast.Import | ast.ImportFrom) for name in each.names}
+    defined = {ast.dump(each) for each in body if not isinstance(each, ast.Import | ast.ImportFrom | ast.Expr)}
+    return imported - {"annotations"}, defined
+
+
+def test_the_example_is_the_file_that_the_tutorial_ends_with(finished: Path) -> None:
+    example = Path(__file__).parents[1] / "examples" / "restarts.py"
+
+    assert contents_of(example) == contents_of(finished / "restarts.py")
+
+
+@pytest.fixture
+def kubeconfig(finished: Path) -> Iterator[str]:
+    """Yields the kubeconfig of the embedded server on which the operator runs, which its log names."""
+    command = [sys.executable, "restarts.py", "--embedded", "--no-live"]
+    with subprocess.Popen(command, cwd=finished, env=clean_environment(), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        log = ""
+        while "controller started" not in log:
+            line = process.stderr.readline()
+            log += line
+            assert line, log
+        found = re.search(r"kubeconfig=(\S+)", log)
+        assert found, log
+        yield found[1]
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode == 0
+
+
+def checksum_in(deployment: dict[str, Any] | None) -> str:
+    return annotations_of(deployment["spec"]["template"]).get(CHECKSUM, "") if deployment is not None else ""
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_the_commands_of_kubectl_show_what_the_tutorial_says(finished: Path, kubeconfig: str, tmp_path: Path) -> None:
+    kubectl = Kubectl(tmp_path, Path(kubeconfig))
+    (block,) = (block for block in BLOCKS if block.mark == "kubectl")
+    before = ""
+    with client_of(kubeconfig) as client:
+        for command, shown in commands_of(block):
+            _, *words = shlex.split(command)
+            if words[0] == "get":  # a reader is slower than the operator, and this test is not
+                deployment = client.wait(
+                    DEPLOYMENTS, WEB, dict, until=lambda found, old=before: checksum_in(found) not in ("", old)
+                )
+                before = checksum_in(deployment)
+            words = [str(finished / word) if word.endswith(".yaml") else word for word in words]
+            assert kubectl(*words).splitlines() == shown
+
+
+def documents_of(finished: Path, file: str) -> list[dict[str, Any]]:
+    return [*yaml.safe_load_all((finished / file).read_text(encoding="utf-8"))]
+
+
+def test_the_operator_asks_for_the_rights_that_its_manifest_grants(finished: Path, simulation: Simulation) -> None:
+    namespace: dict[str, Any] = {"__name__": "restarts"}
+    exec((finished / "restarts.py").read_text(encoding="utf-8"), namespace)
+    settings, web = documents_of(finished, "web.yaml")
+    election = LeaderElectionConfig(name="restarts", namespace="default")
+    with EmbeddedCluster(simulation.host("operator"), leader_election=election) as cluster:
+        cluster.user.create(DEPLOYMENTS, web)
+        cluster.run(namespace["setup"])
+        for number in range(3):  # a repeated event is a patch of the first one
+            simulation.advance(60.0)
+            cluster.user.patch(DEPLOYMENTS, WEB, {"metadata": {"labels": {"number": str(number)}}})
+        simulation.advance(3600.0)
+        cluster.user.create(CONFIG_MAPS, settings)
+        simulation.advance(60.0)
+        assert checksum_in(cluster.user.get(DEPLOYMENTS, WEB, dict))
+        asked = {right_of(request) for request in cluster.transport.requests}
+
+    granted = rights_of(documents_of(finished, "rights.yaml"))
+
+    assert [right for right in asked if not is_covered(right, granted)] == []
+    unused = {right for right in granted if right[1:] not in {each[1:] for each in asked}}
+    assert {(resource, verb) for _, _, resource, verb in unused} <= {
+        ("configmaps", "list"),  # servers without streamed lists are asked for these
+        ("deployments", "list"),
+        ("events", "create"),  # the group that `EventAPI.CORE` writes to
+        ("events", "patch"),
+    }
+
+
+def test_the_manifests_are_accepted(finished: Path, tmp_path: Path, cluster: EmbeddedCluster) -> None:
+    documents = [*documents_of(finished, "rights.yaml"), *documents_of(finished, "operator.yaml")]
+
+    for document in documents:
+        cluster.user.create(cluster.user.resource(document["kind"], document["apiVersion"]), document)
+
+    (deployment,) = (document for document in documents if document["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    named = {word.partition("=")[0] for word in container["args"]}
+    assert named <= {name for option in run_command.params for name in option.opts}
+
+
+def test_definitions_replace_those_of_the_same_name() -> None:
+    before = '"""A."""\n\nimport re\n\nX = 1\n\n\ndef f(): ...\n\n\nif __name__ == "__main__":\n    f()\n'
+
+    after = merged(before, "import ast\n\n\ndef g(): ...\n\n\ndef f():\n    g()\n")
+
+    assert after.split("\n\n\n") == [
+        '"""A."""', "import re\nimport ast", "X = 1", "def f():\n    g()", "def g(): ...",
+        'if __name__ == "__main__":\n    f()\n',
+    ]  # fmt: skip
