@@ -97,7 +97,7 @@ def test_one_manager_after_another_is_served_at_the_same_address() -> None:
     ):
         (port,) = endpoints.ports
         for cluster, name in ((first, "one"), (second, "two")):
-            cluster.manager.add(Controller(name, Holding(cluster.manager.stopping)))
+            cluster.manager.add(Controller(name, Holding(cluster.manager.stopping)).every(60.0, list))
             endpoints.serve(cluster.manager)
 
             shown = json.loads(get(port, "/debug/controllers")[2])

@@ -65,6 +65,7 @@ def mapped_badly(cluster: EmbeddedCluster) -> None:
     cluster.user.create(NODES, a_node("n2"))
 
 
+@pytest.mark.embedded_cluster(allow_panics=True)
 def test_objects_that_cannot_be_mapped_are_shown_and_leave_the_manager_ready(
     simulation: Simulation, cluster: EmbeddedCluster
 ) -> None:
@@ -87,6 +88,7 @@ def test_objects_that_cannot_be_mapped_are_shown_and_leave_the_manager_ready(
     assert 'controller_runtime_mapper_errors_total{controller="zones",kind="Node"} 2.0\n' in text
 
 
+@pytest.mark.embedded_cluster(allow_panics=True)
 def test_objects_that_are_mended_are_shown_no_more(simulation: Simulation, cluster: EmbeddedCluster) -> None:
     mapped_badly(cluster)
     cluster.start()

@@ -24,7 +24,7 @@ from controller_runtime.testing.simulation import Simulation
 
 PROGRAM = """
 import signal, sys
-from controller_runtime import LeaderElectionConfig, Manager, NODES, Controller, Reconciler, Result, Stop
+from controller_runtime import LeaderElectionConfig, Manager, NODES, Controller, Reconciler, Request, Result, Stop
 
 class Shown(Reconciler):
     def reconcile(self, request):
@@ -34,7 +34,7 @@ class Shown(Reconciler):
 
 election = LeaderElectionConfig(name="shown", namespace="default")
 manager = Manager.from_kubeconfig(sys.argv[1], leader_election=election, grace=3600.0)
-manager.add(Controller("shown", Shown()).every(3600.0, lambda: [("all", "")]))
+manager.add(Controller("shown", Shown()).every(3600.0, lambda: [Request("all")]))
 before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
 manager.run({arguments})
 print("ended", before == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)])

@@ -112,8 +112,9 @@ def test_wrong_use_is_one_line_and_a_status(
     write_program(tmp_path)
     (tmp_path / "unguarded.py").write_text("from controller_runtime import run\nrun(lambda manager: None)\n")
     (tmp_path / "adds.py").write_text(
-        "from controller_runtime import Controller\n"
-        "def returns(manager): return Controller('c', None)\n"
+        "from controller_runtime import Controller, Reconciler\n"
+        "class Idle(Reconciler):\n    def reconcile(self, request): ...\n"
+        "def returns(manager): return Controller('c', Idle())\n"
         "async def waits(manager): pass\n"
         "def needs(manager, more): pass\n"
     )
