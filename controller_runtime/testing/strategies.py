@@ -97,6 +97,8 @@ def values_of(schema: _Schema) -> _Values:
     if schema.get("x-kubernetes-int-or-string"):
         texts = {name: schema[name] for name in ("pattern",) if name in schema}
         return values_of({"type": "integer", "format": "int32"}) | values_of({"type": "string", **texts})
+    if schema.get("x-kubernetes-embedded-resource"):
+        return st.fixed_dictionaries({"apiVersion": st.just("v1"), "kind": st.sampled_from(["ConfigMap", "Secret"])})
     match schema.get("type"):
         case "object":
             return _objects(schema)
