@@ -133,6 +133,7 @@ def play(versions: list[str], upgraded: str) -> list[str]:
             for replica, version in zip(replicas, versions, strict=True):
                 timeline.print(f"{replica.name} starts in version {version}")
                 replica.start(version)
+            timeline.print("they register as candidates; of those that it knows, the server elects the oldest version")
             for version, replica in sorted(zip(versions, replicas, strict=True), key=lambda pair: pair[0]):
                 timeline.wait_for(version)
                 timeline.print(f"{replica.name} is upgraded from {version} to {upgraded}")
