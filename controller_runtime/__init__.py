@@ -144,9 +144,8 @@ if TYPE_CHECKING:
     from controller_runtime.events.recorder import EventAPI, EventRecorder
     from controller_runtime.manager.endpoints import Endpoints
     from controller_runtime.manager.lifecycle import Runnable
-    from controller_runtime.manager.manager import Manager
+    from controller_runtime.manager.manager import Manager, Setup
     from controller_runtime.program.command import run
-    from controller_runtime.program.origin import Setup
     from controller_runtime.queue.rate_limiters import (
         Bucket,
         ItemExponential,
@@ -426,9 +425,8 @@ _HOMES = {
     **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",
-    "Manager": "manager.manager",
+    **dict.fromkeys(("Manager", "Setup"), "manager.manager"),
     "run": "program.command",
-    "Setup": "program.origin",
     **dict.fromkeys(
         ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"), "queue.rate_limiters"
     ),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -255,3 +255,7 @@ class Manager(ManagedCaches):
             self._lifecycle.start(added, self._cache_sync_timeout)
             self._members.wait_for_news()
             added = self._members.take_added()
+
+
+Setup = Callable[[Manager], None]
+"""Adds to a manager all that a program runs. It is called once for each manager, before that is run."""

@@ -14,6 +14,7 @@ import click
 
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import get_logger
+from controller_runtime.manager.manager import Setup
 from controller_runtime.program import stderr
 from controller_runtime.program.cli_options import (
     ProgramCommand,
@@ -21,7 +22,7 @@ from controller_runtime.program.cli_options import (
     program_options,
     reload_option,
 )
-from controller_runtime.program.origin import Origin, ProgramFailed, Setup, refuse_inside_import
+from controller_runtime.program.origin import Origin, ProgramFailed, refuse_inside_import
 from controller_runtime.program.view import choose_view
 
 log = get_logger(__name__)

@@ -19,10 +19,7 @@ from typing import cast
 import attrs
 
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
-from controller_runtime.manager.manager import Manager
-
-Setup = Callable[[Manager], None]
-"""Adds to a manager all that a program runs. It is called once for each manager, before that is run."""
+from controller_runtime.manager.manager import Manager, Setup
 
 DEFAULT = "setup"
 """The name of the function if none is given."""

@@ -17,10 +17,10 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.inspection import report
-from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.program.cluster import BARE_SERVER, is_in_pod, served
 from controller_runtime.program.dry_run import DryRunTransport
-from controller_runtime.program.origin import Origin, ProgramFailed, Setup, call_setup
+from controller_runtime.program.origin import Origin, ProgramFailed, call_setup
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, lease_name_of, plan_program
 from controller_runtime.program.reload import POLL, Sources
 from controller_runtime.program.session import GRACE, reach

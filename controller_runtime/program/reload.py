@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from controller_runtime.program.origin import Origin, ProgramFailed, Setup, forgotten, modules_below
+from controller_runtime.manager.manager import Setup
+from controller_runtime.program.origin import Origin, ProgramFailed, forgotten, modules_below
 
 POLL = 0.2
 """Seconds between two looks at the files."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
@@ -21,16 +20,13 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.manager_process import Machine, ManagerProcess, SimulatedMachine, SystemMachine
 from controller_runtime.testing.panics import Panics
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.simulation.host import SimulatedHost
-
-Setup = Callable[[Manager], None]
-"""Adds controllers and runnables to a manager that has not been started."""
 
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
 
