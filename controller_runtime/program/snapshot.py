@@ -16,6 +16,7 @@ import msgspec
 from controller_runtime.api.resources import EVENTS, LEASES, Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.store import Delta
+from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.kinds import KindCounter, KindCounts
@@ -89,7 +90,7 @@ class ControllerStatus:
     Attributes:
         name: The controller's name.
         reconciles: The number of reconciles that have ended since the start.
-        errors: The number of those that failed.
+        errors: The number of those that failed, and of calls of mappers and predicates that raised.
         queued: The number of requests that wait in the queue.
     """
 
@@ -118,6 +119,12 @@ class Snapshot:
     leader: str = ""
     events: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
+
+
+def errors_of(controller: Controller) -> int:
+    """Return how many reconciles of a controller have failed, and how many calls of its mappers and predicates."""
+    trouble = controller.trouble()
+    return controller.errors + (sum(source.errors for source in trouble.sources) if trouble else 0)
 
 
 class SnapshotSource:
@@ -153,7 +160,7 @@ class SnapshotSource:
         manager = self._manager
         return Snapshot(
             manager.host.monotonic(),
-            tuple(ControllerStatus(c.name, c.reconciles, c.errors, c.queued) for c in manager.controllers),
+            tuple(ControllerStatus(c.name, c.reconciles, errors_of(c), c.queued) for c in manager.controllers),
             tuple(counter.count() for counter in self._kinds.values()),
             self._leader(),
             tuple(self._events.lines()),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kit.managing import Bench, Calling
 
-from controller_runtime.api.objects import Cached, cached_from_bytes
+from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.store import Delta
@@ -62,6 +62,22 @@ def test_the_collections_that_controllers_watch_are_counted_by_condition(bench: 
     assert before.kinds == (KindCounts("Node", 3, {"Ready": (2, 1, 0)}), KindCounts("Pod", 0))
     assert [(kind.name, kind.objects) for kind in after.kinds] == [("Node", 2), ("Pod", 0), ("Lease", 0)]
     assert [(c.name, c.errors) for c in before.controllers] == [("idle", 0)]
+
+
+def test_a_mapper_that_raises_counts_as_an_error_of_its_controller(bench: Bench) -> None:
+    def nameless(delta: Delta) -> list[ObjectKey]:
+        raise KeyError("name")
+
+    bench.create("a", "b")
+    bench.manager.add(Controller("names", Calling(lambda request: None)).watch(NODES, map=nameless))
+    source = SnapshotSource(bench.manager, kinds=False, events=False)
+    bench.start()
+
+    _, controller = source.take().controllers
+    bench.finish()
+
+    assert (controller.name, controller.reconciles) == ("names", 0)
+    assert controller.errors >= 2  # each of the two nodes, and later tries
 
 
 def test_what_a_panel_shows_is_not_counted_twice(bench: Bench) -> None:
