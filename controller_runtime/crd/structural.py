@@ -25,6 +25,7 @@ from controller_runtime.crd.writing import written
 RawSchema = dict[str, Any]
 """A schema as a definition has it."""
 
+_MIXED_ENUM = "the values of an enum must all be texts, or all be whole numbers"
 PRESERVES = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING: Mapping[str, Any] = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
@@ -87,7 +88,9 @@ def schema_of_type(cls: Any, path: str) -> RawSchema:
     except NameError as error:
         raise ValueError(f"{path}: {error}; define it in the module, before the class that names it") from error
     except TypeError as error:
-        raise ValueError(f"{path}: {error}") from error
+        # msgspec before 0.22 sorts the values of a `Literal`, which fails for texts beside numbers.
+        text = _MIXED_ENUM if "not supported between instances of" in str(error) else error
+        raise ValueError(f"{path}: {text}") from error
     return _schema(shape, _Place(path))
 
 
@@ -182,7 +185,7 @@ def _enum_schema(values: list[Any], place: _Place) -> RawSchema:
     for type_, name in ((str, "string"), (int, "integer")):
         if all(isinstance(value, type_) for value in some):
             return {"type": name, "enum": some, **nullable}
-    raise ValueError(f"{place.path}: the values of an enum must all be texts, or all be whole numbers")
+    raise ValueError(f"{place.path}: {_MIXED_ENUM}")
 
 
 def _list_schema(shape: _Lists | _Sets, place: _Place) -> RawSchema:
