@@ -61,6 +61,12 @@ class Definitions:
     _cached: dict[type[CustomResource], None] = attrs.field(factory=dict, init=False)
     _compared: set[type[CustomResource]] = attrs.field(factory=set, init=False)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the definitions that are installed or compared."""
+        resources = [declaration_of(cls).resource for cls in [*self._cached]]
+        return frozenset([*self._bodies, *(f"{resource.plural}.{resource.group}" for resource in resources)])
+
     def add(self, classes: tuple[type[CustomResource], ...], storage: type[CustomResource] | None) -> None:
         """Install the definition of these classes when the manager starts; see `Manager.install`."""
         if not classes:

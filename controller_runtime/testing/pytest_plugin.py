@@ -23,11 +23,37 @@ if TYPE_CHECKING:
 
 
 _MARKER = "embedded_cluster"
+RIGHTS_MARKER = "rights"
+"""The marker that names the program of a test's managers, for the options `--rbac-record` and `--rbac-check`."""
 _CLUSTERS = ("cluster", "real_cluster")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options that record and check the rights of the programs under test."""
+    group = parser.getgroup("rights of controllers")
+    group.addoption(
+        "--rbac-record",
+        metavar="FILE",
+        help="write what the managers of the tests asked of their API servers to FILE, as roles; to a folder: a file "
+        f'for each name of the marker {RIGHTS_MARKER}("NAME")',
+    )
+    group.addoption(
+        "--rbac-check",
+        metavar="FILE",
+        help="fail if the managers of the tests asked for a right that the roles in FILE lack, or if no test used one",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, so that `--strict-markers` accepts it."""
+    """Register the markers, so that `--strict-markers` accepts them, and what the options ask for."""
+    config.addinivalue_line(
+        "markers",
+        f"{RIGHTS_MARKER}(program): the program of the managers, for --rbac-record FOLDER; None records nothing",
+    )
+    if any(config.getoption(option, None) is not None for option in ("--rbac-record", "--rbac-check")):
+        from controller_runtime.testing.rights_plugin import RightsPlugin
+
+        config.pluginmanager.register(RightsPlugin(config), "controller_runtime_rights")
     config.addinivalue_line(
         "markers", f"{_MARKER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`"
     )
