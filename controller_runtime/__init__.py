@@ -145,6 +145,7 @@ if TYPE_CHECKING:
     from controller_runtime.manager.endpoints import Endpoints
     from controller_runtime.manager.lifecycle import Runnable
     from controller_runtime.manager.manager import Manager, Setup
+    from controller_runtime.manager.rights import Right
     from controller_runtime.program.command import run
     from controller_runtime.queue.rate_limiters import (
         Bucket,
@@ -261,6 +262,7 @@ __all__ = [
     "Request",
     "Resource",
     "Result",
+    "Right",
     "Rule",
     "Runnable",
     "ServerError",
@@ -426,6 +428,7 @@ _HOMES = {
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",
     **dict.fromkeys(("Manager", "Setup"), "manager.manager"),
+    "Right": "manager.rights",
     "run": "program.command",
     **dict.fromkeys(
         ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"), "queue.rate_limiters"

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = {
     # run
     "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "stop_on_signals",
-    "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "__version__",
+    "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "Right", "__version__",
     # write a controller
     "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",
     "reconcile_deadline",

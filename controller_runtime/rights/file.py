@@ -81,9 +81,10 @@ def _is_rule(rule: object) -> bool:
 def write(path: str | os.PathLike[str], accesses: Iterable[Access], *, name: str = "") -> bool:
     """Write roles that grant exactly these accesses; return whether the file has changed.
 
-    The roles of a new file are called `name`, by default as the file without its suffix. Of a file that exists, the comment at its head, its
-    service accounts, and the names, labels, annotations and bindings of its roles stay. A role that has no rules any
-    more goes, with its bindings; a new one is bound to the accounts of the others, if they are bound.
+    The roles of a new file are called `name`, by default as the file without its suffix. Of a file that exists, the
+    comment at its head, its service accounts, and the names, labels, annotations and bindings of its roles stay. A role
+    that has no rules any more goes, with its bindings; a new one is bound to the accounts of the others, if they are
+    bound.
 
     Raises:
         UsageError: The file exists and is no file of rights, or cannot be written.

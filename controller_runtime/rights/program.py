@@ -24,7 +24,7 @@ from controller_runtime.manager.rights import Right
 from controller_runtime.rights.access import Access, minimal
 from controller_runtime.rights.asked import Asked, Blocked
 
-# What the library asks by itself, all of it, since a short test shows only a part: a lease is renewed, an event repeated.
+# What the library asks by itself, all of it, since a short test shows only a part: leases are renewed, events repeated.
 _OF_LEASES = ("get", "create", "update")
 _OF_CANDIDATES = ("list", "watch", "create", "patch", "delete")
 _OF_EVENTS = ("create", "patch")

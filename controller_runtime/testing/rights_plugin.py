@@ -132,7 +132,7 @@ def checked(record: Record, target: Path, *, partial: str) -> Verdict:
         return Verdict(lines + notes + _left_out(record, target), is_failure=bool(lines))
     is_failure = bool(lines or unused)
     if unused and record.counts["skipped"]:
-        unused.append(f"{record.counts['skipped']} tests were skipped, which may use them")
+        unused.append(f"tests that were skipped may use them: {record.counts['skipped']}")
     lines = lines + unused if is_failure else [f"{target}: the tests use all of these rights and no others"]
     return Verdict(lines + _left_out(record, target), is_failure)
 

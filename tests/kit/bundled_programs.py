@@ -161,8 +161,6 @@ def run_candidate_gc(sim: Simulation, cluster: EmbeddedCluster) -> None:
     assert cluster.user.list(LEASE_CANDIDATES, "default") == []
 
 
-
-
 def run_candidate(sim: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.start()
     sim.advance(600.0)
