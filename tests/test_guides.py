@@ -40,6 +40,7 @@ from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.program import cli_run, command, program, signals
+from controller_runtime.rights import granted_by, read
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
 from controllers.command import run
@@ -83,16 +84,21 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
+    rights = tmp_path / "rights.yaml"
     plugin = "controller_runtime.testing.pytest_plugin"
     command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--strict-markers", "-q"]
     command += ["-c", "/dev/null"]
 
     outcome = subprocess.run(
-        [*command, "--rootdir", str(tmp_path), str(tmp_path)], capture_output=True, text=True, check=False
+        [*command, "--rootdir", str(tmp_path), "--rbac-record", str(rights), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert outcome.returncode == 0, outcome.stdout
     assert re.search(r"\b\d+ passed\b", outcome.stdout)
+    assert granted_by(read(rights)), "the guides record their rights as the guide to testing says"
     assert guide.count("def test_") == tests
 
 
