@@ -124,9 +124,10 @@ def _role(name: str, namespace: str, accesses: Collection[Access]) -> dict[str, 
 
 
 def rules(accesses: Iterable[Access]) -> list[dict[str, list[str]]]:
-    """Return the rules that grant these accesses, wherever they are bound."""
+    """Return the rules that grant these accesses, wherever they are bound; none of them may cover another."""
     some = [*accesses]
-    # Each access is a product of sets of one value; a rule is a product of larger ones.
+    # Each access is a product of sets of one value; a rule is a product of larger ones. No names are all names: such a
+    # product meets none that differs by its names alone, because it would cover that.
     objects = {((a.group,), (a.resource,), (a.name,) if a.name else (), (a.verb,)) for a in some if not a.path}
     paths = {((a.path,), (a.verb,)) for a in some if a.path}
     keys = ("apiGroups", "resources", "resourceNames", "verbs")
@@ -143,11 +144,10 @@ def _merged(products: Iterable[_Product], factors: Iterable[int]) -> list[_Produ
     """Return products for the same combinations, after those that differ in one factor alone were made one."""
     found = {*products}
     for factor in factors:
-        values: dict[tuple[_Product, _Product, bool], set[str]] = defaultdict(set)
+        values: dict[tuple[_Product, _Product], set[str]] = defaultdict(set)
         for product in found:
-            # No names means all names, which is another thing than one name more.
-            values[product[:factor], product[factor + 1 :], bool(product[factor])].update(product[factor])
-        found = {(*before, _ordered(each), *after) for (before, after, _), each in values.items()}
+            values[product[:factor], product[factor + 1 :]].update(product[factor])
+        found = {(*before, _ordered(each), *after) for (before, after), each in values.items()}
     return sorted(found)
 
 
