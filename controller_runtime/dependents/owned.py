@@ -13,7 +13,8 @@ import msgspec
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.conditions import ObjectCondition
 from controller_runtime.api.objects import AnyObject, Cached, HasMetadata, ObjectKey, meta
-from controller_runtime.api.readiness import Readiness, ready
+from controller_runtime.api.readiness import Readiness
+from controller_runtime.api.readiness import ready as ready_by_kind
 from controller_runtime.api.references import set_controller
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.bodies import Body, encoded, key_of, mapping_of, typed
@@ -33,11 +34,7 @@ def _several(after: Owned[Any, Any] | Iterable[Owned[Any, Any]]) -> tuple[Owned[
     return (after,) if isinstance(after, Owned) else tuple(after)
 
 
-def _resource(kind: Kind[Any]) -> Resource[Any]:
-    return resource_of(kind)
-
-
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, init=False)
 class Owned(Generic[P, C]):
     """The objects of one kind that each primary object owns, for `Dependents`.
 
@@ -54,12 +51,24 @@ class Owned(Generic[P, C]):
         adopt: Take objects over that exist already and have no controller. False: they are left alone.
     """
 
-    resource: Resource[C] = attrs.field(converter=_resource)
+    resource: Resource[C]
     desired: Callable[[P], Desired]
-    ready: Callable[[C], bool] | ObjectCondition | Readiness = attrs.field(default=ready, kw_only=True)
-    after: tuple[Owned[Any, Any], ...] = attrs.field(default=(), converter=_several, kw_only=True)
-    force: bool = attrs.field(default=True, kw_only=True)
-    adopt: bool = attrs.field(default=False, kw_only=True)
+    ready: Callable[[C], bool] | ObjectCondition | Readiness
+    after: tuple[Owned[Any, Any], ...]
+    force: bool
+    adopt: bool
+
+    def __init__(
+        self,
+        resource: Kind[C],
+        desired: Callable[[P], Desired],
+        *,
+        ready: Callable[[C], bool] | ObjectCondition | Readiness = ready_by_kind,
+        after: Owned[Any, Any] | Iterable[Owned[Any, Any]] = (),
+        force: bool = True,
+        adopt: bool = False,
+    ) -> None:
+        self.__attrs_init__(resource_of(resource), desired, ready, _several(after), force, adopt)
 
     def unready(self, cached: Cached) -> str:
         """Return why one of the objects is not ready, as a sentence without its subject; empty if it is ready.

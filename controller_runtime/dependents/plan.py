@@ -66,7 +66,7 @@ class DependentState:
     retry_at: float | None = None
 
     def __str__(self) -> str:
-        return f"{self.owned.resource.kind} {self.key}" + (f" {self.message}" if self.message else "")
+        return f"{self.owned.resource.kind} {self.key}" + (f": {self.message}" if self.message else "")
 
 
 @attrs.frozen
