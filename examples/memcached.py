@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operator that owns what it makes: `python examples/memcached.py --embedded`.
+"""An operator that owns what it makes: `python examples/memcached.py`.
 
 Each Memcached owns a deployment and a service, which are applied, restored and pruned. Its condition `Ready` says what
 is not ready yet.

@@ -7,20 +7,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 import attrs
-import msgspec
 
-from controller_runtime.api.objects import AnyObject, Cached, ObjectKey, ObjectMeta, cached_from_bytes, meta
-from controller_runtime.api.references import controller_of
+from controller_runtime.api.objects import AnyObject, ObjectKey, ObjectMeta, meta
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.store import Store
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_owner
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import APIError, NotFound, TerminalError, UsageError
+from controller_runtime.core.errors import APIError, TerminalError, UsageError
 from controller_runtime.core.log import get_logger
 from controller_runtime.dependents.memory import Memory, PrimaryMemory, is_behind, recorded
 from controller_runtime.dependents.owned import Id, Owned, Wanted, wanted_of
-from controller_runtime.dependents.plan import Apply, DependentState, Seen, decide, in_order, may_delete, unwanted
+from controller_runtime.dependents.plan import Apply, DependentState, Seen, decide, in_order
+from controller_runtime.dependents.pruning import Pruner, controller_uid
 from controller_runtime.dependents.refusals import Warnings, is_refusal, refused
 from controller_runtime.dependents.status import StatusWriter
 from controller_runtime.dependents.summary import Applied, applied, problem_of
@@ -76,17 +75,16 @@ class Dependents(Generic[P]):
         self._status = StatusWriter(manager.host, manager.client, self._primary, store, condition)
         self._memory = Memory(manager.host)
         self._warnings = Warnings(manager, name, self._primary)
+        self._pruner = Pruner(manager.client, self._primary, name)
         self._primaries = manager.lister(self._primary)
-        self._index = f"owned by {name}"
         self._stores: dict[Resource[Any], Store] = {}
-        for each in self._owned:
-            if each.resource not in self._stores:
-                informer = manager.informer(each.resource)
-                self._stores[each.resource] = informer.store
-                try:
-                    informer.add_index(self._index, _controller_uid)
-                except ValueError as error:
-                    raise UsageError(f"this manager has Dependents of the name {name} already") from error
+        for resource in dict.fromkeys(each.resource for each in self._owned):
+            informer = manager.informer(resource)
+            self._stores[resource] = informer.store
+            try:
+                informer.add_index(self._pruner.index, controller_uid)
+            except ValueError as error:
+                raise UsageError(f"this manager has Dependents of the name {name} already") from error
 
     def controller(self, *, workers: int = 1, status: Status[P] | None = None) -> Controller:
         """Return a controller that does nothing else; add it to the manager.
@@ -140,7 +138,7 @@ class Dependents(Generic[P]):
         wanted = wanted_of(self._owned, primary, self._primary)
         memory.keep({each.id for each in wanted})
         states = self._apply_all(primary, owner, wanted, memory)
-        self._prune(owner, states, memory)
+        self._pruner.prune(owner, self._stores, states, memory)
         return applied(states, self._host.monotonic())
 
     def report(self, primary: P, applied: Applied, status: Mapping[str, Any] | None = None) -> None:
@@ -232,49 +230,6 @@ class Dependents(Generic[P]):
             memory.applied[wanted.id] = recorded(wanted, answer, self._stores[resource])
             log.debug("object applied", object=str(wanted))
 
-    def _prune(self, owner: ObjectMeta, states: list[DependentState], memory: PrimaryMemory) -> None:
-        """Delete the objects that are no longer wanted, those first that would have been applied last.
-
-        A cache alone condemns nothing. The server is asked whether the primary is the one from which the wish was
-        computed, and whose the object is; and the deletion names the object that was judged.
-        """
-        is_current: bool | None = None
-        shown: set[str] = set()
-        for resource, store in reversed(self._stores.items()):
-            owned = store.by_index(self._index, owner.uid)
-            shown |= {each.uid for each in owned}
-            for cached in reversed(unwanted(owned, resource, states, memory)):
-                if is_current is None:
-                    is_current = self._is_current(owner)
-                if not is_current:
-                    return  # its change is on the way, and causes the next reconcile
-                self._delete(resource, cached, owner, memory)
-        memory.deleted &= shown
-        memory.not_ours &= shown
-
-    def _is_current(self, owner: ObjectMeta) -> bool:
-        try:
-            found = self._client.get(self._primary.only_metadata(), ObjectKey(owner.name, owner.namespace)).metadata
-        except NotFound:
-            return False
-        return (found.uid, found.resource_version) == (owner.uid, owner.resource_version)
-
-    def _delete(self, resource: Resource[Any], cached: Cached, owner: ObjectMeta, memory: PrimaryMemory) -> None:
-        try:
-            found = self._client.get(resource, cached.key, dict)
-            judged = cached_from_bytes(msgspec.json.encode(found))
-            if judged.uid != cached.uid or not may_delete(judged, uid=owner.uid, field_manager=self.name):
-                memory.not_ours.add(cached.uid)
-                return
-            version = judged.resource_version
-            self._client.delete(
-                resource, cached.key, uid=judged.uid, resource_version=version, propagation_policy="Background"
-            )
-        except NotFound:
-            pass  # it is gone already
-        memory.deleted.add(cached.uid)
-        log.info("object deleted: it is no longer desired", object=f"{resource.kind} {cached.key}")
-
 
 class _Owning(Reconciler, Generic[P]):
     """The reconciler of a controller that owns objects and does nothing else."""
@@ -299,8 +254,3 @@ class _Owning(Reconciler, Generic[P]):
 
 def _meta(primary: Any) -> ObjectMeta:
     return meta(primary)
-
-
-def _controller_uid(cached: Cached) -> tuple[str, ...]:
-    controller = controller_of(cached)
-    return () if controller is None else (controller.uid,)
