@@ -204,15 +204,15 @@ class Dependents(Generic[P]):
 
     def _seen(self, each: Id, memory: PrimaryMemory) -> Seen:
         store = self._stores[each[0]]
-        record, current = memory.applied.get(each), store.get(each[1])
+        record, refusal = memory.applied.get(each), memory.refused.get(each)
         if record is not None and record.resets != store.resets:
             record = None
         if record is not None and record.answer is not None:
             if is_behind(record, store):
-                current = record.answer
-            else:  # the cache shows it now, so that the answer need not be kept
-                memory.applied[each] = attrs.evolve(record, answer=None)
-        return Seen(current, record, memory.refused.get(each))
+                return Seen(record.answer, record, refusal)
+            memory.applied[each] = attrs.evolve(record, answer=None)  # the cache shows it, so it need not be kept
+        # The cache is read after that look at its version, so that it is not older than the answer.
+        return Seen(store.get(each[1]), record, refusal)
 
     def _apply_one(self, write: Apply, seen: Seen, memory: PrimaryMemory) -> None:
         wanted = write.wanted

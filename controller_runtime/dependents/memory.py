@@ -75,6 +75,7 @@ class PrimaryMemory:
         deleted: The uids of objects that were deleted here, until the cache shows it.
         told: The messages of the events that were written, by object, so that each is written once.
         status_version: The resourceVersion of the last write of the primary's status.
+        status_resets: The resets of the cache of primaries at that time; if there are more, it means nothing any more.
 
     Threads: one at a time; a controller never reconciles one key twice at a time.
     """
@@ -86,6 +87,7 @@ class PrimaryMemory:
     deleted: set[str] = attrs.field(factory=set)
     told: dict[Id, str] = attrs.field(factory=dict)
     status_version: str = ""
+    status_resets: int = 0
 
     def keep(self, ids: set[Id]) -> None:
         """Forget all objects but these."""

@@ -61,11 +61,11 @@ class StatusWriter:
             TerminalError: The kind has no `status.conditions`.
         """
         key = ObjectKey(owner.name, owner.namespace)
+        if memory.status_resets == self.store.resets and self.store.behind(memory.status_version):
+            return  # the cache has yet to show our last write, and that causes the next reconcile
         present = self.store.get(key)
         if present is None or present.uid != owner.uid:
             return
-        if memory.status_version and self.store.behind(memory.status_version):
-            return  # the cache has yet to show our last write, and that causes the next reconcile
         conditions = with_readiness(
             conditions_of(present),
             reason,
@@ -83,4 +83,4 @@ class StatusWriter:
         answer = self.client.patch(self.resource, key, body, subresource="status")
         if not any(each.get("type") == self.condition for each in conditions_of(answer)):
             raise TerminalError(f"{self.resource}: the kind has no field status.conditions, so the server dropped it")
-        memory.status_version = answer.resource_version
+        memory.status_version, memory.status_resets = answer.resource_version, self.store.resets
