@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         microtime,
         timestamp,
     )
+    from controller_runtime.api.readiness import Readiness, ready
     from controller_runtime.api.references import controller_of, set_controller, set_owner
     from controller_runtime.api.resources import (
         EVENTS,
@@ -140,6 +141,10 @@ if TYPE_CHECKING:
     from controller_runtime.crd.merging import changes
     from controller_runtime.crd.rules import Rule
     from controller_runtime.crd.types import CustomResource, Struct
+    from controller_runtime.dependents.dependents import Dependents
+    from controller_runtime.dependents.owned import Owned
+    from controller_runtime.dependents.plan import DependentState, Progress
+    from controller_runtime.dependents.summary import Applied
     from controller_runtime.election.config import Candidacy, LeaderElectionConfig
     from controller_runtime.events.recorder import EventAPI, EventRecorder
     from controller_runtime.manager.endpoints import Endpoints
@@ -196,6 +201,7 @@ __all__ = [
     "APIError",
     "AlreadyExists",
     "AlreadyOwned",
+    "Applied",
     "AsyncClient",
     "AsyncReconciler",
     "Backoff",
@@ -219,6 +225,8 @@ __all__ = [
     "CustomResource",
     "DecodeError",
     "Delta",
+    "DependentState",
+    "Dependents",
     "Endpoints",
     "EventAPI",
     "EventRecorder",
@@ -250,13 +258,16 @@ __all__ = [
     "ObjectKey",
     "ObjectMeta",
     "OwnWrites",
+    "Owned",
     "OwnerReference",
     "Panic",
     "PartialObjectMetadata",
     "PatchType",
     "Patience",
     "Predicate",
+    "Progress",
     "RateLimiter",
+    "Readiness",
     "ReconcileTimeout",
     "Reconciler",
     "Request",
@@ -310,6 +321,7 @@ __all__ = [
     "meta",
     "microtime",
     "not_",
+    "ready",
     "reconcile_deadline",
     "remove_finalizers",
     "retry_on_conflict",
@@ -379,7 +391,12 @@ _HOMES = {
         ),
         "api.objects",
     ),
+    **dict.fromkeys(("Readiness", "ready"), "api.readiness"),
     **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),
+    "Dependents": "dependents.dependents",
+    "Owned": "dependents.owned",
+    **dict.fromkeys(("DependentState", "Progress"), "dependents.plan"),
+    "Applied": "dependents.summary",
     **dict.fromkeys(
         ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"
     ),

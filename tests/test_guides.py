@@ -52,6 +52,7 @@ INFORMERS = (DOCS / "informers.md").read_text(encoding="utf-8")
 CONTROLLERS = (DOCS / "controllers.md").read_text(encoding="utf-8")
 ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
+DEPENDENTS = (DOCS / "dependents.md").read_text(encoding="utf-8")
 CUSTOM_RESOURCES = (DOCS / "custom-resources.md").read_text(encoding="utf-8")
 
 
@@ -80,6 +81,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(INFORMERS, 9, id="informers"),
         pytest.param(ASYNCIO, 2, id="asyncio"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
+        pytest.param(DEPENDENTS, 5, id="dependents"),
     ],
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:

@@ -28,6 +28,7 @@ PUBLIC = {
     # write a controller
     "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",
     "reconcile_deadline",
+    "Owned", "Dependents", "Applied", "DependentState", "Progress", "Readiness", "ready",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events
     "Delta", "Handler", "Callback", "enqueue_object", "enqueue_owner", "enqueue_mapped",
