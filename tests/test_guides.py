@@ -39,7 +39,7 @@ from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
-from controller_runtime.program import cli_run, command, program, signals
+from controller_runtime.program import cli_init, cli_run, command, program, signals
 from controller_runtime.rights import granted_by, read
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
@@ -324,7 +324,7 @@ def test_the_options_of_a_program_that_the_guide_names_are_those_there_are() -> 
 
 
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
-    options = options_of(cli_run.run_command, apiserver.command)
+    options = options_of(cli_run.run_command, cli_init.init_command, apiserver.command)
     handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.REPORTING)}
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 import shutil
@@ -18,7 +17,7 @@ import pytest
 import yaml
 from kit.kubectl import Kubectl
 from kit.programs import clean_environment, client_of
-from kit.tutorial import blocks_of, commands_of, merged, write
+from kit.tutorial import blocks_of, commands_of, contents_of, merged, write
 
 from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS
 from controller_runtime.api.objects import ObjectKey, annotations_of
@@ -66,14 +65,6 @@ def test_the_operator_is_short(finished: Path) -> None:
     lines = [line for line in (finished / "restarts.py").read_text().splitlines() if line.strip()]
 
     assert len(lines) < 80
-
-
-def contents_of(path: Path) -> tuple[set[str], set[str]]:
-    """Returns the names that a module imports, and its definitions."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    imported = {name.name for each in body if isinstance(each, ast.Import | ast.ImportFrom) for name in each.names}
-    defined = {ast.dump(each) for each in body if not isinstance(each, ast.Import | ast.ImportFrom | ast.Expr)}
-    return imported - {"annotations"}, defined
 
 
 def test_the_example_is_the_file_that_the_tutorial_ends_with(finished: Path) -> None:
