@@ -12,6 +12,7 @@ from controller_runtime.program.command import main as run_main
 from controller_runtime.program.lazy_group import LazyGroup
 
 COMMANDS = {
+    "manifests": "controller_runtime.program.cli_manifests:manifests_command",
     "run": "controller_runtime.program.cli_run:run_command",
 }
 """Where each command is; a new one is a line here."""
