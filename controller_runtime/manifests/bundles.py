@@ -22,7 +22,7 @@ from controller_runtime.manifests.objects import (
 )
 from controller_runtime.manifests.rights import Rights
 from controller_runtime.manifests.settings import Settings
-from controller_runtime.manifests.text import document, present
+from controller_runtime.manifests.text import document, plain
 
 MARK = "# Made by `python -m controller_runtime manifests`; what you change here is lost when it is made again.\n"
 """The first line of each file that is made; a file with another one is never overwritten."""
@@ -68,7 +68,7 @@ class Bundle:
 
     def objects(self) -> list[Object]:
         """Return all objects of plain settings."""
-        return [present(obj) for part in self.parts().values() for obj in part]
+        return [plain(obj) for part in self.parts().values() for obj in part]
 
 
 def yaml_of(objects: Sequence[Mapping[str, Any]]) -> str:

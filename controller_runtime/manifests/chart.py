@@ -70,9 +70,7 @@ def chart(bundle: Bundle) -> Files:
     if digest:
         raise UsageError(f"a chart needs an image with a tag, such as {repository}:1.0, not a digest")
     # The monitor is there in any case, behind its value.
-    templates = attrs.evolve(
-        bundle, facts=_kept(bundle), settings=chart_settings(plain), has_monitor=True
-    ).parts()
+    templates = attrs.evolve(bundle, facts=_kept(bundle), settings=chart_settings(plain), has_monitor=True).parts()
     templates.pop("namespace.yaml", None)
     _annotate_account(templates["service_account.yaml"])
     about = {
@@ -86,9 +84,7 @@ def chart(bundle: Bundle) -> Files:
     files = {"Chart.yaml": document(about), "values.yaml": _values(bundle, repository)}
     for name, objects in templates.items():
         files[f"templates/{name}"] = _template(name, objects)
-    return {
-        name: (TEMPLATE_MARK if name.startswith("templates/") else MARK) + text for name, text in files.items()
-    }
+    return {name: (TEMPLATE_MARK if name.startswith("templates/") else MARK) + text for name, text in files.items()}
 
 
 def _kept(bundle: Bundle) -> Any:
@@ -101,7 +97,10 @@ def _kept(bundle: Bundle) -> Any:
 
 def _annotate_account(objects: Sequence[Object]) -> None:
     for obj in objects:
-        obj["metadata"] = {**obj["metadata"], "annotations": ToYaml(".Values.serviceAccount.annotations", optional=True)}
+        obj["metadata"] = {
+            **obj["metadata"],
+            "annotations": ToYaml(".Values.serviceAccount.annotations", optional=True),
+        }
 
 
 def _template(name: str, objects: Sequence[Mapping[str, Any]]) -> str:

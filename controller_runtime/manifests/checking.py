@@ -13,7 +13,7 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.manifests.bundles import Bundle, Files
 
 _EXACT = ("CustomResourceDefinition", "ClusterRole", "Role")
-"""Kinds in which a field more is a difference, too: a field that the class does not have, or a right that is not needed."""
+"""Kinds in which a further field is a difference, too: one that the class does not have, or a right beyond the record."""
 
 _NAMED_BY = ("name", "type", "containerPort", "key")
 """Fields that tell the elements of a list apart."""
@@ -180,7 +180,11 @@ def _element_differences(wanted: list[Any], found: list[Any], path: str) -> Iter
 
 def _is_keyed(values: list[Any], key: str) -> bool:
     names = [one.get(key) for one in values if isinstance(one, Mapping)]
-    return len(names) == len(values) > 0 and all(isinstance(name, str | int) for name in names) and len({*names}) == len(names)
+    return (
+        len(names) == len(values) > 0
+        and all(isinstance(name, str | int) for name in names)
+        and len({*names}) == len(names)
+    )
 
 
 def _shown(value: Any) -> str:

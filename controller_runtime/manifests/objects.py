@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects that a program needs on a cluster beside its definitions: who it is, what it may do, and what it serves."""
+"""The objects beside definitions and deployment: the namespace, the account with its rights, metrics, disruptions."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def metrics_service(settings: Settings) -> Object:
 
 
 def service_monitor(settings: Settings) -> Object:
-    """Return the object that has the Prometheus operator collect the metrics; its kind is not one of Kubernetes' own."""
+    """Return the object for which the Prometheus operator collects metrics; its kind is not one of Kubernetes' own."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",

@@ -84,7 +84,9 @@ def _roles(file: Path) -> list[dict[str, Any]]:
             continue
         is_role = isinstance(document, dict) and document.get("kind") in ("Role", "ClusterRole")
         if not is_role or not isinstance(document.get("metadata"), dict):
-            raise UsageError(f"{file} has a document that is no Role or ClusterRole: give a file of roles with --rights")
+            raise UsageError(
+                f"{file} has a document that is no Role or ClusterRole: give a file of roles with --rights"
+            )
         if document.get("aggregationRule"):
             raise UsageError(f"{file}: {document['metadata'].get('name')} aggregates other roles: write its rules out")
         found.append(document)
@@ -101,9 +103,7 @@ def require_watches(rights: Rights, watched: Iterable[Watched], home: str) -> No
     Raises:
         UsageError: That is so; the message names each.
     """
-    missing = [
-        f"{verb} {each}" for each in watched for verb in ("list", "watch") if not rights.allow(verb, each, home)
-    ]
+    missing = [f"{verb} {each}" for each in watched for verb in ("list", "watch") if not rights.allow(verb, each, home)]
     if missing:
         raise UsageError(
             f"the rights lack {', '.join(missing)}, with which the program fills its caches: record them again with "

@@ -62,7 +62,7 @@ ABSENT = _Absent()
 
 
 def when(condition: bool | str, value: Value) -> Value:
-    """Return `value` if the condition holds, and what stands for its absence if not; a text is a template's condition."""
+    """Return `value` if the condition holds, else `ABSENT`; a condition that is a text is one of a template."""
     if isinstance(condition, str):
         return When(condition, value)
     return value if condition else ABSENT
@@ -88,6 +88,15 @@ def literal(value: Value) -> Value:
     return Literal(value) if isinstance(value, str) else value
 
 
+def plain(value: Value) -> Value:
+    """Return a value that has no templates without what is absent, and with ordinary texts."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(field) for name, field in value.items() if field is not ABSENT}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value if one is not ABSENT]
+    return str(value) if isinstance(value, str) else value
+
+
 def document(value: Mapping[str, Value], *, template: bool = False) -> str:
     """Return a mapping as one document of YAML, with its fields in their order.
 
@@ -102,7 +111,9 @@ def document(value: Mapping[str, Value], *, template: bool = False) -> str:
 
 
 # A text that begins with a digit is in quotes, unless it is a quantity such as 64Mi: it could be a number or a time.
-_PLAIN = re.compile(r"(?:[A-Za-z/]|--[A-Za-z]|\.[A-Za-z]|\$\()[\w ./$()=:,*+<>'@-]*|[1-9][0-9]*(?:m|s|[KMG]i)", re.ASCII)
+_PLAIN = re.compile(
+    r"(?:[A-Za-z/]|--[A-Za-z]|\.[A-Za-z]|\$\()[\w ./$()=:,*+<>'@-]*|[1-9][0-9]*(?:m|s|[KMG]i)", re.ASCII
+)
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", ".inf", ".nan"})  # of YAML 1.1
 _NEWLINE = "\n"
 _BRACES = "\ue000"  # stands for braces that open no template, until the text is complete

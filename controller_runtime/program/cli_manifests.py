@@ -156,7 +156,10 @@ def _check(bundle: Bundle, options: ManifestOptions) -> int:
 
     charts = [path for path in options.files if (path / "Chart.yaml").is_file()]
     others = [path for path in options.files if path not in charts]
-    lines = [line for folder in charts for line in check_texts(folder, chart(bundle))]
+    files = dict(chart(bundle)) if charts else {}
+    if bundle.rights is None:
+        files.pop("templates/roles.yaml", None)
+    lines = [line for folder in charts for line in check_texts(folder, files)]
     # Without --image it is not known, and a kustomization has a name in its place.
     is_named = options.image is not None and not any((path / "kustomization.yaml").is_file() for path in others)
     settings = bundle.settings if is_named else attrs.evolve(bundle.settings, image=ABSENT)
@@ -177,7 +180,9 @@ def _name(value: str) -> str:
     from controller_runtime.manifests.objects import METRICS_SUFFIX
 
     if problems := service_name_problems(f"{value}{METRICS_SUFFIX}"):
-        raise UsageError(f"{value!r} cannot name a service: give another --name; with {METRICS_SUFFIX} it {problems[0]}")
+        raise UsageError(
+            f"{value!r} cannot name a service: give another --name; with {METRICS_SUFFIX} it {problems[0]}"
+        )
     return value
 
 

@@ -37,9 +37,9 @@ CHART_VALUES: dict[str, dict[str, Any]] = {
         "replicas": 3,
         "serviceMonitor": {"enabled": True},
         "serviceAccount": {"annotations": {"example.com/role": "yes"}},
-        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+        "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}},
         "nodeSelector": {"kubernetes.io/os": "linux"},
-        "tolerations": [{"key": "dedicated", "operator": "Exists", "tolerationSeconds": 30}],
+        "tolerations": [{"key": "dedicated", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}],
         "imagePullSecrets": [{"name": "registry"}],
     },
 }
@@ -58,8 +58,24 @@ def difficult_bundle() -> Bundle:
     """Returns manifests with a definition and rights whose texts need care."""
     body = copy.deepcopy(definition(Cabin))
     spec = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    spec["description"] = "A template, such as {{ .Values.x }}:\n\n  indented, with 'quotes', \"quotes\" and # no comment"
-    spec["properties"]["heating"]["enum"] = ["yes", "no", "0o7", "1e3", "{{", "}}", "", "null", "~", "- a", "a: b", "ü"]
+    spec["description"] = (
+        "A template, such as {{ .Values.x }}:\n\n  indented, with 'quotes', \"quotes\" and # no comment"
+    )
+    spec["properties"]["heating"]["enum"] = [
+        "wood",
+        "yes",
+        "no",
+        "0o7",
+        "1e3",
+        "{{",
+        "}}",
+        "",
+        "null",
+        "~",
+        "- a",
+        "a: b",
+        "ü",
+    ]
     spec["properties"]["beds"]["description"] = "trailing space \nand a second line"
     rules = [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},

@@ -82,7 +82,7 @@ def _pipeline(text: str, dot: Any, root: Mapping[str, Any]) -> Any:
         words = _WORD.findall(command)
         last = [] if index == 0 else [value]
         if words[0][0] in '."0123456789':
-            assert len(words) == 1 and not last, command
+            assert (len(words), last) == (1, []), command
             value = _operand(words[0], dot, root)
         else:
             value = _call(words[0], [*(_operand(word, dot, root) for word in words[1:]), *last])

@@ -14,7 +14,30 @@ from kit.go_templates import render
 from controller_runtime.manifests.text import ABSENT, Bare, ToYaml, When, document, literal, when
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"], include_characters="\n"), max_size=30)
-words = st.sampled_from(["yes", "N", ".inf", "1m", "64Mi", "0o7", "08", "1e3", "1_000", "0x1f", "1:30", "~", "null", "=", "<<", "- a", "a: b", "{{", "{{ x }}", "}}"])
+words = st.sampled_from(
+    [
+        "yes",
+        "N",
+        ".inf",
+        "1m",
+        "64Mi",
+        "0o7",
+        "08",
+        "1e3",
+        "1_000",
+        "0x1f",
+        "1:30",
+        "~",
+        "null",
+        "=",
+        "<<",
+        "- a",
+        "a: b",
+        "{{",
+        "{{ x }}",
+        "}}",
+    ]
+)
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | texts | words,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts | words, inner, max_size=3),
@@ -62,7 +85,9 @@ def test_fields_and_elements_are_there_if_their_condition_holds() -> None:
 
 
 def test_a_part_of_the_values_is_written_where_it_belongs() -> None:
-    value = {"a": [{"one": ToYaml(".Values.x"), "two": ToYaml(".Values.y", optional=True), "three": Bare("{{ .Values.n }}")}]}
+    value = {
+        "a": [{"one": ToYaml(".Values.x"), "two": ToYaml(".Values.y", optional=True), "three": Bare("{{ .Values.n }}")}]
+    }
     template = document(value, template=True)
 
     given = yaml.safe_load(render(template, {"Values": {"x": {"k": ["v"]}, "y": [1], "n": 7}}))
