@@ -13,7 +13,7 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.manifests.bundles import Bundle, Files
 
 _EXACT = ("CustomResourceDefinition", "ClusterRole", "Role")
-"""Kinds in which a further field is a difference, too: one that the class does not have, or a right beyond the record."""
+"""Kinds in which a further field is a difference, too: one that no class has, or a right beyond the record."""
 
 _NAMED_BY = ("name", "type", "containerPort", "key")
 """Fields that tell the elements of a list apart."""

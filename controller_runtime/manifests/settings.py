@@ -19,13 +19,13 @@ GRACE = 20
 
 TERMINATION = int(GRACE + 8 * CANCEL_GRACE)
 """Seconds after which the pod is killed: the grace; then 5 s for each group of threads that must be cancelled, which
-are the controllers, the election, runnables, event recorders, caches and requests of coroutines; and 10 s more, of which
-the release of the lease takes up to 4."""
+are the controllers, the election, runnables, event recorders, caches and requests of coroutines; and 10 s more, of
+which the release of the lease takes up to 4."""
 
 RESOURCES: Mapping[str, Any] = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}
 """The request is what an idle leader takes, rounded up: `examples/cabins.py` on Kubernetes 1.36, with its metrics
-collected, has 58 MiB and 0.1 % of a core. The limit is room for caches of about 70,000 objects of 1.5 KB, by the table in
-README. CPU has no limit, since leadership is a deadline: a replica that is throttled loses it."""
+collected, has 58 MiB and 0.1 % of a core. The limit is room for caches of about 70,000 objects of 1.5 KB, by the table
+in README. CPU has no limit, since leadership is a deadline: a replica that is throttled loses it."""
 
 
 @attrs.frozen(kw_only=True)
