@@ -96,8 +96,8 @@ def migrate(migration: StorageMigration, stop: Stop, *, dry_run: bool) -> None:
         click.echo(f"{name}: all objects are stored as {plan.storage}: nothing to do")
     elif dry_run:
         click.echo(
-            f"{name}: would rewrite {progress.total - progress.done} of {progress.total} objects as {plan.storage}, and "
-            f"remove {', '.join(plan.pruned)} from status.storedVersions"
+            f"{name}: would rewrite {progress.total - progress.done} of {progress.total} objects as {plan.storage}, "
+            f"and remove {', '.join(plan.pruned)} from status.storedVersions"
         )
     elif progress.failed:
         raise ControllerRuntimeError(_failures(name, progress))
