@@ -11,9 +11,18 @@ from typing import Any
 import attrs
 import pytest
 import yaml
+from cabins import Cabin, CabinSpec, CabinStatus, setup
 from kit.bundles import DATA, IMAGE, RIGHTS, cabins_bundle, difficult_bundle
 
-from controller_runtime import NAMESPACES, ObjectKey
+from controller_runtime import (
+    DEPLOYMENTS,
+    NAMESPACES,
+    PODS,
+    Forbidden,
+    LeaderElectionConfig,
+    ObjectKey,
+    ObjectMeta,
+)
 from controller_runtime.api.resources import Resource
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manifests.bundles import Bundle, image_parts, kustomization, yaml_of
@@ -23,7 +32,7 @@ from controller_runtime.manifests.rights import read_rights
 from controller_runtime.manifests.settings import GRACE
 from controller_runtime.program.cli_options import program_options
 from controller_runtime.program.program import CLUSTER_GRACE
-from controller_runtime.testing import EmbeddedCluster
+from controller_runtime.testing import EmbeddedCluster, Simulation
 
 CABINS = cabins_bundle(read_rights([RIGHTS]))
 
@@ -135,3 +144,21 @@ def test_kubectl_makes_the_plain_manifests_of_a_kustomization(tmp_path: Path, bu
     made = {(one["kind"], str(one["metadata"])): one for one in yaml.safe_load_all(done.stdout)}
     assert made == {(one["kind"], str(dict(sorted(one["metadata"].items())))): one for one in bundle.objects()}
     assert IMAGE in done.stdout
+
+
+def test_the_program_works_with_the_rights_of_its_manifests_and_no_others(simulation: Simulation) -> None:
+    rights = [one for one in CABINS.objects() if one["apiVersion"].startswith("rbac.")]
+    lease = LeaderElectionConfig(name="cabins", namespace="cabins-system")
+    with EmbeddedCluster(simulation.host("pod"), role=rights, leader_election=lease) as cluster:
+        cluster.run(setup)
+        cluster.user.create(Cabin(CabinSpec(3), metadata=ObjectMeta(name="hut", namespace="default")))
+        simulation.settle()
+
+        assert cluster.acts_as == "system:serviceaccount:cabins-system:cabins"
+        assert cluster.manager.elector is not None
+        assert cluster.manager.elector.is_leader()
+        hut = ObjectKey("hut", "default")
+        assert cluster.user.get(DEPLOYMENTS, hut, dict)["spec"]["replicas"] == 3
+        assert cluster.user.get(Cabin, hut).status == CabinStatus(0)
+        with pytest.raises(Forbidden):
+            cluster.client.list(PODS)
