@@ -137,7 +137,8 @@ class EmbeddedCluster:
     def start(self) -> None:
         """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
 
-        The definitions that `Manager.install` was asked for are on the server once this returns.
+        The definitions that `Manager.install` was asked for are on the server once this returns. They are installed by
+        `user`, so that the manager needs no right to do so.
 
         Raises:
             RuntimeError: The manager has been started already.
@@ -145,6 +146,7 @@ class EmbeddedCluster:
         self._refuse_second_start()
         deadline = self.host.monotonic() + _DEFINITIONS_TIMEOUT
         self.manager.definitions.install(Stop(self.host, "definitions"), deadline, client=self.user)
+        self.manager.definitions.are_installed = False
         self._process.start(self.manager)
         if self._upkeep is not None:
             self._upkeep.start()
