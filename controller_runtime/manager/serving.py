@@ -167,7 +167,7 @@ class Server:
     async def _serve_one(self, accepted: socket.socket, drop: Drop) -> None:
         slots = self._silent
         reader = asyncio.StreamReader(HEAD_LIMIT)
-        protocol = asyncio.StreamReaderProtocol(reader)
+        protocol = _Protocol(reader)
         transport: asyncio.Transport | None = None
         try:
             with contextlib.suppress(OSError, TimeoutError):
@@ -185,7 +185,7 @@ class Server:
             slots.give_back(drop)
             if transport is None:
                 accepted.close()
-            else:
+            elif not protocol.is_lost:  # `abort` fails on a connection that has sent all and is closed
                 transport.abort()  # not `close`, which would keep the answer for a peer that does not read
 
     async def _request(self, reader: asyncio.StreamReader) -> HTTPRequest | int | None:
@@ -232,6 +232,16 @@ def _purpose(request: HTTPRequest | int | None, answers: Mapping[str, Answer]) -
     """Return the name of the slots for an answer: the first segment of a known path, or `""` for refusals."""
     name = request.path[1:].partition("/")[0] if isinstance(request, HTTPRequest) else ""
     return name if name in answers else ""
+
+
+class _Protocol(asyncio.StreamReaderProtocol):
+    """Knows whether its connection is closed. Threads: one, the event loop's."""
+
+    is_lost = False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_lost = True
+        super().connection_lost(exc)
 
 
 def _parsed(head: bytes) -> HTTPRequest:

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import yaml
 
 from controller_runtime.core.errors import UsageError
 from controller_runtime.manifests.facts import Watched
+from controller_runtime.rights import read
 
 Rule = Mapping[str, Any]
-
-_IGNORED = ("RoleBinding", "ClusterRoleBinding", "ServiceAccount", "Namespace")
-"""Kinds beside the roles in such files; the manifests have their own."""
 
 
 @attrs.frozen
@@ -63,7 +60,9 @@ def read_rights(files: Iterable[Path]) -> Rights:
     names = []
     for file in files:
         names.append(str(file))
-        for role in _roles(file):
+        for role in read(file):
+            if role.get("aggregationRule"):
+                raise UsageError(f"{file}: {role['metadata']['name']} aggregates other roles: write its rules out")
             if role["kind"] == "ClusterRole":
                 _add(cluster, role.get("rules") or ())
             else:
@@ -71,26 +70,6 @@ def read_rights(files: Iterable[Path]) -> Rights:
     if not cluster and not namespaced:
         raise UsageError(f"{', '.join(names)} has no Role or ClusterRole: record one with `pytest --rbac-record FILE`")
     return Rights(cluster, dict(sorted(namespaced.items())))
-
-
-def _roles(file: Path) -> list[dict[str, Any]]:
-    found = []
-    try:
-        documents = [*yaml.safe_load_all(file.read_text(encoding="utf-8"))]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"the rights in {file} cannot be read: {' '.join(str(error).split())}") from error
-    for document in documents:
-        if document is None or (isinstance(document, dict) and document.get("kind") in _IGNORED):
-            continue
-        is_role = isinstance(document, dict) and document.get("kind") in ("Role", "ClusterRole")
-        if not is_role or not isinstance(document.get("metadata"), dict):
-            raise UsageError(
-                f"{file} has a document that is no Role or ClusterRole: give a file of roles with --rights"
-            )
-        if document.get("aggregationRule"):
-            raise UsageError(f"{file}: {document['metadata'].get('name')} aggregates other roles: write its rules out")
-        found.append(document)
-    return found
 
 
 def _add(rules: list[Rule], more: Iterable[Rule]) -> None:

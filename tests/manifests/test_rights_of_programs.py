@@ -18,8 +18,12 @@ RBAC = "apiVersion: rbac.authorization.k8s.io/v1\n"
 CLUSTER = (
     RBAC + "kind: ClusterRole\nmetadata: {name: a}\nrules: [{apiGroups: [''], resources: [nodes], verbs: [get]}]\n"
 )
-ROLE = RBAC + "kind: Role\nmetadata: {name: a}\nrules: [{apiGroups: [''], resources: [pods], verbs: [list]}]\n"
-BINDING = RBAC + "kind: RoleBinding\nmetadata: {name: a}\n"
+ROLE = (
+    RBAC
+    + "kind: Role\nmetadata: {name: a, namespace: home}\n"
+    + "rules: [{apiGroups: [''], resources: [pods], verbs: [list]}]\n"
+)
+BINDING = RBAC + "kind: RoleBinding\nmetadata: {name: a, namespace: home}\nroleRef: {kind: Role, name: a}\n"
 
 
 class Nothing(Reconciler):
@@ -30,12 +34,14 @@ class Nothing(Reconciler):
 def test_roles_of_several_files_are_one_set_of_rights(tmp_path: Path) -> None:
     one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
     one.write_text(f"# first\n---\n{CLUSTER}---\n{BINDING}---\n{ROLE}")
-    two.write_text(CLUSTER + "---\n" + ROLE.replace("{name: a}", "{name: a, namespace: huts}"))
+    two.write_text(CLUSTER + "---\n" + ROLE.replace("namespace: home", "namespace: huts"))
 
     rights = read_rights([one, two])
 
     pods = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
-    assert rights == Rights([{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}], {"": pods, "huts": pods})
+    assert rights == Rights(
+        [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}], {"home": pods, "huts": pods}
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,9 +49,9 @@ def test_roles_of_several_files_are_one_set_of_rights(tmp_path: Path) -> None:
     [
         ("", "has no Role or ClusterRole: record one with `pytest --rbac-record FILE`"),
         (BINDING, "has no Role or ClusterRole"),
-        ("kind: Pod\nmetadata: {name: a}\n", "has a document that is no Role or ClusterRole"),
-        ("- a\n", "has a document that is no Role or ClusterRole"),
-        ("a: [", "cannot be read: while parsing"),
+        ("kind: Pod\nmetadata: {name: a}\n", "is no file of rights: it holds an object of the kind Pod"),
+        ("- a\n", "is no file of rights: it holds"),
+        ("a: [", "is not YAML: while parsing"),
         (CLUSTER + "aggregationRule: {clusterRoleSelectors: []}\n", "a aggregates other roles: write its rules out"),
     ],
 )
@@ -58,7 +64,7 @@ def test_a_file_that_is_no_record_is_one_clear_error(tmp_path: Path, text: str, 
 
 
 def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"the rights in .*rights\.yaml cannot be read: .*No such file"):
+    with pytest.raises(UsageError, match=r"the rights of .*rights\.yaml cannot be read: .*No such file"):
         read_rights([tmp_path / "rights.yaml"])
 
 
