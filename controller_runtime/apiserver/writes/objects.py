@@ -21,7 +21,6 @@ from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
 from controller_runtime.apiserver.rules.strategy import (
-    as_said,
     check_name,
     is_finished,
     named_version,
@@ -216,7 +215,7 @@ class Objects:
         suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
         made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
         if entries is None:
-            entries = created(kind, as_said(kind, made, obj), writer, now)
+            entries = created(kind, obj, writer, now)
         name: str = made["metadata"]["name"]
         key, draft = key_of(namespace, name), storable(with_entries(made, entries), is_definition=kind is DEFINITION)
         if dry_run:
