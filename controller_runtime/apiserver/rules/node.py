@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from controller_runtime.api.names import label_value_problems, qualified_name_problems
+from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -25,7 +26,11 @@ class NodeRules(Rules):
         taints = spec.get("taints", [])
         if not any(_identity(taint) == _identity(_NOT_READY) for taint in taints):
             spec = {**spec, "taints": [*taints, {**_NOT_READY}]}
-        return {**obj, "spec": spec}
+        return _without_configuration({**obj, "spec": spec})
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        made = super().on_update(kind, old, new, subresource)
+        return made if "configSource" in part(old, "spec") else _without_configuration(made)
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
@@ -41,6 +46,14 @@ class NodeRules(Rules):
             yield forbidden("spec.providerID", _ONCE.format("providerID"))
         # `causes` has found these already. A real server reports them twice, too: for the node and for its change.
         yield from _taint_causes(after.get("taints", ()))
+
+
+def _without_configuration(obj: Object) -> Object:
+    """Return a node without the source of its kubelet's configuration, which no server takes any more."""
+    spec = part(obj, "spec")
+    if "configSource" not in spec:
+        return obj
+    return {**obj, "spec": {name: value for name, value in spec.items() if name != "configSource"}}
 
 
 def _identity(taint: Object) -> tuple[object, object]:

@@ -20,6 +20,13 @@ _ADMITTED: Mapping[str, Any] = {
     "priority": 0,
     "preemptionPolicy": "PreemptLowerPriority",
 }
+_GATED: Mapping[str, Any] = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 # Fields that an update may change, images of containers aside; two of them within limits, see `_may_become`.
 _LIVE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
 _CHANGEABLE = (
@@ -35,7 +42,10 @@ class PodRules(Rules):
     def on_create(self, obj: Object) -> Object:
         spec = _admitted(part(obj, "spec"))
         metadata = {**obj["metadata"], "generation": 1}
-        return {**obj, "metadata": metadata, "spec": spec, "status": {"phase": "Pending", "qosClass": _quality(spec)}}
+        status: dict[str, Any] = {"phase": "Pending", "qosClass": _quality(spec)}
+        if spec.get("schedulingGates"):
+            status["conditions"] = [{**_GATED, "lastTransitionTime": metadata["creationTimestamp"]}]
+        return {**obj, "metadata": metadata, "spec": spec, "status": status}
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         if subresource == "status":
