@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from controller_runtime.api.schema import Schema
-from controller_runtime.apiserver.rules.stored_forms import stored_form_of
+from controller_runtime.apiserver.rules.stored_forms import OFF, stored_form_of
 from controller_runtime.apiserver.rules.type_defaults import TYPE_DEFAULTS, TypeDefault
 from controller_runtime.apiserver.rules.values import (
     Reader,
@@ -120,11 +120,15 @@ class Compiler:
             else:
                 if name in form.zeros:
                     fields.zeros[name] = form.zeros[name]
+                elif reader is None and name in form.nulls:
+                    fields.zeros[name] = None
                 if name in form.defaults and form.defaults[name] is None:
                     fields.defaults[name] = None
                 if name != "metadata":
                     default = form.defaults.get(name)
-            if default is not None:
+            if name in OFF.get(schema.name, ()):
+                fields.leave_out(name)
+            elif default is not None:
                 fields.defaults[name] = default if reader else fields.parts[name](default, None, None, [])
         return shape
 
@@ -147,6 +151,28 @@ class _Fields:
         self.parts: dict[str, Shape] = {}
         self.defaults: dict[str, Any] = {}
         self.zeros: dict[str, Any] = {}
+
+    def leave_out(self, name: str) -> None:
+        """Have a field checked and not stored, whatever its value."""
+        self.zeros[name] = None
+        if (reader := self.readers.pop(name, None)) is not None:
+            self.parts[name] = _checked_by(reader)
+        else:
+            self.parts[name] = _empty_after(self.parts[name])
+
+
+def _checked_by(reader: Reader) -> Shape:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
+        reader(value)
+
+    return shape
+
+
+def _empty_after(part: Shape) -> Shape:
+    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
+        part(value, old, place, unknown)
+
+    return shape
 
 
 def _object_with(fields: _Fields, complete: TypeDefault | None) -> Shape:

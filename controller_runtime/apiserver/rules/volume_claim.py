@@ -19,6 +19,7 @@ _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", _ALONE)
 _VOLUME_MODES = ("Block", "Filesystem")
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"  # the annotation that preceded `storageClassName`
 _IMMUTABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 _CHANGED = "lastPhaseTransitionTime"
 _SIZE = "spec.resources[storage]"
 
@@ -94,9 +95,15 @@ class VolumeRules(StatusRules):
 
 
 def _with_both_sources(obj: Object) -> Object:
-    """Return a claim with both names of its data source, unless the newer one names another namespace."""
+    """Return a claim with both names of its data source, unless the newer one names another namespace.
+
+    The older name is for two kinds only; another kind is not stored there.
+    """
     spec = part(obj, "spec")
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if old is not None and (old.get("apiGroup") or "", old.get("kind")) not in _SOURCES:
+        old, spec = None, {name: value for name, value in spec.items() if name != "dataSource"}
+        obj = {**obj, "spec": spec}
     if old and not new:
         return {**obj, "spec": {**spec, "dataSourceRef": old}}
     if new and not old and "namespace" not in new:
