@@ -63,7 +63,7 @@ POD = {
         {"name": "m", "rbd": {"monitors": ["m"], "image": "i"}},
     ],
 }  # fmt: skip
-# Everything that a pod can have is asked about in pods and in pod templates; other kinds have the same parts.
+# Everything that a pod can have is asked about in pods; other kinds have the same parts.
 SMALL = {"containers": [{"name": "c", "image": "i:1", "resources": {"limits": {"cpu": "0.5"}}}]}
 ONCE = {**SMALL, "restartPolicy": "Never"}
 TEMPLATE = {"metadata": {"labels": LABELS}, "spec": SMALL}
@@ -81,7 +81,7 @@ SAMPLES: tuple[tuple[Kind, Object], ...] = (
     (kinds.POD, {"spec": POD}),
     (kinds.POD, {"spec": {"containers": [{**CONTAINER, "volumeMounts": []}], "hostNetwork": True}}),
     (kinds.POD, {"spec": {"containers": [{"name": "c", "image": "i"}], "schedulingGates": [{"name": "a.b/c"}]}}),
-    (kinds.POD_TEMPLATE, {"template": {"metadata": {"labels": LABELS}, "spec": POD}}),
+    (kinds.POD_TEMPLATE, {"template": TEMPLATE}),
     (kinds.REPLICATION_CONTROLLER, {"spec": {"template": TEMPLATE}}),
     (kinds.DEPLOYMENT, {"spec": CHOSEN}),
     (kinds.DEPLOYMENT, {"spec": {**CHOSEN, "strategy": {"rollingUpdate": {"maxSurge": 2}}}}),

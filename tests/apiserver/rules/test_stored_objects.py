@@ -23,6 +23,7 @@ OWNED_ELSEWHERE = (
     "schedulingGroup={}",
     'stopSignal=""',
     "secrets.0.name=null",
+    'secrets.0.name=""',
     "secrets.0={}",
 )
 
