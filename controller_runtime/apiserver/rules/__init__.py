@@ -11,10 +11,13 @@ A request passes through these modules from top to bottom; each imports only tho
   `lease_candidate`, `namespace`, `node`, `pod`, `volume_claim`, `workload` (all that create pods), and `small_kinds`
   (services, ingresses, disruption budgets, roles). `definitions` is a package of its own: custom resource
   definitions, and the custom objects whose kinds they define.
-- Parts that several kinds share: `pod_template` and `pod_defaults` (pod specs, also inside workloads), `label_match`
-  (label selectors).
-- `shape`: a compiler from a built-in kind's schema to a function that checks types, prunes unknown fields and fills
-  in defaults. `writes` applies it to each body before `strategy` sees the object.
+- Parts that several kinds share: `pod_template` (pod specs, also inside workloads), `label_match` (label selectors).
+- `shape`: a compiler from a built-in kind's schema to a function that checks types, prunes unknown fields, leaves out
+  zero values and fills in defaults. `writes` applies it to each body before `strategy` sees the object. `shape_parts`
+  has the shapes of lists and maps.
+- `stored_forms`: how a real server stores each field of each type, as data. `type_defaults`, `pod_defaults` and
+  `service_defaults`: what depends on other fields, one function for each type.
+- `service_addresses`: the addresses and ports that a service needs, keeps and gives back.
 - `values`: the scalar types of these schemas, such as times and quantities.
 - `validation`: the rules of `metadata` for all kinds, and the constructors of causes (`invalid`, `required`, …), in
   the words of a real server.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of persistent volume claims: the fields they need, and the fields that may change later."""
+"""Rules of persistent volumes, and of claims: the fields they need, and the fields that may change later."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from controller_runtime.apiserver.status import Cause
 _ALONE = "ReadWriteOncePod"
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", _ALONE)
 _VOLUME_MODES = ("Block", "Filesystem")
-_DEFAULTS: Mapping[str, str] = {"volumeMode": "Filesystem"}
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"  # the annotation that preceded `storageClassName`
 _IMMUTABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+_CHANGED = "lastPhaseTransitionTime"
 _SIZE = "spec.resources[storage]"
 
 
@@ -34,11 +35,11 @@ class ClaimRules(StatusRules):
         super().__init__({"phase": "Pending"})
 
     def on_create(self, obj: Object) -> Object:
-        return super().on_create(_defaulted(obj))
+        return _with_both_sources(super().on_create(obj))
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)
-        return made if subresource == "status" else _defaulted(made)
+        return made if subresource == "status" else _with_both_sources(made)
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
@@ -73,8 +74,41 @@ class ClaimRules(StatusRules):
         return causes
 
 
-def _defaulted(obj: Object) -> Object:
-    return {**obj, "spec": {**_DEFAULTS, **part(obj, "spec")}}
+class VolumeRules(StatusRules):
+    """A new volume is Pending, and its status says when its phase changed last."""
+
+    def __init__(self) -> None:
+        super().__init__({"phase": "Pending"})
+
+    def on_create(self, obj: Object) -> Object:
+        made = super().on_create(obj)
+        return {**made, "status": {**made["status"], _CHANGED: obj["metadata"]["creationTimestamp"]}}
+
+    def dated(self, old: Object, new: Object, now: str) -> Object:
+        before, after = part(old, "status"), part(new, "status")
+        said = after.get(_CHANGED)
+        if before.get("phase") != after.get("phase"):
+            changed = now if said in (None, before.get(_CHANGED)) else said
+        else:
+            changed = said or before.get(_CHANGED)
+        return new if changed in (None, said) else {**new, "status": {**after, _CHANGED: changed}}
+
+
+def _with_both_sources(obj: Object) -> Object:
+    """Return a claim with both names of its data source, unless the newer one names another namespace.
+
+    The older name is for two kinds only; another kind is not stored there.
+    """
+    spec = part(obj, "spec")
+    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if old is not None and (old.get("apiGroup") or "", old.get("kind")) not in _SOURCES:
+        old, spec = None, {name: value for name, value in spec.items() if name != "dataSource"}
+        obj = {**obj, "spec": spec}
+    if old and not new:
+        return {**obj, "spec": {**spec, "dataSourceRef": old}}
+    if new and not old and "namespace" not in new:
+        return {**obj, "spec": {**spec, "dataSource": new}}
+    return obj
 
 
 def _mode_causes(modes: Sequence[str]) -> Iterator[Cause]:
