@@ -56,8 +56,9 @@ class Compiler:
     """A compiler of shapes. It compiles each named schema once: some schemas refer to themselves.
 
     Args:
-        fill: Whether to fill in defaults and leave out empty lists and maps, as for an object that is stored. False for
-            an applied configuration: a field that is missing there is left to others, whatever its default.
+        fill: Whether to fill in defaults and leave out nulls and empty lists and maps, as for an object that is stored.
+            False for an applied configuration: a field that is missing there is left to others, whatever its default,
+            and one that is null is owned.
     """
 
     def __init__(self, *, fill: bool = True) -> None:
@@ -83,7 +84,7 @@ class Compiler:
 
     def _object(self, schema: Schema) -> Shape:
         fields = _Fields()
-        shape = _object_with(fields)
+        shape = _object_with(fields, keeps_nulls=not self._fill)
         if schema.name:
             self._made[schema.name] = shape  # before its fields are compiled: they may refer to this schema
         for name, child in schema.properties.items():
@@ -136,7 +137,7 @@ class _Fields:
         self.left_out_when_empty: set[str] = set()
 
 
-def _object_with(fields: _Fields) -> Shape:
+def _object_with(fields: _Fields, *, keeps_nulls: bool) -> Shape:
     readers, parts, defaults, droppable = fields.readers, fields.parts, fields.defaults, fields.left_out_when_empty
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
@@ -151,7 +152,7 @@ def _object_with(fields: _Fields) -> Shape:
         try:
             for name, item in value.items():
                 if item is None:
-                    if name not in defaults:
+                    if name not in defaults and not keeps_nulls:
                         changes[name] = None
                 elif (reader := readers.get(name)) is not None:
                     if (new := reader(item)) is not item:
@@ -171,7 +172,11 @@ def _object_with(fields: _Fields) -> Shape:
             # A field that was sent as null and has the default null stays as it is.
             if value.get(name) is None and (default is not None or name not in value):
                 changes[name] = _fresh(default)
-        return _changed(value, changes, defaults) if changes else value
+        if not changes:
+            return value
+        if keeps_nulls:
+            return {name: changes.get(name, item) for name, item in value.items() if item is None or name not in changes or changes[name] is not None}
+        return _changed(value, changes, defaults)
 
     return shape
 

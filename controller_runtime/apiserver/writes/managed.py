@@ -29,6 +29,7 @@ from controller_runtime.apiserver.writes.entries import (
 )
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
 from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
+from controller_runtime.apiserver.writes.versions import NotComparable, comparable
 
 # Up to this many fields are looked up one by one in an encoded set. For more, the set is decoded at once.
 _FEW = 64
@@ -166,7 +167,12 @@ def updated(
     base = _base(before, sent["metadata"].get("managedFields"), writer)
     if new == old or not base:
         return settled(old, new, base)
-    changes = changes_of(kind, show(old), show(new), writer)
+    before_it, after_it = show(old), show(new)
+    try:
+        base = comparable(kind, base, before_it, after_it)
+    except NotComparable:
+        return with_entries(new, [])  # as in a real server, which gives up the ownership of all fields
+    changes = changes_of(kind, before_it, after_it, writer)
     return with_entries(new, _with_changes(kind, base, changes, writer, now))
 
 

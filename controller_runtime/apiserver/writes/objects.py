@@ -18,8 +18,9 @@ from controller_runtime.apiserver.list_options import version_number
 from controller_runtime.apiserver.options import Query, WriteOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.definitions.custom_objects import status_applied
 from controller_runtime.apiserver.rules.ruleset import rules_of
-from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
+from controller_runtime.apiserver.rules.scale import check_custom_scale, scale_applied, scale_of, scaled
 from controller_runtime.apiserver.rules.strategy import (
     as_said,
     check_name,
@@ -128,7 +129,7 @@ class Objects:
                 raw = self._create_by_update(route, obj, writer, options.dry_run)
                 status = 201
             else:
-                old = current.decode()
+                old = rules_of(kind).opened(current.decode())
                 new = self._updated(route, old, obj, writer)
                 raw = self._write(route, current, old, new, options.dry_run)
                 status = 200
@@ -145,8 +146,9 @@ class Objects:
         writer = content.writer(options, route)
         while True:
             current = self._find(route)
-            old = current.decode()
-            shown = scale_of(kind, old) if route.sent is SCALE else rules_of(kind).shown_form(old)
+            rules = rules_of(kind)
+            old = rules.opened(current.decode())
+            shown = scale_of(kind, old) if route.sent is SCALE else rules.shown_form(old)
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
@@ -157,9 +159,11 @@ class Objects:
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
-        config, warnings = apply.read(route.sent, route.name, route.namespace, content.body, options.field_validation)
+        config, warnings = apply.read(route.sent, route.name, content.body, options.field_validation)
         if route.sent is SCALE:
             config = scale_applied(kind, config)
+        elif kind.definition is not None and route.subresource == "status":
+            config = status_applied(config)
         writer = Writer(options.field_manager, APPLY, route.subresource)
         while True:
             current, now, old = self._storage.get(kind.resource, route.key), self._host.now(), None
@@ -167,11 +171,13 @@ class Objects:
                 raw = self._create_by_apply(route, config, writer, options.dry_run)
                 status = 201
             else:
-                old = current.decode()
+                old = rules_of(kind).opened(current.decode())
                 shown = rules_of(kind).shown_form(old)
                 size = len(current.raw) + len(content.body)
                 applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
-                obj, _ = admit(kind, applied, options.field_validation, old=shown)
+                if route.sent is SCALE and kind.definition is not None:
+                    check_custom_scale(kind, old, applied)
+                obj, _ = admit(kind, applied, options.field_validation, old=shown, is_applied=True)
                 self._check_rights(kind, route.namespace, route.name, old, obj)
                 new = settled(old, prepare_update(kind, old, obj, subresource=route.subresource), entries)
                 raw = self._write(route, current, old, new, options.dry_run)
@@ -218,7 +224,8 @@ class Objects:
         if entries is None:
             entries = created(kind, as_said(kind, made, obj), writer, now)
         name: str = made["metadata"]["name"]
-        key, draft = key_of(namespace, name), storable(with_entries(made, entries), is_definition=kind is DEFINITION)
+        key, draft = key_of(namespace, name), storable(
+            rules_of(kind).closed(with_entries(made, entries)), is_definition=kind is DEFINITION)
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
             version = named_version(obj)
@@ -236,7 +243,7 @@ class Objects:
             text = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(kind, route.name, text)
         applied, entries = apply.apply_first(kind, config, writer, self._host.now())
-        obj, _ = admit(kind, applied)
+        obj, _ = admit(kind, applied, is_applied=True)
         check_name(obj, namespace=route.namespace, name=route.name)
         self._check_place(kind, route.namespace, obj)
         if self._guard is not None:
@@ -260,6 +267,9 @@ class Objects:
     def _write(self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
         """Store `new` in place of `old` and return it in encoded form; None if another write came first."""
         kind = route.kind
+        new = rules_of(kind).closed(new)
+        if kind.storage is not None or kind.has_changed:  # then `old` is not what is stored
+            old = current.decode()
         if same_json(new, old):
             return current.raw
         draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)

@@ -7,10 +7,12 @@ values. So one walk is enough to prune unknown fields and to fill in defaults.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Raw
+from controller_runtime.apiserver.rules.definitions.list_causes import list_causes
 from controller_runtime.apiserver.rules.definitions.patterns import NoPattern
 from controller_runtime.apiserver.rules.definitions.schema_causes import schema_causes
 from controller_runtime.apiserver.rules.definitions.structural_shape import unknown_fields
@@ -204,7 +206,8 @@ def _rule_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
 def _default_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
     if "default" not in schema:
         return
-    for cause in schema_causes(schema, schema["default"], work=work):
+    default = schema["default"]
+    for cause in itertools.chain(schema_causes(schema, default, work=work), list_causes(schema, default)):
         step = f".{cause.field}" if cause.field and cause.field != "<nil>" else ""
         yield Cause(cause.reason, cause.message, f"{path}.default{step}")
     if unknown_fields(schema, schema["default"]):
