@@ -90,7 +90,7 @@ class Compiler:
         for name, child in schema.properties.items():
             reader = reader_for(child)
             if (other := _OR_SCHEMA.get(child.name.rpartition(".")[2])) is not None:
-                fields.parts[name] = _part_or(shape, other)
+                fields.parts[name] = _part_or(shape, other, drops=other is list)
             elif reader is not None:
                 fields.readers[name] = reader
             else:
@@ -159,7 +159,7 @@ def _object_with(fields: _Fields, *, keeps_nulls: bool) -> Shape:
                         changes[name] = new
                 elif (part := parts.get(name)) is not None:
                     new = part(item, before.get(name), (place, f".{name}"), unknown)
-                    if not new and name in droppable:
+                    if new is None or (not new and name in droppable):
                         changes[name] = None
                     elif new is not item:
                         changes[name] = new
@@ -190,10 +190,15 @@ def _changed(value: dict[str, Any], changes: dict[str, Any], defaults: dict[str,
     return {name: item for name, item in {**value, **changes}.items() if item is not None or name in defaults}
 
 
-def _part_or(part: Shape, other: type) -> Shape:
-    """Return the shape of a value that is either a part or a value of type `other`, which is stored unchecked."""
+def _part_or(part: Shape, other: type, *, drops: bool) -> Shape:
+    """Return the shape of a value that is either a part or a value of type `other`, which is stored unchecked.
+
+    If `drops`, any other scalar is left out, as by a real server.
+    """
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
+        if drops and isinstance(value, bool | int | float | str):
+            return None
         return value if type(value) is other else part(value, old, place, unknown)
 
     return shape

@@ -18,10 +18,12 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.definitions.formats import is_known
 from controller_runtime.apiserver.rules.definitions.schema_structure import schemas_in
 from controller_runtime.apiserver.rules.definitions.spec_causes import approval_causes, spec_causes, stored_causes
+from controller_runtime.apiserver.rules.definitions.zeros import without_zeros
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import Cause
 
+_HTTPS = 443
 _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
 
 
@@ -101,16 +103,21 @@ def with_condition(obj: Object, type_: str, status: str, reason: str, message: s
 
 
 def _with_defaults(obj: Object) -> Object:
-    spec = obj["spec"]
+    spec = without_zeros(obj["spec"])
     names = part(spec, "names")
     kind = names.get("kind", "")
     defaults = {"singular": kind.lower(), "listKind": f"{kind}List"} if kind else {}
     said = {name: value for name, value in names.items() if value}
-    return {**obj, "spec": {**spec, "names": {**names, **defaults, **said}, **_conversion(spec)}}
+    return {**obj, "spec": {**spec, "names": {**names, **defaults, **said}, "conversion": _conversion(spec)}}
 
 
-def _conversion(spec: Object) -> dict[str, Any]:
-    return {} if spec.get("conversion") else {"conversion": {"strategy": "None"}}
+def _conversion(spec: Object) -> Object:
+    conversion = spec.get("conversion") or {"strategy": "None"}
+    service = _at(conversion, ("webhook", "clientConfig", "service"))
+    if not isinstance(service, Mapping) or "port" in service:
+        return conversion
+    client = {**conversion["webhook"]["clientConfig"], "service": {**service, "port": _HTTPS}}
+    return {**conversion, "webhook": {**conversion["webhook"], "clientConfig": client}}
 
 
 def _storage(obj: Object) -> list[str]:
