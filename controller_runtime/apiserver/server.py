@@ -20,7 +20,7 @@ from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
-from controller_runtime.apiserver.routes import Route, find_route
+from controller_runtime.apiserver.routes import Route, check_part, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
     bad_request,
@@ -169,6 +169,7 @@ class APIServer:
                 return text(200, "ok")
             if (described := self._description.answer(kinds, path, request)) is not None:
                 return described
+        check_part(kinds, path)
         if is_served(kinds, path):
             raise no_such_resource()
         return text(404, "404 page not found\n")

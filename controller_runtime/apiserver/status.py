@@ -8,7 +8,8 @@ by code, reason and causes. The message is for people, but tools match it too, s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from controller_runtime.apiserver.bounds import MOST_VALUES, abbreviated, abbreviated_message, told
@@ -68,6 +69,7 @@ class StatusError(Exception):
         details: None leaves them out of the answer. An empty mapping is part of it, as `{}`.
         retry_after: Whole seconds until the client may try again; None if it should not.
         continue_: A token with which a client can continue a list whose version has expired.
+        warnings: What the client is warned of beside the refusal, such as unknown fields.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class StatusError(Exception):
         self.details = details
         self.retry_after = retry_after
         self.continue_ = continue_
+        self.warnings: Sequence[str] = ()
 
     def body(self) -> dict[str, Any]:
         """Return the `Status` object."""
@@ -105,6 +108,16 @@ class StatusError(Exception):
             body["details"] = dict(self.details)
         body["code"] = self.code
         return body
+
+
+@contextmanager
+def warned_of(warnings: Sequence[str]) -> Iterator[None]:
+    """Add warnings to a refusal that is raised inside."""
+    try:
+        yield
+    except StatusError as error:
+        error.warnings = [*warnings, *error.warnings]
+        raise
 
 
 def qualified(name: str, group: str) -> str:

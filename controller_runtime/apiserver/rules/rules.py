@@ -46,8 +46,11 @@ class Rules:
         """
         return obj
 
-    def closed(self, obj: Object) -> Object:
-        """Return an object that a write made in the form in which it is stored; the reverse of `opened`."""
+    def closed(self, obj: Object, *, prune: bool = False) -> Object:
+        """Return an object that a write made in the form in which it is stored; the reverse of `opened`.
+
+        `prune` is True if the object may have nulls and fields that its kind does not have.
+        """
         return obj
 
     def on_create(self, obj: Object) -> Object:

@@ -89,7 +89,10 @@ def check_custom_scale(kind: Kind, old: Object, new: Object) -> None:
     before, after = _at(old, wanted), _at(new, wanted)
     if before is None:
         raise status.internal(f'the spec replicas field ".{".".join(wanted)}" does not exist')
-    owned = any(_at(entry["fieldsV1"], [f"f:{step}" for step in wanted]) is not None for entry in old["metadata"].get("managedFields", ()))
+    owned = any(
+        _at(entry["fieldsV1"], [f"f:{step}" for step in wanted]) is not None
+        for entry in old["metadata"].get("managedFields", ())
+    )
     if not owned:
         raise status.untyped(
             "failed to create manager for existing fields: failed to convert live object "

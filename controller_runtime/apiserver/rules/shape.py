@@ -175,7 +175,11 @@ def _object_with(fields: _Fields, *, keeps_nulls: bool) -> Shape:
         if not changes:
             return value
         if keeps_nulls:
-            return {name: changes.get(name, item) for name, item in value.items() if item is None or name not in changes or changes[name] is not None}
+            return {
+                name: changes.get(name, item)
+                for name, item in value.items()
+                if item is None or name not in changes or changes[name] is not None
+            }
         return _changed(value, changes, defaults)
 
     return shape

@@ -10,27 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
+from controller_runtime.apiserver.kinds.registry import NAMESPACE, Kind
 from controller_runtime.apiserver.list_options import version_number
 from controller_runtime.apiserver.options import Query, WriteOptions
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.definitions.custom_objects import status_applied
+from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import check_custom_scale, scale_applied, scale_of, scaled
-from controller_runtime.apiserver.rules.strategy import (
-    as_said,
-    check_name,
-    is_finished,
-    named_version,
-    prepare_create,
-    prepare_update,
-    sent_version,
-    unversioned,
-)
+from controller_runtime.apiserver.rules.strategy import check_name, prepare_update, sent_version, unversioned
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
     PATCH_OPTIONS,
@@ -42,23 +32,20 @@ from controller_runtime.apiserver.status import (
     not_found,
     too_large_version,
     uid_conflict,
-    untyped,
+    warned_of,
 )
 from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Stored, key_of
+from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.users import ADMIN, User
 from controller_runtime.apiserver.writes import apply
 from controller_runtime.apiserver.writes.body import admit, decode
+from controller_runtime.apiserver.writes.commits import Commits
 from controller_runtime.apiserver.writes.documents import check_weight
-from controller_runtime.apiserver.writes.entries import APPLY, Entry, with_entries
-from controller_runtime.apiserver.writes.managed import Writer, created, manager_from, settled, updated
+from controller_runtime.apiserver.writes.entries import APPLY
+from controller_runtime.apiserver.writes.managed import Writer, manager_from, settled, updated
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
-from controller_runtime.apiserver.writes.storable import storable
 from controller_runtime.core.host import Host
 
-# As a real server's: no vowels, so that no words arise, and no 0, 1 and 3.
-_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX_LENGTH = 5
 _GENERATED_NAMES_TRIED = 8
 _SERVER = Writer("kube-apiserver")
 
@@ -102,6 +89,7 @@ class Objects:
         self._host = host
         self._storage = storage
         self._guard = guard
+        self._commits = Commits(host, storage)
 
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
@@ -114,27 +102,29 @@ class Objects:
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
         writer = content.writer(options, route)
-        raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
+        with warned_of(warnings):
+            raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
         return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
         """Handle a PUT of an object or of its subresource."""
         kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
         obj, warnings = decode(route.sent, content.body, content.media_type, options.field_validation)
-        check_name(obj, namespace=route.namespace, name=route.name)
         writer = content.writer(options, route)
-        while True:
-            current, old = self._storage.get(kind.resource, route.key), None
-            if current is None:
-                raw = self._create_by_update(route, obj, writer, options.dry_run)
-                status = 201
-            else:
-                old = rules_of(kind).opened(current.decode())
-                new = self._updated(route, old, obj, writer)
-                raw = self._write(route, current, old, new, options.dry_run)
-                status = 200
-            if raw is not None:
-                return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
+        with warned_of(warnings):
+            check_name(obj, namespace=route.namespace, name=route.name)
+            while True:
+                current, old = self._storage.get(kind.resource, route.key), None
+                if current is None:
+                    raw = self._create_by_update(route, obj, writer, options.dry_run)
+                    status = 201
+                else:
+                    old = rules_of(kind).opened(current.decode())
+                    new = self._updated(route, old, obj, writer)
+                    raw = self._commits.replace(route, current, old, new, options.dry_run)
+                    status = 200
+                if raw is not None:
+                    return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
     def patch(self, route: Route, content: Content) -> Written:
         """Handle a PATCH of an object or of its subresource."""
@@ -152,7 +142,9 @@ class Objects:
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
-            raw = self._write(route, current, old, self._updated(route, old, obj, writer), options.dry_run)
+            with warned_of(warnings):
+                new = self._updated(route, old, obj, writer)
+                raw = self._commits.replace(route, current, old, new, options.dry_run)
             if raw is not None:
                 return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
@@ -180,7 +172,7 @@ class Objects:
                 obj, _ = admit(kind, applied, options.field_validation, old=shown, is_applied=True)
                 self._check_rights(kind, route.namespace, route.name, old, obj)
                 new = settled(old, prepare_update(kind, old, obj, subresource=route.subresource), entries)
-                raw = self._write(route, current, old, new, options.dry_run)
+                raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(config, old)])
@@ -198,42 +190,12 @@ class Objects:
         self._check_rights(kind, namespace, "", None, obj)
         asked = obj.get("metadata", {}).get("name")
         for _ in range(_GENERATED_NAMES_TRIED):
-            name, raw = self._try_add(kind, namespace, obj, writer, dry_run)
+            name, raw = self._commits.add(kind, namespace, obj, writer, dry_run)
             if raw is not None:
                 return raw
             if asked:
-                raise already_exists(kind, name, terminating=self._is_terminating(kind, namespace, name))
+                raise already_exists(kind, name, terminating=self._commits.is_terminating(kind, namespace, name))
         raise already_exists(kind, name, retry_after=1)
-
-    def _try_add(
-        self,
-        kind: Kind,
-        namespace: str,
-        obj: Object,
-        writer: Writer,
-        dry_run: bool,
-        entries: Sequence[Entry] | None = None,
-    ) -> tuple[str, bytes | None]:
-        """Try to store a new object once; return its name and, if that was free, the encoded object.
-
-        `entries` are its managed fields. If they are None, the writer owns all of its fields.
-        """
-        host, now = self._host, self._host.now()
-        suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
-        made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
-        if entries is None:
-            entries = created(kind, as_said(kind, made, obj), writer, now)
-        name: str = made["metadata"]["name"]
-        key, draft = key_of(namespace, name), storable(
-            rules_of(kind).closed(with_entries(made, entries)), is_definition=kind is DEFINITION)
-        if dry_run:
-            taken = self._storage.get(kind.resource, key) is not None
-            version = named_version(obj)
-            return name, None if taken else draft.at(version) if version else draft.unversioned()
-        if named_version(obj):
-            raise untyped("resourceVersion should not be set on objects to be created")
-        change = self._storage.commit(kind.resource, key, None, draft)
-        return name, change.new.raw if change and change.new else None
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
         kind = route.kind
@@ -248,7 +210,7 @@ class Objects:
         self._check_place(kind, route.namespace, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        _, raw = self._try_add(kind, route.namespace, unversioned(obj), writer, dry_run, entries)
+        _, raw = self._commits.add(kind, route.namespace, unversioned(obj), writer, dry_run, entries, is_applied=True)
         return raw
 
     def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
@@ -261,25 +223,8 @@ class Objects:
         self._check_place(kind, route.namespace, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        _, raw = self._try_add(kind, route.namespace, unversioned(obj), writer, dry_run)
+        _, raw = self._commits.add(kind, route.namespace, unversioned(obj), writer, dry_run)
         return raw
-
-    def _write(self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
-        """Store `new` in place of `old` and return it in encoded form; None if another write came first."""
-        kind = route.kind
-        new = rules_of(kind).closed(new)
-        if kind.storage is not None or kind.has_changed:  # then `old` is not what is stored
-            old = current.decode()
-        if same_json(new, old):
-            return current.raw
-        draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
-        if dry_run:
-            return draft.at(current.version)
-        if is_finished(kind, new):
-            gone = self._storage.commit(kind.resource, current.key, current, None)
-            return draft.at(current.version) if gone else None
-        change = self._storage.commit(kind.resource, current.key, current, draft)
-        return change.new.raw if change and change.new else None
 
     def _find(self, route: Route) -> Stored:
         found = self._storage.get(route.kind.resource, route.key)
@@ -304,7 +249,3 @@ class Objects:
         """Refuse a role or binding that grants what the user may not grant."""
         if self._guard is not None:
             self._guard.check_write(kind, namespace, name, old, new)
-
-    def _is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
-        found = self._storage.get(kind.resource, key_of(namespace, name))
-        return found is not None and "deletionTimestamp" in found.decode()["metadata"]

@@ -60,9 +60,11 @@ class CustomRules(Rules):
             obj = reshaped(kind.storage or self._definition, obj, fill=True)
         return obj if kind.storage is None else reshaped(self._definition, obj)
 
-    def closed(self, obj: Object) -> Object:
+    def closed(self, obj: Object, *, prune: bool = False) -> Object:
         """Return an object with the fields and the defaults of the version in which it is stored."""
-        return obj if self._kind.storage is None else reshaped(self._kind.storage, obj, fill=True)
+        if self._kind.storage is not None:
+            return reshaped(self._kind.storage, obj, fill=True)
+        return reshaped(self._definition, obj) if prune else obj
 
     def on_create(self, obj: Object) -> Object:
         """Return the object with generation 1, and without its status if the status is a subresource."""

@@ -57,5 +57,5 @@ def _repeated(identities: list[Any], shown: list[Any], path: Path) -> Iterator[C
     for index, identity in enumerate(identities):
         mark = msgspec.json.encode(identity, order="sorted")
         seen[mark] = seen.get(mark, 0) + 1
-        if seen[mark] == 2:  # noqa: PLR2004 (the second)
+        if seen[mark] == 2:
             yield duplicate(str(path.below(f"[{index}]")), shown[index])

@@ -118,7 +118,9 @@ def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
         if (warning := version.get("deprecationWarning")) is not None:
             for text in _warning_problems(warning, deprecated=bool(version.get("deprecated"))):
                 yield invalid(f"{place}.deprecationWarning", warning, text)
-    if names and names[0] and (problems := service_name_problems(names[0])):  # the older API had a `spec.version` for the first
+    if (
+        names and names[0] and (problems := service_name_problems(names[0]))
+    ):  # the older API had a `spec.version` for the first
         yield invalid("spec.version", names[0], ",".join(problems))
     if len(set(names)) != len(names):
         yield invalid("spec.versions", names, "must contain unique version names")
