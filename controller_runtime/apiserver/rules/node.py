@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from controller_runtime.api.names import label_value_problems, qualified_name_problems
-from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -21,19 +20,12 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 class NodeRules(Rules):
     """A new node gets the taint `not-ready`, so that no pod is scheduled there until a controller finds it ready."""
 
-    adds = (("spec", "taints"),)
-
     def on_create(self, obj: Object) -> Object:
-        spec, status = part(obj, "spec"), part(obj, "status")
+        spec = part(obj, "spec")
         taints = spec.get("taints", [])
         if not any(_identity(taint) == _identity(_NOT_READY) for taint in taints):
             spec = {**spec, "taints": [*taints, {**_NOT_READY}]}
-        if status.get("capacity") and not status.get("allocatable"):
-            status = {**status, "allocatable": {**status["capacity"]}}
-        return _with_both_cidrs({**obj, "spec": spec, "status": status})
-
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        return _with_both_cidrs(super().on_update(kind, old, new, subresource))
+        return {**obj, "spec": spec}
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
@@ -49,17 +41,6 @@ class NodeRules(Rules):
             yield forbidden("spec.providerID", _ONCE.format("providerID"))
         # `causes` has found these already. A real server reports them twice, too: for the node and for its change.
         yield from _taint_causes(after.get("taints", ()))
-
-
-def _with_both_cidrs(obj: Object) -> Object:
-    """Return a node with both fields: `podCIDR` is the first of `podCIDRs`, and clients may set only one of them."""
-    spec = part(obj, "spec")
-    one, many = spec.get("podCIDR"), spec.get("podCIDRs")
-    if one and not many:
-        return {**obj, "spec": {**spec, "podCIDRs": [one]}}
-    if many and not one:
-        return {**obj, "spec": {**spec, "podCIDR": many[0]}}
-    return obj
 
 
 def _identity(taint: Object) -> tuple[object, object]:

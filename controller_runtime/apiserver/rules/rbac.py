@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from controller_runtime.api.names import path_segment_problems, subdomain_problems
 from controller_runtime.api.selectors import LabelSelector
-from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import invalid, label_causes, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -59,12 +57,6 @@ class BindingRules(Rules):
     def __init__(self, *, namespaced: bool) -> None:
         self._namespaced = namespaced
         self._roles = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
-
-    def on_create(self, obj: Object) -> Object:
-        return _with_groups(obj)
-
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        return _with_groups(new)
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         reference = part(obj, "roleRef")
@@ -129,18 +121,3 @@ def _is_operator(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _with_groups(obj: Object) -> Object:
-    reference = {**part(obj, "roleRef")}
-    reference["apiGroup"] = reference.get("apiGroup") or _GROUP
-    made: dict[str, Any] = {**obj, "roleRef": reference}
-    if "subjects" in obj:
-        made["subjects"] = [_subject(one) for one in obj["subjects"] or ()]
-    return made
-
-
-def _subject(subject: Object) -> Object:
-    if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
-        return {**subject, "apiGroup": _GROUP}
-    return subject

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.rules.workload import SpecRules
@@ -35,11 +32,7 @@ class ServiceRules(Rules):
     """
 
     def on_create(self, obj: Object) -> Object:
-        return {**obj, "spec": _service_defaults(part(obj, "spec")), "status": {"loadBalancer": {}}}
-
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        made = super().on_update(kind, old, new, subresource)
-        return {**made, "spec": _service_defaults(part(made, "spec"))}
+        return {**obj, "status": {"loadBalancer": {}}}
 
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")
@@ -51,7 +44,7 @@ class IngressRules(SpecRules):
     """An ingress must have a default backend or rules. The server routes no traffic."""
 
     def __init__(self) -> None:
-        super().__init__(dict, {"loadBalancer": {}})
+        super().__init__({"loadBalancer": {}})
 
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")
@@ -63,17 +56,10 @@ class BudgetRules(SpecRules):
     """A budget sets at most one of `minAvailable` and `maxUnavailable`."""
 
     def __init__(self) -> None:
-        super().__init__(dict, _COUNTS)
+        super().__init__(_COUNTS)
 
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")
         if "minAvailable" in spec and "maxUnavailable" in spec:
             return [invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")]
         return []
-
-
-def _service_defaults(spec: Object) -> dict[str, Any]:
-    made = {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster", **spec}
-    if "ports" in spec:
-        made["ports"] = [{"targetPort": port.get("port"), **port} for port in spec["ports"]]
-    return made

@@ -66,16 +66,6 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     return _in_order(made)
 
 
-def as_said(kind: Kind, made: Object, sent: Object) -> Object:
-    """Return `made` without the fields that the server added to `sent`: the fields that its creator owns."""
-    rules = rules_of(kind)
-    said = dict(rules.shown_form(made))
-    for section, name in rules.adds:
-        if section in said and name not in (sent.get(section) or {}):
-            said[section] = {key: value for key, value in said[section].items() if key != name}
-    return said
-
-
 def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "") -> dict[str, Any]:
     """Return an updated object as it will be stored, with the resourceVersion of `old`.
 

@@ -8,7 +8,6 @@ from decimal import Decimal
 
 from controller_runtime.api.names import subdomain_problems
 from controller_runtime.api.quantities import parse_quantity
-from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.small_kinds import StatusRules
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
@@ -17,7 +16,6 @@ from controller_runtime.apiserver.status import Cause
 _ALONE = "ReadWriteOncePod"
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", _ALONE)
 _VOLUME_MODES = ("Block", "Filesystem")
-_DEFAULTS: Mapping[str, str] = {"volumeMode": "Filesystem"}
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"  # the annotation that preceded `storageClassName`
 _IMMUTABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 _SIZE = "spec.resources[storage]"
@@ -32,13 +30,6 @@ class ClaimRules(StatusRules):
 
     def __init__(self) -> None:
         super().__init__({"phase": "Pending"})
-
-    def on_create(self, obj: Object) -> Object:
-        return super().on_create(_defaulted(obj))
-
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        made = super().on_update(kind, old, new, subresource)
-        return made if subresource == "status" else _defaulted(made)
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
@@ -71,10 +62,6 @@ class ClaimRules(StatusRules):
         if before.get("volumeMode") != (mode := after.get("volumeMode")):
             causes.append(invalid("volumeMode", mode, "field is immutable"))
         return causes
-
-
-def _defaulted(obj: Object) -> Object:
-    return {**obj, "spec": {**_DEFAULTS, **part(obj, "spec")}}
 
 
 def _mode_causes(modes: Sequence[str]) -> Iterator[Cause]:

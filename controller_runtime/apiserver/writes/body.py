@@ -22,6 +22,8 @@ IGNORE = "Ignore"
 # The size of the caches by kind: more kinds than are served at one time. Bounded, because each new version of a
 # custom resource definition makes a new kind.
 _KINDS = 512
+# A field with a default that a real server's empty object nevertheless lacks: a pointer, unlike other structs.
+_POINTER = "conversion"
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -145,6 +147,8 @@ def _bare(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     """
     bare: dict[str, Any] = dict.fromkeys(schema.required)
     for name, part in value.items():
+        if name == _POINTER:
+            continue
         if type(part) is dict:
             bare[name] = _bare(schema.properties[name], part)
         elif not part:

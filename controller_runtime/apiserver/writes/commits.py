@@ -10,7 +10,7 @@ from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
-from controller_runtime.apiserver.rules.strategy import as_said, is_finished, named_version, prepare_create
+from controller_runtime.apiserver.rules.strategy import is_finished, named_version, prepare_create
 from controller_runtime.apiserver.status import untyped
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored, key_of
@@ -58,7 +58,7 @@ class Commits:
         suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
         made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
         if entries is None:
-            entries = created(kind, as_said(kind, made, obj), writer, now)
+            entries = created(kind, obj, writer, now)
         name: str = made["metadata"]["name"]
         key, draft = (
             key_of(namespace, name),
