@@ -26,6 +26,7 @@ from controller_runtime.apiserver.rules.scale import scale_to_show
 from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
+from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.deletion import Deletion
 from controller_runtime.apiserver.writes.objects import Content, Objects, Written
 from controller_runtime.apiserver.writes.pod_parts import PodParts
@@ -46,6 +47,7 @@ class Verbs:
         storage: The objects.
         access: Decides what users may do.
         release: The release of Kubernetes as which the server answers.
+        admitting: The admission of the server; None makes one with the steps that are on by default.
 
     Attributes:
         objects: Creates, reads and updates objects, without a check of what the user may write.
@@ -53,12 +55,20 @@ class Verbs:
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage, access: Access, release: Release = NEWEST) -> None:
+    def __init__(
+        self,
+        host: Host,
+        storage: Storage,
+        access: Access,
+        release: Release = NEWEST,
+        admitting: Admitting | None = None,
+    ) -> None:
         self._host = host
         self._release = release
         self._storage = storage
-        self.objects = Objects(host, storage)
-        self._deletion = Deletion(host, storage)
+        self._admitting = admitting or Admitting(host, storage)
+        self.objects = Objects(host, storage, None, self._admitting)
+        self._deletion = Deletion(host, storage, self._admitting)
         self._pod_parts = PodParts(host, storage, self._deletion)
         self._authorizer = access.authorizer
         self._reviews = Reviews(host, access)
@@ -127,7 +137,8 @@ class Verbs:
             return self._reviews.create(route, content)
         objects = self.objects
         if not content.user.may_do_everything:
-            objects = Objects(self._host, self._storage, Guard(self._authorizer, content.user))
+            guard = Guard(self._authorizer, content.user)
+            objects = Objects(self._host, self._storage, guard, self._admitting)
         do = {"create": objects.create, "update": objects.update, "patch": objects.patch}[verb]
         return do(route, content)
 

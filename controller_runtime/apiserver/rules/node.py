@@ -12,20 +12,12 @@ from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
 
-_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ONCE = 'node updates may not change {} except from "" to valid'
 
 
 class NodeRules(Rules):
-    """A new node gets the taint `not-ready`, so that no pod is scheduled there until a controller finds it ready."""
-
-    def on_create(self, obj: Object) -> Object:
-        spec = part(obj, "spec")
-        taints = spec.get("taints", [])
-        if not any(_identity(taint) == _identity(_NOT_READY) for taint in taints):
-            spec = {**spec, "taints": [*taints, {**_NOT_READY}]}
-        return {**obj, "spec": spec}
+    """Taints are told apart by key and effect, and a node's addresses for pods never change once they are set."""
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")

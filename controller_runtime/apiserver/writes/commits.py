@@ -14,6 +14,7 @@ from controller_runtime.apiserver.rules.strategy import is_finished, named_versi
 from controller_runtime.apiserver.status import untyped
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored, key_of
+from controller_runtime.apiserver.writes.admitting import Check
 from controller_runtime.apiserver.writes.entries import Entry, with_entries
 from controller_runtime.apiserver.writes.managed import Writer, created
 from controller_runtime.apiserver.writes.storable import storable
@@ -48,17 +49,22 @@ class Commits:
         entries: Sequence[Entry] | None = None,
         *,
         is_applied: bool = False,
+        sent: Object | None = None,
+        check: Check | None = None,
     ) -> tuple[str, bytes | None]:
         """Try to store a new object once; return its name and, if that was free, the encoded object.
 
         `entries` are its managed fields. If they are None, the writer owns all of its fields. `is_applied` is True for
-        the result of a server-side apply, in which nulls of custom objects are left out only now.
+        the result of a server-side apply, in which nulls of custom objects are left out only now. `sent` is the object
+        before admission, whose fields the writer owns, and `check` what admission has against the result.
         """
         host, now = self._host, self._host.now()
         suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
         made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
+        if check is not None:
+            check(made)
         if entries is None:
-            entries = created(kind, obj, writer, now)
+            entries = created(kind, obj if sent is None else sent, writer, now)
         name: str = made["metadata"]["name"]
         key, draft = (
             key_of(namespace, name),

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
+from controller_runtime.apiserver.admission.namespace_lifecycle import PERMANENT
 from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
 from controller_runtime.apiserver.list_options import ListOptions
 from controller_runtime.apiserver.options import DeleteOptions, Preconditions
@@ -24,14 +25,14 @@ from controller_runtime.apiserver.rules.strategy import deletion_grace, is_finis
 from controller_runtime.apiserver.status import StatusError, forbidden, not_found, precondition_failed
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored
-from controller_runtime.core.host import Clock
+from controller_runtime.apiserver.writes.admitting import Admitting
+from controller_runtime.core.host import Clock, Host
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 # Seconds. A longer grace period could end after the year 9999, which timestamps cannot express.
 _LONGEST_GRACE = 100 * 365 * 86400
 # A real server deletes these by other code, which sets no grace period and does not increase the generation.
 _ENDED_BY_THE_SERVER = (NAMESPACE, DEFINITION)
-_PERMANENT_NAMESPACES = ("default", "kube-system", "kube-public")
 
 Object = Mapping[str, Any]
 
@@ -55,17 +56,24 @@ class Deletion:
 
     Each method raises `StatusError` for a request that is refused.
 
+    Args:
+        host: Provides the time.
+        storage: The objects.
+        admitting: The admission of the server, which counts quotas; None makes one with the steps that are on by
+            default.
+
     Threads: any.
     """
 
-    def __init__(self, clock: Clock, storage: Storage) -> None:
-        self._clock = clock
+    def __init__(self, host: Host, storage: Storage, admitting: Admitting | None = None) -> None:
+        self._clock: Clock = host
         self._storage = storage
+        self._admitting = admitting or Admitting(host, storage)
 
     def delete(self, route: Route, options: DeleteOptions) -> Deleted:
         """Delete one object. If another write changes the object in the meantime, the deletion is tried again."""
         kind = route.kind
-        if kind is NAMESPACE and route.name in _PERMANENT_NAMESPACES:
+        if kind is NAMESPACE and route.name in PERMANENT:
             raise forbidden(kind, route.name, "this namespace may not be deleted")
         while True:
             current = self._storage.get(kind.resource, route.key)
@@ -73,7 +81,8 @@ class Deletion:
                 raise not_found(kind, route.name)
             old = current.decode()
             check_preconditions(kind, route.name, old, options.preconditions)
-            deleted = self._step(kind, current, old, options)
+            with self._admitting.counted(kind, route.namespace, dry_run=bool(options.dry_run)):
+                deleted = self._step(kind, current, old, options)
             if deleted is not None:
                 return deleted
 

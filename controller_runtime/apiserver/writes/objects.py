@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import NAMESPACE, Kind
+from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.list_options import version_number
 from controller_runtime.apiserver.options import Query, WriteOptions
 from controller_runtime.apiserver.routes import Route
@@ -28,7 +28,6 @@ from controller_runtime.apiserver.status import (
     already_exists,
     conflict,
     forbidden,
-    namespace_terminating,
     not_found,
     too_large_version,
     uid_conflict,
@@ -38,6 +37,7 @@ from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.users import ADMIN, User
 from controller_runtime.apiserver.writes import apply
+from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.body import admit, decode
 from controller_runtime.apiserver.writes.commits import Commits
 from controller_runtime.apiserver.writes.documents import check_weight
@@ -81,14 +81,18 @@ class Objects:
         host: Provides time and randomness.
         storage: The objects.
         guard: Checks what the user may write; None if that is everything.
+        admitting: The admission of the server; None makes one with the steps that are on by default.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage, guard: Guard | None = None) -> None:
+    def __init__(
+        self, host: Host, storage: Storage, guard: Guard | None = None, admitting: Admitting | None = None
+    ) -> None:
         self._host = host
         self._storage = storage
         self._guard = guard
+        self._admitting = admitting or Admitting(host, storage)
         self._commits = Commits(host, storage)
 
     def get(self, route: Route, version: str = "") -> Stored:
@@ -120,8 +124,7 @@ class Objects:
                     status = 201
                 else:
                     old = rules_of(kind).opened(current.decode())
-                    new = self._updated(route, old, obj, writer)
-                    raw = self._commits.replace(route, current, old, new, options.dry_run)
+                    raw = self._replaced(route, current, old, obj, writer, options.dry_run)
                     status = 200
                 if raw is not None:
                     return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
@@ -143,8 +146,7 @@ class Objects:
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
             with warned_of(warnings):
-                new = self._updated(route, old, obj, writer)
-                raw = self._commits.replace(route, current, old, new, options.dry_run)
+                raw = self._replaced(route, current, old, obj, writer, options.dry_run)
             if raw is not None:
                 return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
@@ -171,30 +173,44 @@ class Objects:
                     check_custom_scale(kind, old, applied)
                 obj, _ = admit(kind, applied, options.field_validation, old=shown, is_applied=True)
                 self._check_rights(kind, route.namespace, route.name, old, obj)
-                new = settled(old, prepare_update(kind, old, obj, subresource=route.subresource), entries)
-                raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
+                admitted, check = self._admitting.update(route, old, obj)
+                made = prepare_update(kind, old, admitted, subresource=route.subresource)
+                with self._admitting.counted(kind, route.namespace, dry_run=options.dry_run):
+                    check(made)
+                    new = settled(old, made, entries)
+                    raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(config, old)])
 
-    def _updated(self, route: Route, old: Object, obj: Object, writer: Writer) -> Object:
+    def _replaced(
+        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool
+    ) -> bytes | None:
+        """Store what a PUT or a patch makes of an object; return None if another write came first."""
+        kind = route.kind
         if route.sent is SCALE:
-            obj = scaled(route.kind, old, obj)
-        self._check_rights(route.kind, route.namespace, route.name, old, obj)
-        new = prepare_update(route.kind, old, obj, subresource=route.subresource)
-        return updated(route.kind, old, new, obj, writer, self._host.now(), rules_of(route.kind).shown_form)
+            obj = scaled(kind, old, obj)
+        self._check_rights(kind, route.namespace, route.name, old, obj)
+        admitted, check = self._admitting.update(route, old, obj)
+        made = prepare_update(kind, old, admitted, subresource=route.subresource)
+        with self._admitting.counted(kind, route.namespace, dry_run=dry_run):
+            check(made)
+            new = updated(kind, old, made, obj, writer, self._host.now(), rules_of(kind).shown_form)
+            return self._commits.replace(route, current, old, new, dry_run)
 
     def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
-        self._check_place(kind, namespace, obj)
+        self._check_kind(kind, obj)
         self._check_rights(kind, namespace, "", None, obj)
         asked = obj.get("metadata", {}).get("name")
-        for _ in range(_GENERATED_NAMES_TRIED):
-            name, raw = self._commits.add(kind, namespace, obj, writer, dry_run)
-            if raw is not None:
-                return raw
-            if asked:
-                raise already_exists(kind, name, terminating=self._commits.is_terminating(kind, namespace, name))
+        admitted, check = self._admitting.create(kind, namespace, obj)
+        with self._admitting.counted(kind, namespace, dry_run=dry_run):
+            for _ in range(_GENERATED_NAMES_TRIED):
+                name, raw = self._commits.add(kind, namespace, admitted, writer, dry_run, sent=obj, check=check)
+                if raw is not None:
+                    return raw
+                if asked:
+                    raise already_exists(kind, name, terminating=self._commits.is_terminating(kind, namespace, name))
         raise already_exists(kind, name, retry_after=1)
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
@@ -207,10 +223,14 @@ class Objects:
         applied, entries = apply.apply_first(kind, config, writer, self._host.now())
         obj, _ = admit(kind, applied, is_applied=True)
         check_name(obj, namespace=route.namespace, name=route.name)
-        self._check_place(kind, route.namespace, obj)
+        self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        _, raw = self._commits.add(kind, route.namespace, unversioned(obj), writer, dry_run, entries, is_applied=True)
+        admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj))
+        with self._admitting.counted(kind, route.namespace, dry_run=dry_run):
+            _, raw = self._commits.add(
+                kind, route.namespace, admitted, writer, dry_run, entries, is_applied=True, check=check
+            )
         return raw
 
     def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
@@ -220,10 +240,13 @@ class Objects:
         sent_version(obj)
         if uid := metadata.get("uid"):
             raise uid_conflict(kind, route.namespace, route.name, uid, "")
-        self._check_place(kind, route.namespace, obj)
+        self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        _, raw = self._commits.add(kind, route.namespace, unversioned(obj), writer, dry_run)
+        sent = unversioned(obj)
+        admitted, check = self._admitting.create(kind, route.namespace, sent)
+        with self._admitting.counted(kind, route.namespace, dry_run=dry_run):
+            _, raw = self._commits.add(kind, route.namespace, admitted, writer, dry_run, sent=sent, check=check)
         return raw
 
     def _find(self, route: Route) -> Stored:
@@ -232,18 +255,11 @@ class Objects:
             raise not_found(route.kind, route.name)
         return found
 
-    def _check_place(self, kind: Kind, namespace: str, obj: Object) -> None:
-        """Refuse a new object of a kind, or in a namespace, that is being deleted."""
+    def _check_kind(self, kind: Kind, obj: Object) -> None:
+        """Refuse a new object of a kind whose definition is being deleted."""
         if kind.is_terminating:
             text = "create not allowed while custom resource definition is terminating"
             raise forbidden(kind, obj.get("metadata", {}).get("name", ""), text)
-        if not kind.namespaced:
-            return
-        found = self._storage.get(NAMESPACE.resource, namespace)
-        if found is None:
-            raise not_found(NAMESPACE, namespace)
-        if "deletionTimestamp" in found.decode()["metadata"]:
-            raise namespace_terminating(kind, obj.get("metadata", {}).get("name", ""), namespace)
 
     def _check_rights(self, kind: Kind, namespace: str, name: str, old: Object | None, new: Object) -> None:
         """Refuse a role or binding that grants what the user may not grant."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults for which a value of a custom kind cannot be merged: server-side apply needs typed values.
 
-An applied configuration is checked before it is merged, and a stored object before it is compared in another API version
-of its kind. The words are those of a real server, which shows values in the syntax of Go.
+An applied configuration is checked before it is merged, and a stored object before it is compared in another API
+version of its kind. The words are those of a real server, which shows values in the syntax of Go.
 """
 
 from __future__ import annotations

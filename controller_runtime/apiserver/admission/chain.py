@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chain of admission: the steps in the order of a real server, without those that are switched off.
+
+New steps, such as webhooks and policies, have their place before `ResourceQuota`: a quota counts what the others have
+let through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from controller_runtime.apiserver.admission.limit_ranger import LimitRanger
+from controller_runtime.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from controller_runtime.apiserver.admission.pods import DefaultTolerationSeconds, Priority
+from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
+from controller_runtime.apiserver.admission.service_account import ServiceAccount
+from controller_runtime.apiserver.admission.small_steps import StorageObjectInUseProtection, TaintNodesByCondition
+from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.core.errors import UsageError
+
+_STEPS: tuple[type[Step], ...] = (
+    NamespaceLifecycle,
+    LimitRanger,
+    ServiceAccount,
+    TaintNodesByCondition,
+    Priority,
+    DefaultTolerationSeconds,
+    StorageObjectInUseProtection,
+    ResourceQuota,
+)
+_OFF_BY_DEFAULT = (ServiceAccount.name,)
+NAMES = tuple(step.name for step in _STEPS)
+"""The names of all steps, in their order."""
+
+
+class Chain:
+    """The steps that a server carries out, in their order.
+
+    Args:
+        storage: The objects.
+        enabled: The names of steps to switch on that are off by default.
+        disabled: The names of steps to switch off.
+
+    Raises:
+        UsageError: A name is unknown, or is given twice.
+
+    Threads: any.
+    """
+
+    def __init__(self, storage: Storage, enabled: Collection[str] = (), disabled: Collection[str] = ()) -> None:
+        _check(enabled, disabled)
+        off = {*_OFF_BY_DEFAULT, *disabled} - {*enabled}
+        self._steps = [step(storage) for step in _STEPS if step.name not in off]
+        # The steps that see the writes of a kind, by kind, operation and whether it is a subresource. Kinds come and
+        # go with their definitions; all custom ones are seen by the same steps, and share one entry.
+        self._seen: dict[tuple[Kind | None, Operation, bool], tuple[Step, ...]] = {}
+
+    def has(self, name: str) -> bool:
+        """Return whether a step is carried out."""
+        return any(step.name == name for step in self._steps)
+
+    def admit(self, attributes: Attributes) -> Object:
+        """Return the object as all steps have left it.
+
+        Raises:
+            StatusError: 403 or 404, a step refuses the write.
+        """
+        for step in self._of(attributes):
+            obj = step.admit(attributes)
+            if obj is not attributes.obj:
+                attributes = attributes._replace(obj=obj)
+        return attributes.obj
+
+    def validate(self, attributes: Attributes) -> None:
+        """Check an object that has passed the rules of its kind.
+
+        Raises:
+            StatusError: 403, a step refuses the write.
+        """
+        for step in self._of(attributes):
+            step.validate(attributes)
+
+    def _of(self, attributes: Attributes) -> Iterable[Step]:
+        kind = attributes.kind if attributes.kind.definition is None else None
+        place = kind, attributes.operation, bool(attributes.subresource)
+        found = self._seen.get(place)
+        if found is None:
+            found = self._seen[place] = tuple(step for step in self._steps if _sees(step, *place))
+        return found
+
+
+def _sees(step: Step, kind: Kind | None, operation: Operation, is_part: bool) -> bool:
+    return (
+        (step.kinds is None or kind in step.kinds)
+        and operation in step.operations
+        and (step.subresources or not is_part)
+    )
+
+
+def _check(enabled: Collection[str], disabled: Collection[str]) -> None:
+    for name in (*enabled, *disabled):
+        if name not in NAMES:
+            raise UsageError(f"{name!r} is no admission plugin of this server; it has {', '.join(NAMES)}")
+        if name in enabled and name in disabled:
+            raise UsageError(f"the admission plugin {name} is switched on and off; give it once")

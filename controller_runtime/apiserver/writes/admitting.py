@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Admission of a write: the chain of steps, and the count of quotas around the write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+
+from controller_runtime.apiserver.admission.chain import Chain
+from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
+from controller_runtime.apiserver.admission.step import Attributes, Operation
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.writes.quota_counts import QuotaCounts
+from controller_runtime.core.host import Host
+
+Check = Callable[[Object], None]
+"""Refuses an object that has passed the rules of its kind, or returns."""
+
+
+class Admitting:
+    """Admits the writes of one server.
+
+    Args:
+        host: Provides the time and locks.
+        storage: The objects.
+        enabled: The names of steps to switch on that are off by default.
+        disabled: The names of steps to switch off.
+
+    Raises:
+        UsageError: A name is unknown, or is given twice.
+
+    Threads: any.
+    """
+
+    def __init__(
+        self, host: Host, storage: Storage, enabled: Collection[str] = (), disabled: Collection[str] = ()
+    ) -> None:
+        self._chain = Chain(storage, enabled, disabled)
+        self._quotas = QuotaCounts(host, storage, is_on=self._chain.has(ResourceQuota.name))
+
+    def create(self, kind: Kind, namespace: str, obj: Object) -> tuple[Object, Check]:
+        """Return a new object as the steps have left it, and the check of what is made of it.
+
+        Raises:
+            StatusError: 403 or 404, a step refuses the write.
+        """
+        return self._admit(Attributes(Operation.CREATE, kind, namespace, obj))
+
+    def update(self, route: Route, old: Object, obj: Object) -> tuple[Object, Check]:
+        """Return a changed object as the steps have left it, and the check of what is made of it.
+
+        Raises:
+            StatusError: 403, a step refuses the write.
+        """
+        return self._admit(Attributes(Operation.UPDATE, route.kind, route.namespace, obj, old, route.subresource))
+
+    def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
+        """See `QuotaCounts.counted`."""
+        return self._quotas.counted(kind, namespace, dry_run=dry_run)
+
+    def _admit(self, attributes: Attributes) -> tuple[Object, Check]:
+        obj = self._chain.admit(attributes)
+        return obj, lambda made: self._chain.validate(attributes._replace(obj=made))
