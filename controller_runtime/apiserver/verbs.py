@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -23,11 +23,11 @@ from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import open_watch
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.scale import scale_to_show
-from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
+from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed, warned_of
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
 from controller_runtime.apiserver.writes.admitting import Admitting
-from controller_runtime.apiserver.writes.deletion import Deletion
+from controller_runtime.apiserver.writes.deletion import Deletion, deletion_warnings
 from controller_runtime.apiserver.writes.objects import Content, Objects, Written
 from controller_runtime.apiserver.writes.pod_parts import PodParts
 from controller_runtime.apiserver.writes.reviews import Reviews
@@ -120,7 +120,8 @@ class Verbs:
                 return self._delete(route, query, request.body, form, accept)
             case "deletecollection":
                 options = DeleteOptions.parse(query, request.body)
-                return _listed(self._deletion.delete_collection(route, ListOptions.parse(query), options), form)
+                page = self._deletion.delete_collection(route, ListOptions.parse(query), options)
+                return _listed(page, form, deletion_warnings(route.kind, options))
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
         if verb == "create" and route.subresource and route.kind is POD:
@@ -155,11 +156,13 @@ class Verbs:
 
     def _delete(self, route: Route, query: Query, body: bytes, form: Form, accept: str) -> HTTPResponse:
         options = DeleteOptions.parse(query, body)
-        deleted = self._deletion.delete(route, options)
+        warnings = deletion_warnings(route.kind, options)
+        with warned_of(warnings):
+            deleted = self._deletion.delete(route, options)
         if deleted.gone and not route.kind.deletes_with_object:
             return removed(route.kind, route.name, deleted.uid, accept)
         accepted_only = options.orphan_dependents is False and not deleted.gone
-        return whole_answer(202 if accepted_only else 200, form, form.single(deleted.raw))
+        return whole_answer(202 if accepted_only else 200, form, form.single(deleted.raw), warnings)
 
 
 def verb_of(route: Route, method: str) -> str:
@@ -186,5 +189,5 @@ def _single(route: Route, form: Form, raw: bytes) -> bytes:
     return form.single(raw)
 
 
-def _listed(page: Page, form: Form) -> HTTPResponse:
-    return whole_answer(200, form, form.list(page.items, page.version, page.token, page.remaining))
+def _listed(page: Page, form: Form, warnings: Sequence[str] = ()) -> HTTPResponse:
+    return whole_answer(200, form, form.list(page.items, page.version, page.token, page.remaining), warnings)
