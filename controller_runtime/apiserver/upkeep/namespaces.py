@@ -57,7 +57,8 @@ class NamespaceCleaner:
         # The kinds are read now, not when the cleaner was made: a custom kind may have come since.
         kinds = [kind for kind in self._server.kinds.stored if kind.namespaced]
         filled = [kind for kind in kinds if self._storage.read(kind.resource, f"{item.key}/").items]
-        done = all([self._client.empty(kind, item.key) for kind in filled])
+        emptied = [self._client.empty(kind, item.key) for kind in filled]  # each of them, whatever becomes of others
+        done = all(emptied)
         left = {kind: self._storage.read(kind.resource, f"{item.key}/").items for kind in filled}
         left = {kind: items for kind, items in left.items() if items}
         namespace = found.decode()

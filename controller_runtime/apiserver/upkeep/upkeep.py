@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage collection, the cleanup of namespaces, and the release of unused storage, which in a real cluster are the controller manager's work.
+"""Garbage collection, the cleanup of namespaces, and the release of unused storage.
+
+In a real cluster they are the controller manager's work.
 
 Changes are read through cursors on the storage rather than by watches: no object is copied into a cache, and a write
 that matters to neither costs the decoding of its metadata.

@@ -121,7 +121,7 @@ class Deletion:
         """Mark the object if it has to wait, otherwise remove it; return None if another write came first."""
         uid = old["metadata"]["uid"]
         marked = mark(kind, old, options, self._clock.now())
-        ends, is_marked = is_finished(kind, marked), kind in _MARKED_FIRST
+        ends, is_marked = is_finished(kind, marked), kind in _MARKED_FIRST and _end_of(marked) != _end_of(old)
         if options.dry_run:
             shown = marked if not ends or is_marked else old
             return Deleted(Draft.of(shown).at(current.version), uid, ends)
@@ -158,6 +158,11 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
         metadata["deletionGracePeriodSeconds"] = grace
     marked = {**old, "metadata": metadata}
     return rules_of(kind).on_delete(marked, now)
+
+
+def _end_of(obj: Object) -> tuple[object, object]:
+    metadata = obj["metadata"]
+    return metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
 
 
 def _set_finalizers(kind: Kind, metadata: dict[str, Any], options: DeleteOptions) -> None:
