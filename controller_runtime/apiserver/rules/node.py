@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from controller_runtime.api.names import label_value_problems, qualified_name_problems
+from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -18,6 +19,13 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 
 class NodeRules(Rules):
     """Taints are told apart by key and effect, and a node's addresses for pods never change once they are set."""
+
+    def on_create(self, obj: Object) -> Object:
+        return _without_configuration(obj)
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        made = super().on_update(kind, old, new, subresource)
+        return made if "configSource" in part(old, "spec") else _without_configuration(made)
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
@@ -33,6 +41,14 @@ class NodeRules(Rules):
             yield forbidden("spec.providerID", _ONCE.format("providerID"))
         # `causes` has found these already. A real server reports them twice, too: for the node and for its change.
         yield from _taint_causes(after.get("taints", ()))
+
+
+def _without_configuration(obj: Object) -> Object:
+    """Return a node without the source of its kubelet's configuration, which no server takes any more."""
+    spec = part(obj, "spec")
+    if "configSource" not in spec:
+        return obj
+    return {**obj, "spec": {name: value for name, value in spec.items() if name != "configSource"}}
 
 
 def _identity(taint: Object) -> tuple[object, object]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.kinds.registry import Kind
@@ -13,6 +13,13 @@ from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_s
 from controller_runtime.apiserver.rules.validation import forbidden
 from controller_runtime.apiserver.status import Cause
 
+_GATED: Mapping[str, Any] = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 # Fields that an update may change, images of containers aside; two of them within limits, see `_may_become`.
 _LIVE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
 _CHANGEABLE = (
@@ -28,7 +35,10 @@ class PodRules(Rules):
     def on_create(self, obj: Object) -> Object:
         spec = part(obj, "spec")
         metadata = {**obj["metadata"], "generation": 1}
-        return {**obj, "metadata": metadata, "spec": spec, "status": {"phase": "Pending", "qosClass": _quality(spec)}}
+        status: dict[str, Any] = {"phase": "Pending", "qosClass": _quality(spec)}
+        if spec.get("schedulingGates"):
+            status["conditions"] = [{**_GATED, "lastTransitionTime": metadata["creationTimestamp"]}]
+        return {**obj, "metadata": metadata, "spec": spec, "status": status}
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         if subresource == "status":

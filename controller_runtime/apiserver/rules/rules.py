@@ -62,6 +62,10 @@ class Rules:
             return with_status_of(old, new)
         return new
 
+    def dated(self, old: Object, new: Object, now: str) -> Object:
+        """Return an updated object with the times at which the server notes a change."""
+        return new
+
     def causes(self, obj: Object) -> Iterable[Cause]:
         """Return the faults of an object, new or updated, except those of its metadata.
 

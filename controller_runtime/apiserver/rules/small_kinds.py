@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
+from controller_runtime.apiserver.rules.service_addresses import without_leftovers
 from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.rules.workload import SpecRules
 from controller_runtime.apiserver.status import Cause
@@ -28,11 +30,21 @@ class StatusRules(Rules):
 class ServiceRules(Rules):
     """A service must have ports, unless it is headless or of type ExternalName.
 
-    No service gets a cluster address, unlike on a real server: nothing would answer there.
+    Nothing answers at the addresses that services have here.
     """
 
     def on_create(self, obj: Object) -> Object:
-        return {**obj, "status": {"loadBalancer": {}}}
+        spec = part(obj, "spec")
+        if spec.get("type") == "ExternalName":
+            spec = {name: value for name, value in spec.items() if name != "internalTrafficPolicy"}
+        return {**obj, "spec": spec, "status": {"loadBalancer": {}}}
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        made = super().on_update(kind, old, new, subresource)
+        if subresource == "status":
+            return made
+        made = {**made, "spec": without_leftovers(part(made, "spec"), part(old, "spec"))}
+        return made if made["spec"].get("type") == "LoadBalancer" else {**made, "status": {"loadBalancer": {}}}
 
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")

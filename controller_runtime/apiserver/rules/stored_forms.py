@@ -21,9 +21,9 @@ _AS_JSON = "io.k8s.apiextensions-apiserver."
 # Fields whose default depends on more than their absence, so that it is left to `type_defaults`.
 _LEFT: Mapping[str, tuple[str, ...]] = {"io.k8s.api.apps.v1.StatefulSetUpdateStrategy": ("type",)}
 # Stored as null by a real server when they are absent, but refused then: rules see them as absent.
-_REFUSED_WITHOUT = frozenset(
-    ("conditions", "containers", "monitors", "nodeSelectorTerms", "pathType", "selector", "storedVersions")
-    + ("values", "verbs", "versions")
+_REFUSED_WITHOUT = (
+    *("conditions", "containers", "monitors", "nodeSelectorTerms", "pathType", "selector", "storedVersions"),
+    *("values", "verbs", "versions"),
 )
 
 

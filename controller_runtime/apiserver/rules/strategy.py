@@ -66,7 +66,9 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     return _in_order(made)
 
 
-def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "") -> dict[str, Any]:
+def prepare_update(
+    kind: Kind, old: Object, new: Object, *, subresource: str = "", now: datetime | None = None
+) -> dict[str, Any]:
     """Return an updated object as it will be stored, with the resourceVersion of `old`.
 
     The result equals `old` if there is nothing to write.
@@ -76,6 +78,7 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
         old: The stored object, with its resourceVersion.
         new: The object sent, as returned by `decode` or `admit`.
         subresource: `status`, `finalize` (namespaces), or empty.
+        now: The time of the write; without it, the rules date nothing.
 
     Raises:
         StatusError: 400 if the name differs, 409 if the uid differs or the version is stale, 422 if rules are broken.
@@ -87,6 +90,8 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     rules = rules_of(kind)
     new = _of_own_type(kind, name, new, subresource)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
+    if now is not None:
+        made = rules.dated(old, made, timestamp(now))
     causes = itertools.chain(
         metadata_causes(kind, made["metadata"], before), rules.causes_of_change(old, made, subresource)
     )
@@ -174,7 +179,15 @@ def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
         source = sent if name in CLIENT_METADATA else owned
         if name in source:
             metadata[name] = source[name]
+    if len(owners := metadata.get("ownerReferences", ())) > 1:
+        metadata["ownerReferences"] = _each_once(owners)
     return metadata
+
+
+def _each_once(owners: Sequence[Object]) -> Sequence[Object]:
+    """Return the references to owners without those that occur before; the same list if there are none."""
+    kept = [owner for index, owner in enumerate(owners) if owner not in owners[:index]]
+    return owners if len(kept) == len(owners) else kept
 
 
 def _in_order(obj: Object) -> dict[str, Any]:

@@ -23,6 +23,7 @@ the value with all defaults: the same one if it has them already."""
 _NO_PER_INDEX_LIMIT = (1 << 31) - 1
 _APPS, _CORE = "io.k8s.api.apps.v1.", "io.k8s.api.core.v1."
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _RBAC = "rbac.authorization.k8s.io"
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -110,6 +111,15 @@ def _node_status(value: Object, before: Object) -> Object:
     return {**value, "allocatable": dict(capacity)} if capacity and "allocatable" not in value else value
 
 
+def _daemon_set(value: Object, before: Object) -> Object:
+    """Add the annotation that a real server makes of the number of the template; an object without a number has 0."""
+    metadata = part(value, "metadata")
+    annotations = part(metadata, "annotations")
+    if TEMPLATE_GENERATION in annotations:
+        return value
+    return {**value, "metadata": {**metadata, "annotations": {**annotations, TEMPLATE_GENERATION: "0"}}}
+
+
 def _limit(value: Object, before: Object) -> Object:
     if value.get("type") != "Container":
         return value
@@ -136,6 +146,7 @@ def _subject(value: Object, before: Object) -> Object:
 
 TYPE_DEFAULTS: Mapping[str, TypeDefault] = {
     **POD_TYPES,
+    f"{_APPS}DaemonSet": _daemon_set,
     f"{_APPS}DaemonSetUpdateStrategy": _rolling(f"{_APPS}RollingUpdateDaemonSet"),
     f"{_APPS}DeploymentStrategy": _rolling(f"{_APPS}RollingUpdateDeployment"),
     f"{_APPS}StatefulSetUpdateStrategy": _stateful_strategy,

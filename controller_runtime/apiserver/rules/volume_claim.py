@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of persistent volume claims: the fields they need, and the fields that may change later."""
+"""Rules of persistent volumes, and of claims: the fields they need, and the fields that may change later."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from controller_runtime.api.names import subdomain_problems
 from controller_runtime.api.quantities import parse_quantity
+from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.small_kinds import StatusRules
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
@@ -18,6 +19,7 @@ _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", _ALONE)
 _VOLUME_MODES = ("Block", "Filesystem")
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"  # the annotation that preceded `storageClassName`
 _IMMUTABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_CHANGED = "lastPhaseTransitionTime"
 _SIZE = "spec.resources[storage]"
 
 
@@ -30,6 +32,13 @@ class ClaimRules(StatusRules):
 
     def __init__(self) -> None:
         super().__init__({"phase": "Pending"})
+
+    def on_create(self, obj: Object) -> Object:
+        return _with_both_sources(super().on_create(obj))
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        made = super().on_update(kind, old, new, subresource)
+        return made if subresource == "status" else _with_both_sources(made)
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
@@ -62,6 +71,37 @@ class ClaimRules(StatusRules):
         if before.get("volumeMode") != (mode := after.get("volumeMode")):
             causes.append(invalid("volumeMode", mode, "field is immutable"))
         return causes
+
+
+class VolumeRules(StatusRules):
+    """A new volume is Pending, and its status says when its phase changed last."""
+
+    def __init__(self) -> None:
+        super().__init__({"phase": "Pending"})
+
+    def on_create(self, obj: Object) -> Object:
+        made = super().on_create(obj)
+        return {**made, "status": {**made["status"], _CHANGED: obj["metadata"]["creationTimestamp"]}}
+
+    def dated(self, old: Object, new: Object, now: str) -> Object:
+        before, after = part(old, "status"), part(new, "status")
+        said = after.get(_CHANGED)
+        if before.get("phase") != after.get("phase"):
+            changed = now if said in (None, before.get(_CHANGED)) else said
+        else:
+            changed = said or before.get(_CHANGED)
+        return new if changed in (None, said) else {**new, "status": {**after, _CHANGED: changed}}
+
+
+def _with_both_sources(obj: Object) -> Object:
+    """Return a claim with both names of its data source, unless the newer one names another namespace."""
+    spec = part(obj, "spec")
+    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if old and not new:
+        return {**obj, "spec": {**spec, "dataSourceRef": old}}
+    if new and not old and "namespace" not in new:
+        return {**obj, "spec": {**spec, "dataSource": new}}
+    return obj
 
 
 def _mode_causes(modes: Sequence[str]) -> Iterator[Cause]:

@@ -9,6 +9,7 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.label_match import selects
 from controller_runtime.apiserver.rules.pod_template import container_causes
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
+from controller_runtime.apiserver.rules.type_defaults import TEMPLATE_GENERATION
 from controller_runtime.apiserver.rules.validation import invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
 
@@ -104,6 +105,36 @@ class DeploymentRules(WorkloadRules):
     def _is_other(self, before: Object, after: Object) -> bool:
         return bool((before.get("annotations") or {}) != (after.get("annotations") or {}))
 
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        made = super().on_update(kind, old, new, subresource)
+        return _with_labels_of(old, made) if subresource == "status" else made
+
+
+class DaemonSetRules(WorkloadRules):
+    """The versions of a daemon set's template are numbered in an annotation, which clients do not write."""
+
+    def on_create(self, obj: Object) -> Object:
+        made = super().on_create(obj)
+        return _numbered(made, max(1, _number(made)))
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        made = super().on_update(kind, old, new, subresource)
+        if subresource == "status":
+            return made
+        changed = part(old, "spec").get("template") != part(made, "spec").get("template")
+        return _numbered(made, _number(old) + changed)
+
+
+class TemplateRules(Rules):
+    """The generation of a pod template rises with a change of it."""
+
+    def on_create(self, obj: Object) -> Object:
+        return {**obj, "metadata": {**obj["metadata"], "generation": 1}}
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        generation = old["metadata"].get("generation", 0) + (old.get("template") != new.get("template"))
+        return {**new, "metadata": {**new["metadata"], "generation": generation}} if generation else new
+
 
 class RevisionRules(Rules):
     """A controller revision has data that never change."""
@@ -120,6 +151,23 @@ class RevisionRules(Rules):
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         before, after = old.get("data"), new.get("data")
         return [] if before == after else [invalid("data", after, "field is immutable")]
+
+
+def _with_labels_of(old: Object, new: Object) -> Object:
+    metadata = {name: value for name, value in new["metadata"].items() if name != "labels"}
+    labels = {"labels": old["metadata"]["labels"]} if "labels" in old["metadata"] else {}
+    return {**new, "metadata": {**metadata, **labels}}
+
+
+def _number(daemon_set: Object) -> int:
+    text = part(daemon_set["metadata"], "annotations").get(TEMPLATE_GENERATION, "0")
+    return int(text) if text.isdecimal() and text.isascii() else 0
+
+
+def _numbered(daemon_set: Object, number: int) -> Object:
+    metadata = daemon_set["metadata"]
+    annotations = {**part(metadata, "annotations"), TEMPLATE_GENERATION: str(number)}
+    return {**daemon_set, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _replica_causes(spec: Object) -> list[Cause]:
@@ -140,7 +188,7 @@ def _job_causes(spec: Object, place: str) -> Iterator[Cause]:
 DEPLOYMENT_RULES = DeploymentRules()
 REPLICA_SET_RULES = WorkloadRules({"replicas": 0})
 STATEFUL_SET_RULES = WorkloadRules({"availableReplicas": 0, "replicas": 0})
-DAEMON_SET_RULES = WorkloadRules(
+DAEMON_SET_RULES = DaemonSetRules(
     {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0},
 )
 CONTROLLER_RULES = SpecRules({"replicas": 0})

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission of a write: the chain of steps, and the count of quotas around the write."""
+"""Admission of a write: the chain of steps, and around the write the count of quotas and the addresses of services."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from controller_runtime.apiserver.admission.chain import Chain
 from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
@@ -13,6 +13,7 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.writes.addresses import Addresses
 from controller_runtime.apiserver.writes.quota_counts import QuotaCounts
 from controller_runtime.core.host import Host
 
@@ -38,6 +39,7 @@ class Admitting:
     def __init__(
         self, host: Host, storage: Storage, enabled: Collection[str] = (), disabled: Collection[str] = ()
     ) -> None:
+        self._addresses = Addresses(host, storage)
         self._chain = Chain(storage, enabled, disabled)
         self._quotas = QuotaCounts(host, storage, is_on=self._chain.has(ResourceQuota.name))
 
@@ -56,6 +58,28 @@ class Admitting:
             StatusError: 403, a step refuses the write.
         """
         return self._admit(Attributes(Operation.UPDATE, route.kind, route.namespace, obj, old, route.subresource))
+
+    @contextmanager
+    def written(
+        self,
+        kind: Kind,
+        namespace: str,
+        obj: Object,
+        old: Object | None = None,
+        subresource: str = "",
+        *,
+        dry_run: bool = False,
+    ) -> Iterator[Object]:
+        """Return an object with what is given to one at a time, while the context lasts: the object is stored in it.
+
+        Raises:
+            StatusError: 422, a service asks for an address that it cannot get.
+        """
+        with (
+            self._quotas.counted(kind, namespace, dry_run=dry_run),
+            self._addresses.claimed(kind, obj, old, subresource) as given,
+        ):
+            yield given
 
     def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
         """See `QuotaCounts.counted`."""

@@ -158,22 +158,23 @@ def updated(
         kind: The object's kind.
         old: The object in storage.
         new: The object to be stored, still with the entries of `old`.
-        sent: The object from the client, which may replace the entries or clear them.
+        sent: The object from the client with its defaults, in the form that clients see. Its differences from `old`
+            decide the ownership, whatever of them is stored; it may replace the entries or clear them.
         writer: The client.
         now: The time of a new entry.
         show: Converts an object from its stored form to the form that clients see, whose fields are owned.
     """
     before = entries_of(old)
     base = _base(before, sent["metadata"].get("managedFields"), writer)
-    if new == old or not base:
+    if not base:
         return settled(old, new, base)
-    before_it, after_it = show(old), show(new)
+    shown = show(old)
     try:
-        base = comparable(kind, base, before_it, after_it)
+        base = comparable(kind, base, shown, sent)
     except NotComparable:
-        return with_entries(new, [])  # as in a real server, which gives up the ownership of all fields
-    changes = changes_of(kind, before_it, after_it, writer)
-    return with_entries(new, _with_changes(kind, base, changes, writer, now))
+        return settled(old, new, [])  # as in a real server, which gives up the ownership of all fields
+    changes = changes_of(kind, shown, sent, writer)
+    return settled(old, new, _with_changes(kind, base, changes, writer, now))
 
 
 def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:

@@ -174,8 +174,10 @@ class Objects:
                 obj, _ = admit(kind, applied, options.field_validation, old=shown, is_applied=True)
                 self._check_rights(kind, route.namespace, route.name, old, obj)
                 admitted, check = self._admitting.update(route, old, obj)
-                made = prepare_update(kind, old, admitted, subresource=route.subresource)
-                with self._admitting.counted(kind, route.namespace, dry_run=options.dry_run):
+                with self._admitting.written(
+                    kind, route.namespace, admitted, old, route.subresource, dry_run=options.dry_run
+                ) as given:
+                    made = prepare_update(kind, old, given, subresource=route.subresource, now=now)
                     check(made)
                     new = settled(old, made, entries)
                     raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
@@ -187,15 +189,15 @@ class Objects:
         self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool
     ) -> bytes | None:
         """Store what a PUT or a patch makes of an object; return None if another write came first."""
-        kind = route.kind
+        kind, part, now = route.kind, route.subresource, self._host.now()
         if route.sent is SCALE:
             obj = scaled(kind, old, obj)
         self._check_rights(kind, route.namespace, route.name, old, obj)
         admitted, check = self._admitting.update(route, old, obj)
-        made = prepare_update(kind, old, admitted, subresource=route.subresource)
-        with self._admitting.counted(kind, route.namespace, dry_run=dry_run):
+        with self._admitting.written(kind, route.namespace, admitted, old, part, dry_run=dry_run) as given:
+            made = prepare_update(kind, old, given, subresource=part, now=now)
             check(made)
-            new = updated(kind, old, made, obj, writer, self._host.now(), rules_of(kind).shown_form)
+            new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
             return self._commits.replace(route, current, old, new, dry_run)
 
     def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
@@ -204,13 +206,13 @@ class Objects:
         self._check_rights(kind, namespace, "", None, obj)
         asked = obj.get("metadata", {}).get("name")
         admitted, check = self._admitting.create(kind, namespace, obj)
-        with self._admitting.counted(kind, namespace, dry_run=dry_run):
-            for _ in range(_GENERATED_NAMES_TRIED):
-                name, raw = self._commits.add(kind, namespace, admitted, writer, dry_run, sent=obj, check=check)
-                if raw is not None:
-                    return raw
-                if asked:
-                    raise already_exists(kind, name, terminating=self._commits.is_terminating(kind, namespace, name))
+        for _ in range(_GENERATED_NAMES_TRIED):
+            with self._admitting.written(kind, namespace, admitted, dry_run=dry_run) as given:
+                name, raw = self._commits.add(kind, namespace, given, writer, dry_run, sent=obj, check=check)
+            if raw is not None:
+                return raw
+            if asked:
+                raise already_exists(kind, name, terminating=self._commits.is_terminating(kind, namespace, name))
         raise already_exists(kind, name, retry_after=1)
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
@@ -227,9 +229,9 @@ class Objects:
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
         admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj))
-        with self._admitting.counted(kind, route.namespace, dry_run=dry_run):
+        with self._admitting.written(kind, route.namespace, admitted, dry_run=dry_run) as given:
             _, raw = self._commits.add(
-                kind, route.namespace, admitted, writer, dry_run, entries, is_applied=True, check=check
+                kind, route.namespace, given, writer, dry_run, entries, is_applied=True, check=check
             )
         return raw
 
@@ -245,8 +247,8 @@ class Objects:
             self._guard.check_create(kind, route.namespace, route.name, obj)
         sent = unversioned(obj)
         admitted, check = self._admitting.create(kind, route.namespace, sent)
-        with self._admitting.counted(kind, route.namespace, dry_run=dry_run):
-            _, raw = self._commits.add(kind, route.namespace, admitted, writer, dry_run, sent=sent, check=check)
+        with self._admitting.written(kind, route.namespace, admitted, dry_run=dry_run) as given:
+            _, raw = self._commits.add(kind, route.namespace, given, writer, dry_run, sent=sent, check=check)
         return raw
 
     def _find(self, route: Route) -> Stored:
