@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from socket import gethostname
@@ -13,6 +13,7 @@ from socket import gethostname
 import click
 
 from controller_runtime.api.http import Handler
+from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
@@ -51,6 +52,18 @@ from controller_runtime.core.system import SystemHost
     metavar="1.N",
     help="Answer as this release of Kubernetes: what came later is refused or unknown; by default the newest.",
 )
+@click.option(
+    "--enable-admission-plugins",
+    default="",
+    metavar="NAMES",
+    help=f"Switch on these steps of admission, separated by commas; off by default: {', '.join(OFF_BY_DEFAULT)}.",
+)
+@click.option(
+    "--disable-admission-plugins",
+    default="",
+    metavar="NAMES",
+    help=f"Switch off these steps of admission, separated by commas; there are {', '.join(NAMES)}.",
+)
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(
     port: int,
@@ -60,13 +73,21 @@ def command(
     audit_log_path: Path | None,
     exit_with_parent: bool,
     emulated_version: str | None,
+    enable_admission_plugins: str,
+    disable_admission_plugins: str,
 ) -> None:
     """Serve until stopped; the options are described in the command's help."""
     serve(
         *(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent),
         accept_loss=accept_loss,
         emulated_version=emulated_version,
+        enable_admission_plugins=_names(enable_admission_plugins),
+        disable_admission_plugins=_names(disable_admission_plugins),
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in map(str.strip, text.split(",")) if name)
 
 
 Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
@@ -85,6 +106,8 @@ def serve(
     beside: Beside | None = None,
     accept_loss: bool = False,
     emulated_version: str | None = None,
+    enable_admission_plugins: Collection[str] = (),
+    disable_admission_plugins: Collection[str] = (),
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
@@ -97,10 +120,12 @@ def serve(
         beside: Further work in the same process, such as garbage collection.
         accept_loss: Serve the objects of a damaged data directory that can be read.
         emulated_version: The release of Kubernetes as which the server answers; None for the newest.
+        enable_admission_plugins: The names of steps of admission to switch on that are off by default.
+        disable_admission_plugins: The names of steps of admission to switch off.
 
     Raises:
-        UsageError: A file or directory cannot be used, the release cannot be emulated, or the extra `server` is not
-            installed.
+        UsageError: A file or directory cannot be used, the release cannot be emulated, an admission plugin is unknown,
+            or the extra `server` is not installed.
     """
     configure(level=logging.WARNING)
     with needed_by("the embedded server"):
@@ -116,6 +141,8 @@ def serve(
         accept_loss=accept_loss,
         signing_key=identity.signing_key,
         emulated=emulated_version,
+        enable_admission_plugins=enable_admission_plugins,
+        disable_admission_plugins=disable_admission_plugins,
     )
     lease = IdentityLease(host, server, gethostname(), token=identity.token)
     with ExitStack() as stack:

@@ -31,7 +31,8 @@ _STEPS: tuple[type[Step], ...] = (
     StorageObjectInUseProtection,
     ResourceQuota,
 )
-_OFF_BY_DEFAULT = (ServiceAccount.name,)
+OFF_BY_DEFAULT = (ServiceAccount.name,)
+"""The names of the steps that have to be switched on."""
 NAMES = tuple(step.name for step in _STEPS)
 """The names of all steps, in their order."""
 
@@ -52,7 +53,7 @@ class Chain:
 
     def __init__(self, storage: Storage, enabled: Collection[str] = (), disabled: Collection[str] = ()) -> None:
         _check(enabled, disabled)
-        off = {*_OFF_BY_DEFAULT, *disabled} - {*enabled}
+        off = {*OFF_BY_DEFAULT, *disabled} - {*enabled}
         self._steps = [step(storage) for step in _STEPS if step.name not in off]
         # The steps that see the writes of a kind, by kind, operation and whether it is a subresource. Kinds come and
         # go with their definitions; all custom ones are seen by the same steps, and share one entry.

@@ -76,12 +76,6 @@ def test_an_object_is_stored_in_the_shape_of_its_schema(ask: Asking, schema: Obj
     assert spec_of(ask, sent) == stored
 
 
-def test_what_every_object_has_is_not_filled_in_by_the_schema(ask: Asking) -> None:
-    define(ask, version(schema={"type": "object", "properties": {"kind": {**TEXT, "default": "Other"}}}))
-
-    assert ask.ok("POST", WIDGETS, widget())["kind"] == "Widget"
-
-
 @pytest.mark.parametrize(
     "spec",
     [pytest.param("a", id="a text"), pytest.param([1], id="a list"), pytest.param({"finalizers": ["a"]}, id="its own")],
