@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
 from controller_runtime.apiserver.bounds import MOST_VALUES, abbreviated, abbreviated_message, told
@@ -110,9 +110,13 @@ class StatusError(Exception):
         return body
 
 
-@contextmanager
-def warned_of(warnings: Sequence[str]) -> Iterator[None]:
+def warned_of(warnings: Sequence[str]) -> AbstractContextManager[None]:
     """Add warnings to a refusal that is raised inside."""
+    return _warned_of(warnings) if warnings else nullcontext()
+
+
+@contextmanager
+def _warned_of(warnings: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except StatusError as error:

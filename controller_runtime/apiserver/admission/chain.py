@@ -7,7 +7,7 @@ let through.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from controller_runtime.apiserver.admission.limit_ranger import LimitRanger
 from controller_runtime.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
@@ -15,9 +15,8 @@ from controller_runtime.apiserver.admission.pods import DefaultTolerationSeconds
 from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
 from controller_runtime.apiserver.admission.service_account import ServiceAccount
 from controller_runtime.apiserver.admission.small_steps import StorageObjectInUseProtection, TaintNodesByCondition
-from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
+from controller_runtime.apiserver.admission.step import Operation, Step
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.core.errors import UsageError
 
@@ -63,34 +62,13 @@ class Chain:
         """Return whether a step is carried out."""
         return any(step.name == name for step in self._steps)
 
-    def admit(self, attributes: Attributes) -> Object:
-        """Return the object as all steps have left it.
-
-        Raises:
-            StatusError: 403 or 404, a step refuses the write.
-        """
-        for step in self._of(attributes):
-            obj = step.admit(attributes)
-            if obj is not attributes.obj:
-                attributes = attributes._replace(obj=obj)
-        return attributes.obj
-
-    def validate(self, attributes: Attributes) -> None:
-        """Check an object that has passed the rules of its kind.
-
-        Raises:
-            StatusError: 403, a step refuses the write.
-        """
-        for step in self._of(attributes):
-            step.validate(attributes)
-
-    def _of(self, attributes: Attributes) -> Iterable[Step]:
-        kind = attributes.kind if attributes.kind.definition is None else None
-        place = kind, attributes.operation, bool(attributes.subresource)
+    def steps(self, kind: Kind, operation: Operation, subresource: str) -> tuple[Step, ...]:
+        """Return the steps that see a write and are not idle, in their order; most writes are seen by none."""
+        place = kind if kind.definition is None else None, operation, bool(subresource)
         found = self._seen.get(place)
         if found is None:
             found = self._seen[place] = tuple(step for step in self._steps if _sees(step, *place))
-        return found
+        return tuple([step for step in found if not step.is_idle()]) if found else ()
 
 
 def _sees(step: Step, kind: Kind | None, operation: Operation, is_part: bool) -> bool:

@@ -24,6 +24,9 @@ class LimitRanger(Step):
     name = "LimitRanger"
     kinds = (POD, CLAIM)
 
+    def is_idle(self) -> bool:
+        return self._storage.is_empty(LIMIT_RANGE.resource)
+
     def admit(self, attributes: Attributes) -> Object:
         if attributes.kind is not POD or attributes.operation is Operation.UPDATE:
             return attributes.obj

@@ -27,6 +27,9 @@ class ResourceQuota(Step):
 
     name = "ResourceQuota"
 
+    def is_idle(self) -> bool:
+        return self._storage.is_empty(QUOTA.resource)
+
     def validate(self, attributes: Attributes) -> None:
         kind = attributes.kind
         for item in self._storage.read(QUOTA.resource, f"{attributes.namespace}/").items if kind.namespaced else ():

@@ -68,6 +68,10 @@ class Step:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
+    def is_idle(self) -> bool:
+        """Return whether the step has nothing to do at present, whatever is written; it is asked at each write."""
+        return False
+
     def admit(self, attributes: Attributes) -> Object:
         """Return the object with the step's changes.
 

@@ -177,6 +177,11 @@ class Storage:
             notify()
         return change
 
+    def is_empty(self, collection: str) -> bool:
+        """Return whether a collection has no objects; cheaper than to read it."""
+        with self._lock:
+            return not self._collection(collection).objects
+
     def follow(self, collection: str, after: int, on_ready: Callable[[], None]) -> Cursor:
         """Return a cursor on the changes that follow a version.
 

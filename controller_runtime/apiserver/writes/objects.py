@@ -178,7 +178,8 @@ class Objects:
                     kind, route.namespace, admitted, old, route.subresource, dry_run=options.dry_run
                 ) as given:
                     made = prepare_update(kind, old, given, subresource=route.subresource, now=now)
-                    check(made)
+                    if check is not None:
+                        check(made)
                     new = settled(old, made, entries)
                     raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
                 status = 200
@@ -196,7 +197,8 @@ class Objects:
         admitted, check = self._admitting.update(route, old, obj)
         with self._admitting.written(kind, route.namespace, admitted, old, part, dry_run=dry_run) as given:
             made = prepare_update(kind, old, given, subresource=part, now=now)
-            check(made)
+            if check is not None:
+                check(made)
             new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
             return self._commits.replace(route, current, old, new, dry_run)
 

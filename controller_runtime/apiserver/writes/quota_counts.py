@@ -7,7 +7,7 @@ On a cluster a controller counts, a moment later. Here the status is right when 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from controller_runtime.api.equality import same_json
@@ -44,17 +44,25 @@ class QuotaCounts:
         # writes pass with the same remainder. Namespaces without quotas never take it.
         self._lock = host.lock("apiserver/quotas")
 
-    @contextmanager
-    def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> Iterator[None]:
-        """Let no other counted write of the namespace come between the writes inside, and count again after them."""
+    def concern(self, kind: Kind, namespace: str, *, dry_run: bool) -> bool:
+        """Return whether a write of a kind changes what is counted in a namespace."""
         if not self._is_on or not kind.namespaced or dry_run:
+            return False
+        if kind is QUOTA:
+            return True
+        return not self._storage.is_empty(QUOTA.resource) and bool(
+            self._storage.read(QUOTA.resource, f"{namespace}/").items
+        )
+
+    def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
+        """Let no other counted write of the namespace come between the writes inside, and count again after them."""
+        return self._counting(namespace) if self.concern(kind, namespace, dry_run=dry_run) else nullcontext()
+
+    @contextmanager
+    def _counting(self, namespace: str) -> Iterator[None]:
+        with self._lock:
             yield
-        elif kind is QUOTA or self._storage.read(QUOTA.resource, f"{namespace}/").items:
-            with self._lock:
-                yield
-                self._count(namespace)
-        else:
-            yield
+            self._count(namespace)
 
     def _count(self, namespace: str) -> None:
         for item in self._storage.read(QUOTA.resource, f"{namespace}/").items:
