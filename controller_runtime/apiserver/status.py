@@ -8,8 +8,7 @@ by code, reason and causes. The message is for people, but tools match it too, s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from controller_runtime.apiserver.bounds import MOST_VALUES, abbreviated, abbreviated_message, told
@@ -108,20 +107,6 @@ class StatusError(Exception):
             body["details"] = dict(self.details)
         body["code"] = self.code
         return body
-
-
-def warned_of(warnings: Sequence[str]) -> AbstractContextManager[None]:
-    """Add warnings to a refusal that is raised inside."""
-    return _warned_of(warnings) if warnings else nullcontext()
-
-
-@contextmanager
-def _warned_of(warnings: Sequence[str]) -> Iterator[None]:
-    try:
-        yield
-    except StatusError as error:
-        error.warnings = [*warnings, *error.warnings]
-        raise
 
 
 def qualified(name: str, group: str) -> str:

@@ -23,7 +23,7 @@ from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import open_watch
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.scale import scale_to_show
-from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed, warned_of
+from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
 from controller_runtime.apiserver.writes.admitting import Admitting
@@ -32,6 +32,7 @@ from controller_runtime.apiserver.writes.objects import Content, Objects, Writte
 from controller_runtime.apiserver.writes.pod_parts import PodParts
 from controller_runtime.apiserver.writes.reviews import Reviews
 from controller_runtime.apiserver.writes.token_requests import TokenRequests
+from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
 
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}

@@ -12,7 +12,7 @@ of a large object costs little. The rules of pods rely on both, to see whether a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
 from controller_runtime.api.schema import Schema
@@ -189,7 +189,8 @@ def _object_with(fields: _Fields, complete: TypeDefault | None, *, keeps_nulls: 
             if value.get(name) is None and (default is not None or name not in value):
                 changes[name] = _fresh(default)
         if changes:
-            value = _with_nulls(value, changes) if keeps_nulls else _changed(value, changes, defaults)
+            nulls = [name for name, item in value.items() if item is None] if keeps_nulls else defaults
+            value = _changed(value, changes, nulls)
         return complete(value, before) if complete else value
 
     return shape
@@ -200,16 +201,8 @@ def _fresh(default: Any) -> Any:
     return {name: _fresh(item) for name, item in default.items()} if type(default) is dict else default
 
 
-def _changed(value: dict[str, Any], changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    return {name: item for name, item in {**value, **changes}.items() if item is not None or name in defaults}
-
-
-def _with_nulls(value: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: changes.get(name, item)
-        for name, item in value.items()
-        if item is None or changes.get(name, item) is not None
-    }
+def _changed(value: dict[str, Any], changes: dict[str, Any], nulls: Collection[str]) -> dict[str, Any]:
+    return {name: item for name, item in {**value, **changes}.items() if item is not None or name in nulls}
 
 
 def _part_or(part: Shape, other: type, *, drops: bool) -> Shape:

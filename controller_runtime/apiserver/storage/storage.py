@@ -177,11 +177,6 @@ class Storage:
             notify()
         return change
 
-    def is_empty(self, collection: str) -> bool:
-        """Return whether a collection has no objects; cheaper than to read it."""
-        with self._lock:
-            return not self._collection(collection).objects
-
     def follow(self, collection: str, after: int, on_ready: Callable[[], None]) -> Cursor:
         """Return a cursor on the changes that follow a version.
 
@@ -220,8 +215,7 @@ class Storage:
     def begin(self, collection: str) -> None:
         """Accept writes to a collection that is new, or had ended: it has no history, and no older watch is resumed."""
         with self._lock:
-            is_new = collection not in self._collections and collection not in self._provided
-            if is_new or self._collection(collection).ended:
+            if collection not in {**self._collections, **self._provided} or self._collection(collection).ended:
                 self._collections[collection] = Collection(self._history, self._version)
 
     def close(self) -> None:

@@ -31,7 +31,6 @@ from controller_runtime.apiserver.status import (
     not_found,
     too_large_version,
     uid_conflict,
-    warned_of,
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
@@ -44,6 +43,7 @@ from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.entries import APPLY
 from controller_runtime.apiserver.writes.managed import Writer, manager_from, settled, updated
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
+from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
 
 _GENERATED_NAMES_TRIED = 8

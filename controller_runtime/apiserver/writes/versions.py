@@ -30,7 +30,11 @@ def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | 
     Raises:
         NotComparable: The version of an entry lacks fields of the object.
     """
-    if kind.definition is None or all(entry["apiVersion"] == kind.api_version for entry in entries):
+    if kind.definition is None:
+        return entries
+    if len(kind.versions) > 1:
+        _check_own(kind, old, new)
+    elif all(entry["apiVersion"] == kind.api_version for entry in entries):
         return entries
     left = [entry for entry in entries if entry["apiVersion"] in kind.versions]
     for version in sorted({entry["apiVersion"] for entry in left} - {kind.api_version}):
@@ -39,3 +43,13 @@ def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | 
             if obj is not None and (found := list(faults(schema, {**obj, "metadata": {}}))):
                 raise NotComparable(place + (found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])))
     return left
+
+
+def _check_own(kind: Kind, old: Object, new: Object | None) -> None:
+    """Refuse objects that do not have the types of the version of the write: they were stored by another version."""
+    for obj, place in ((old, "live"), (new, "new")):
+        if obj is not None and (found := list(faults(kind.schema, {**obj, "metadata": {}}))):
+            metadata = obj["metadata"]
+            where = f"{metadata.get('namespace', '')}/{metadata['name']}; {kind.api_version}, Kind={kind.kind}"
+            told = found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])
+            raise NotComparable(f"failed to create typed {place} object ({where}): {told}")
