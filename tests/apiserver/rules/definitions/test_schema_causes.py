@@ -202,7 +202,7 @@ def test_what_has_another_type_than_its_schema_is_refused_or_replaced(ask: Askin
     keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
     items = {"type": "object", "required": ["k"], "properties": {"k": TEXT}}
     anything = {"x-kubernetes-preserve-unknown-fields": True}
-    scale = {"specReplicasPath": ".spec.b.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".spec.b"}
+    scale = {"specReplicasPath": ".spec.b.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}
     define_spec(ask, fields(a={**keyed, "items": items}, b=anything), subresources={"scale": scale})
     spec_of(ask, {"b": {}})
 
