@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from socket import gethostname
 
 import click
 
 from controller_runtime.api.http import Handler
+from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
@@ -51,6 +53,18 @@ from controller_runtime.core.system import SystemHost
     metavar="1.N",
     help="Answer as this release of Kubernetes: what came later is refused or unknown; by default the newest.",
 )
+@click.option(
+    "--enable-admission-plugins",
+    default="",
+    metavar="NAMES",
+    help=f"Switch on these steps of admission, separated by commas; off by default: {', '.join(OFF_BY_DEFAULT)}.",
+)
+@click.option(
+    "--disable-admission-plugins",
+    default="",
+    metavar="NAMES",
+    help=f"Switch off these steps of admission, separated by commas; there are {', '.join(NAMES)}.",
+)
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(
     port: int,
@@ -60,13 +74,20 @@ def command(
     audit_log_path: Path | None,
     exit_with_parent: bool,
     emulated_version: str | None,
+    enable_admission_plugins: str,
+    disable_admission_plugins: str,
 ) -> None:
     """Serve until stopped; the options are described in the command's help."""
     serve(
         *(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent),
         accept_loss=accept_loss,
         emulated_version=emulated_version,
+        admission=(_names(enable_admission_plugins), _names(disable_admission_plugins)),
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in map(str.strip, text.split(",")) if name)
 
 
 Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
@@ -85,6 +106,7 @@ def serve(
     beside: Beside | None = None,
     accept_loss: bool = False,
     emulated_version: str | None = None,
+    admission: tuple[Collection[str], Collection[str]] = ((), ()),
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
@@ -97,10 +119,10 @@ def serve(
         beside: Further work in the same process, such as garbage collection.
         accept_loss: Serve the objects of a damaged data directory that can be read.
         emulated_version: The release of Kubernetes as which the server answers; None for the newest.
+        admission: The names of steps of admission to switch on, and of those to switch off.
 
     Raises:
-        UsageError: A file or directory cannot be used, the release cannot be emulated, or the extra `server` is not
-            installed.
+        UsageError: What is asked for cannot be had, or the extra `server` is not installed.
     """
     configure(level=logging.WARNING)
     with needed_by("the embedded server"):
@@ -109,20 +131,19 @@ def serve(
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
-    server = APIServer(
-        host,
-        token=identity.token,
-        data_dir=data_dir,
+    make = partial(APIServer, host, token=identity.token, signing_key=identity.signing_key, data_dir=data_dir)
+    enabled, disabled = admission
+    server = make(
         accept_loss=accept_loss,
-        signing_key=identity.signing_key,
         emulated=emulated_version,
+        enable_admission_plugins=enabled,
+        disable_admission_plugins=disabled,
     )
     lease = IdentityLease(host, server, gethostname(), token=identity.token)
     with ExitStack() as stack:
         stack.callback(server.close)
-        handler: Handler = server
-        if audit_log_path is not None:
-            handler = stack.enter_context(AuditedHandler(host, server, audit_log_path))
+        audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)
+        handler: Handler = server if audited is None else stack.enter_context(audited)
         if beside is not None:
             stack.enter_context(beside(host, server, identity.token))
         run(host, handler, identity, options, click.echo, lease)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.parts import PARTS
+from controller_runtime.apiserver.status import not_found
 from controller_runtime.apiserver.storage.stored import key_of
 
 # `/namespaces/x/status` is the status of the namespace x, but `/namespaces/x/pods` are the pods in it.
@@ -61,6 +62,17 @@ def find_route(kinds: Kinds, path: str) -> Route | None:
         case _:
             namespace = ""
     return _of_kind(kinds, group, version, namespace, rest)
+
+
+def check_part(kinds: Kinds, path: str) -> None:
+    """Refuse a path below a custom object that names no subresource of its kind.
+
+    Raises:
+        StatusError: 404, in which a real server names the object, whether it exists or not.
+    """
+    parent = find_route(kinds, path.rpartition("/")[0])
+    if parent is not None and parent.name and not parent.subresource and parent.kind.definition is not None:
+        raise not_found(parent.kind, parent.name)
 
 
 def _of_kind(kinds: Kinds, group: str, version: str, namespace: str, rest: list[str]) -> Route | None:

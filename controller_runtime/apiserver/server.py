@@ -7,7 +7,7 @@ call it on threads of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
@@ -20,7 +20,7 @@ from controller_runtime.apiserver.discovery.discovery import is_served
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
-from controller_runtime.apiserver.routes import Route, find_route
+from controller_runtime.apiserver.routes import Route, check_part, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
     bad_request,
@@ -33,6 +33,7 @@ from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.weight import is_heavy
+from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.protobuf_bodies import readable
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
@@ -60,6 +61,8 @@ class APIServer:
             end with the server.
         emulated: The release of Kubernetes as which the server answers, such as `1.33`; None for the newest that it
             knows. What came later is refused or unknown, as by a server of that release in its default configuration.
+        enable_admission_plugins: The names of steps of admission to switch on that are off by default.
+        disable_admission_plugins: The names of steps of admission to switch off.
         journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
 
     Attributes:
@@ -67,7 +70,8 @@ class APIServer:
         release: The release of Kubernetes as which the server answers.
 
     Raises:
-        UsageError: The data directory cannot be used, or is damaged; or the release cannot be emulated.
+        UsageError: The data directory cannot be used, or is damaged; the release cannot be emulated; or an admission
+            plugin is unknown.
 
     Threads: any, for every method.
     """
@@ -83,6 +87,8 @@ class APIServer:
         journal: Journal | None = None,
         signing_key: str | None = None,
         emulated: str | None = None,
+        enable_admission_plugins: Collection[str] = (),
+        disable_admission_plugins: Collection[str] = (),
     ) -> None:
         self._host = host
         self.release = NEWEST if emulated is None else Release.parse(emulated)
@@ -90,8 +96,9 @@ class APIServer:
             journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
         self.storage = Storage(host, history, journal)
         self._access = Access(host, self.storage, token, signing_key)
-        self._verbs = Verbs(host, self.storage, self._access, self.release)
         try:
+            admitting = Admitting(host, self.storage, enable_admission_plugins, disable_admission_plugins)
+            self._verbs = Verbs(host, self.storage, self._access, self.release, admitting)
             self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release))
         except UsageError:
             self.storage.close()
@@ -169,6 +176,7 @@ class APIServer:
                 return text(200, "ok")
             if (described := self._description.answer(kinds, path, request)) is not None:
                 return described
+        check_part(kinds, path)
         if is_served(kinds, path):
             raise no_such_resource()
         return text(404, "404 page not found\n")

@@ -68,6 +68,7 @@ class StatusError(Exception):
         details: None leaves them out of the answer. An empty mapping is part of it, as `{}`.
         retry_after: Whole seconds until the client may try again; None if it should not.
         continue_: A token with which a client can continue a list whose version has expired.
+        warnings: What the client is warned of beside the refusal, such as unknown fields.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class StatusError(Exception):
         self.details = details
         self.retry_after = retry_after
         self.continue_ = continue_
+        self.warnings: Sequence[str] = ()
 
     def body(self) -> dict[str, Any]:
         """Return the `Status` object."""

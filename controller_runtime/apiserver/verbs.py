@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -27,12 +27,14 @@ from controller_runtime.apiserver.status import StatusError, bad_request, method
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
 from controller_runtime.apiserver.writes.addresses import Addresses
+from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.content import Content, Written
-from controller_runtime.apiserver.writes.deletion import Deletion
+from controller_runtime.apiserver.writes.deletion import Deletion, deletion_warnings
 from controller_runtime.apiserver.writes.objects import Objects
 from controller_runtime.apiserver.writes.pod_parts import PodParts
 from controller_runtime.apiserver.writes.reviews import Reviews
 from controller_runtime.apiserver.writes.token_requests import TokenRequests
+from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
 
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
@@ -48,6 +50,7 @@ class Verbs:
         storage: The objects.
         access: Decides what users may do.
         release: The release of Kubernetes as which the server answers.
+        admitting: The admission of the server; None makes one with the steps that are on by default.
 
     Attributes:
         objects: Creates, reads and updates objects, without a check of what the user may write.
@@ -55,13 +58,20 @@ class Verbs:
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage, access: Access, release: Release = NEWEST) -> None:
+    def __init__(
+        self,
+        host: Host,
+        storage: Storage,
+        access: Access,
+        release: Release = NEWEST,
+        admitting: Admitting | None = None,
+    ) -> None:
         self._host = host
         self._release = release
         self._storage = storage
-        self._addresses = Addresses(host, storage)
-        self.objects = Objects(host, storage, addresses=self._addresses)
-        self._deletion = Deletion(host, storage)
+        self._admitting = admitting or Admitting(host, storage)
+        self.objects = Objects(host, storage, None, self._admitting)
+        self._deletion = Deletion(host, storage, self._admitting)
         self._pod_parts = PodParts(host, storage, self._deletion)
         self._authorizer = access.authorizer
         self._reviews = Reviews(host, access)
@@ -113,7 +123,8 @@ class Verbs:
                 return self._delete(route, query, request.body, form, accept)
             case "deletecollection":
                 options = DeleteOptions.parse(query, request.body)
-                return _listed(self._deletion.delete_collection(route, ListOptions.parse(query), options), form)
+                page = self._deletion.delete_collection(route, ListOptions.parse(query), options)
+                return _listed(page, form, deletion_warnings(route.kind, options))
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
         if verb == "create" and route.subresource and route.kind is POD:
@@ -130,7 +141,8 @@ class Verbs:
             return self._reviews.create(route, content)
         objects = self.objects
         if not content.user.may_do_everything:
-            objects = Objects(self._host, self._storage, Guard(self._authorizer, content.user), self._addresses)
+            guard = Guard(self._authorizer, content.user)
+            objects = Objects(self._host, self._storage, guard, self._admitting)
         do = {"create": objects.create, "update": objects.update, "patch": objects.patch}[verb]
         return do(route, content)
 
@@ -147,11 +159,13 @@ class Verbs:
 
     def _delete(self, route: Route, query: Query, body: bytes, form: Form, accept: str) -> HTTPResponse:
         options = DeleteOptions.parse(query, body)
-        deleted = self._deletion.delete(route, options)
+        warnings = deletion_warnings(route.kind, options)
+        with warned_of(warnings):
+            deleted = self._deletion.delete(route, options)
         if deleted.gone and not route.kind.deletes_with_object:
             return removed(route.kind, route.name, deleted.uid, accept)
         accepted_only = options.orphan_dependents is False and not deleted.gone
-        return whole_answer(202 if accepted_only else 200, form, form.single(deleted.raw))
+        return whole_answer(202 if accepted_only else 200, form, form.single(deleted.raw), warnings)
 
 
 def verb_of(route: Route, method: str) -> str:
@@ -178,5 +192,5 @@ def _single(route: Route, form: Form, raw: bytes) -> bytes:
     return form.single(raw)
 
 
-def _listed(page: Page, form: Form) -> HTTPResponse:
-    return whole_answer(200, form, form.list(page.items, page.version, page.token, page.remaining))
+def _listed(page: Page, form: Form, warnings: Sequence[str] = ()) -> HTTPResponse:
+    return whole_answer(200, form, form.list(page.items, page.version, page.token, page.remaining), warnings)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
@@ -58,13 +59,16 @@ class EmbeddedCluster:
             clusters share one server, set it for one of them.
         allow_panics: Ignore unexpected errors of reconciles; only the log shows them.
         namespace: The namespace to which the manager is limited; see `Manager`.
+        disable_admission_plugins: The names of steps of admission that a new server leaves out, such as
+            `ResourceQuota`; see `docs/testing.md`.
+        enable_admission_plugins: The names of steps to carry out that are off by default.
         role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
             or as a list. The manager then acts as a service account that has these rights and no others, and the
             server answers 403 to all else. By default it may do everything.
 
     Raises:
-        UsageError: The role cannot be read, or is given beside a transport; or the release cannot be emulated, or is
-            given beside a server.
+        UsageError: The role cannot be read, or is given beside a transport; the release cannot be emulated, or an
+            admission plugin is unknown; or either is given beside a server.
 
     Attributes:
         server: The API server.
@@ -88,14 +92,23 @@ class EmbeddedCluster:
         allow_panics: bool = False,
         emulated: str | None = None,
         namespace: str = "",
+        disable_admission_plugins: Collection[str] = (),
+        enable_admission_plugins: Collection[str] = (),
         role: Role | None = None,
     ) -> None:
         if server is not None and emulated is not None:
             raise UsageError("give either a server or the release that a new one emulates, not both")
+        if server is not None and (disable_admission_plugins or enable_admission_plugins):
+            raise UsageError("give either a server or the admission plugins of a new one, not both")
         if role is not None and transport is not None:
             raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
         self._machine, server_host = _machine_of(host)
-        self.server = server or APIServer(server_host, emulated=emulated)
+        self.server = server or APIServer(
+            server_host,
+            emulated=emulated,
+            disable_admission_plugins=disable_admission_plugins,
+            enable_admission_plugins=enable_admission_plugins,
+        )
         self.user = Client(server_host, InProcessTransport(server_host, self.server))
         self.acts_as: str | None = None
         if role is not None:

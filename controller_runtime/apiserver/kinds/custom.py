@@ -41,13 +41,14 @@ def custom_kinds(definition: Object, *, all_versions: bool = False) -> tuple[Kin
     has_ended = "deletionTimestamp" in metadata and CLEANUP not in metadata.get("finalizers", ())
     if has_ended or not is_true(definition, "Established"):
         return ()
-    served = [version for version in definition["spec"]["versions"] if version["served"] or all_versions]
-    # All versions show the same objects. They are stored in the form of the storage version or, if that one is
-    # not served, of the first that is; it comes first here and becomes `stored_as` of the others.
-    served.sort(key=lambda version: not version["storage"])
+    # All versions show the same objects. The kind of the storage version comes first or, if that one is not served,
+    # that of the first that is; it becomes `stored_as` of the others.
+    versions = sorted(definition["spec"]["versions"], key=lambda version: not version["storage"])
+    made = {f"{definition['spec']['group']}/{version['name']}": _schema(definition, version) for version in versions}
     kinds: list[Kind] = []
-    for version in served:
-        kinds.append(_kind(definition, version, kinds[0] if kinds else None))
+    for version in versions:
+        if version["served"] or all_versions:
+            kinds.append(_kind(definition, version, made, kinds[0] if kinds else None))
     return tuple(kinds)
 
 
@@ -65,12 +66,18 @@ def _rank(version: str) -> tuple[int, int, int, str]:
     return _STAGES.index(stage or ""), -int(major), -int(minor or 0), version
 
 
-def _kind(definition: Object, version: Object, stored_as: Kind | None) -> Kind:
+def _schema(definition: Object, version: Object) -> Definition:
+    names, columns = definition["status"]["acceptedNames"], version.get("additionalPrinterColumns") or ()
+    structure = version["schema"]["openAPIV3Schema"]
+    return Definition.of(definition["spec"]["group"], version["name"], names["kind"], structure, columns)
+
+
+def _kind(definition: Object, version: Object, made: Mapping[str, Definition], stored_as: Kind | None) -> Kind:
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     group, kind = spec["group"], names["kind"]
     parts = version.get("subresources") or {}
     selectable = [field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()]
-    structure, columns = version["schema"]["openAPIV3Schema"], version.get("additionalPrinterColumns") or ()
+    storage, own = next(iter(made.values())), made[f"{group}/{version['name']}"]
     return Kind(
         group=group,
         version=version["name"],
@@ -87,17 +94,27 @@ def _kind(definition: Object, version: Object, stored_as: Kind | None) -> Kind:
         fields=dict.fromkeys(selectable, ""),
         names_known_fields=False,
         stored_as=stored_as,
-        deprecation=_deprecation(group, version, kind),
+        deprecation=_deprecation(spec, version, kind),
         scale=_scale(parts["scale"]) if "scale" in parts else WORKLOAD,
-        definition=Definition.of(group, version["name"], kind, structure, columns),
+        definition=own,
+        versions=made,
+        storage=None if storage is own else storage,
+        has_changed=definition["metadata"].get("generation", 1) > 1,
         is_terminating="deletionTimestamp" in definition["metadata"],
     )
 
 
-def _deprecation(group: str, version: Object, kind: str) -> str:
+def _deprecation(spec: Object, version: Object, kind: str) -> str:
+    """Return the warning of a version: the one of the definition, or one that names the best version to use."""
     if not version.get("deprecated"):
         return ""
-    return version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"
+    if "deprecationWarning" in version:
+        return str(version["deprecationWarning"])
+    group, rank = spec["group"], _rank(version["name"])
+    better = [one["name"] for one in spec["versions"] if one["served"] and not one.get("deprecated")]
+    better = sorted((name for name in better if _rank(name) < rank), key=_rank)
+    text = f"{group}/{version['name']} {kind} is deprecated"
+    return f"{text}; use {group}/{better[0]} {kind}" if better else text
 
 
 def _scale(paths: Object) -> ScalePaths:

@@ -23,6 +23,7 @@ _REF = "#/components/schemas/"
 # The name of a schema that allows any field; no definition of a real server has this name.
 _OPEN = "open"
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED = "x-kubernetes-embedded-resource"
 _TYPE_FIELDS: Raw = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 
 
@@ -90,13 +91,20 @@ def _whole(structure: Raw, group: str, version: str, kind: str) -> dict[str, Any
 
 
 def _ownable(raw: Raw) -> Raw:
-    """Return the schema with any field allowed where unknown ones are preserved, so that each can be owned."""
-    made = dict(raw)
-    if "properties" in raw:
-        made["properties"] = {name: _ownable(child) for name, child in raw["properties"].items()}
+    """Return the schema with any field allowed where unknown ones are preserved, so that each can be owned.
+
+    An object without declared fields is one of them, although its fields are pruned once it is stored; and an embedded
+    object has the fields of each object.
+    """
+    made, fields = dict(raw), raw.get("properties", {})
+    if raw.get(_EMBEDDED):
+        fields = {**fields, **_TYPE_FIELDS, "metadata": {"$ref": f"{_REF}{_META}ObjectMeta"}}
+    if fields:
+        made["properties"] = {name: _ownable(child) for name, child in fields.items()}
     for name in ("items", "additionalProperties"):
         if isinstance(raw.get(name), Mapping):
             made[name] = _ownable(raw[name])
-    if raw.get(_PRESERVES) or raw.get("additionalProperties") is True:
+    is_bare = raw.get("type") == "object" and not fields and "additionalProperties" not in raw
+    if raw.get(_PRESERVES) or raw.get("additionalProperties") is True or is_bare:
         made["additionalProperties"] = {"$ref": _REF + _OPEN}
     return made

@@ -45,6 +45,9 @@ class Kind:
         deprecated: The minor release that first gave the warning; 0 as above.
         scale: The paths of the fields that its `scale` subresource shows, if it has one.
         definition: The schema and columns of a custom kind; None for a built-in one.
+        versions: The definitions of all API versions of a custom kind, by `group/version`.
+        storage: The definition of the API version in whose form objects are stored, if that is another version.
+        has_changed: True if the definition was changed, so that objects may be stored in an older form.
         is_terminating: True if its definition is being deleted, so that no object may be created.
         singular: The name of one object; by default the kind in lower case.
         list_kind: The kind of a list; by default the kind with `List` added.
@@ -74,6 +77,9 @@ class Kind:
     deprecated: int = 0
     scale: ScalePaths = WORKLOAD
     definition: Definition | None = None
+    versions: Mapping[str, Definition] = {}
+    storage: Definition | None = None
+    has_changed: bool = False
     is_terminating: bool = False
     singular: str = attrs.field()
     list_kind: str = attrs.field()

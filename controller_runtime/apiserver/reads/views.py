@@ -97,7 +97,7 @@ def whole_view(kind: Kind) -> JSONForm | View:
 
 def shown_as(kind: Kind) -> Show | None:
     """Return the conversion of stored objects to those of a kind; None if they are stored as that kind."""
-    if kind.stored_as is None:
+    if kind.stored_as is None and kind.storage is None and not kind.has_changed:
         return None
     rules = rules_of(kind)
-    return lambda raw: _encode(rules.shown_form(_decode(raw)))
+    return lambda raw: _encode(rules.shown_form(rules.opened(_decode(raw))))

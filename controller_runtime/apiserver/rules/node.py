@@ -13,21 +13,16 @@ from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
 
-_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ONCE = 'node updates may not change {} except from "" to valid'
 
 
 class NodeRules(Rules):
-    """A new node gets the taint `not-ready`, so that no pod is scheduled there until a controller finds it ready."""
+    """Taints are told apart by key and effect, and a node's addresses for pods never change once they are set."""
 
     def on_create(self, obj: Object) -> Object:
-        spec = part(obj, "spec")
-        taints = spec.get("taints", [])
-        if not any(_identity(taint) == _identity(_NOT_READY) for taint in taints):
-            spec = {**spec, "taints": [*taints, {**_NOT_READY}]}
         status = {name: value for name, value in part(obj, "status").items() if name != "config"}
-        return _without_configuration({**obj, "spec": spec, "status": status})
+        return _without_configuration({**obj, "status": status})
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)

@@ -13,13 +13,6 @@ from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_s
 from controller_runtime.apiserver.rules.validation import forbidden
 from controller_runtime.apiserver.status import Cause
 
-_TOLERATED_SECONDS = 300  # for which a pod stays on an unreachable node by default: the admission plugin's number
-_TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-# Fields that the admission plugins of a real server add to a pod, and not to a pod template.
-_ADMITTED: Mapping[str, Any] = {
-    "priority": 0,
-    "preemptionPolicy": "PreemptLowerPriority",
-}
 _GATED: Mapping[str, Any] = {
     "type": "PodScheduled",
     "status": "False",
@@ -40,7 +33,7 @@ class PodRules(Rules):
     """A new pod is Pending, and hardly any field of its spec may change."""
 
     def on_create(self, obj: Object) -> Object:
-        spec = _admitted(part(obj, "spec"))
+        spec = part(obj, "spec")
         metadata = {**obj["metadata"], "generation": 1}
         status: dict[str, Any] = {"phase": "Pending", "qosClass": _quality(spec)}
         if spec.get("schedulingGates"):
@@ -54,7 +47,7 @@ class PodRules(Rules):
             kept = {"qosClass": quality} if (quality := part(old, "status").get("qosClass")) else {}
             return {**old, "metadata": metadata, "status": {**kept, **part(new, "status")}}
         new = with_status_of(old, new)
-        spec = _admitted(part(new, "spec")) if new.get("spec") is not old.get("spec") else old["spec"]
+        spec = part(new, "spec")
         if spec == old.get("spec"):
             return {**new, "spec": spec}
         metadata = {**new["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
@@ -78,26 +71,6 @@ def grace_of(obj: Object, asked: int | None) -> int:
         return 0
     grace: int = spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE) if asked is None else asked
     return 1 if grace < 0 else grace
-
-
-def _admitted(spec: Object) -> dict[str, Any]:
-    admitted = {**_ADMITTED, **spec}
-    tolerations = spec.get("tolerations", [])
-    missing = [taint for taint in _TOLERATED_TAINTS if not any(_tolerates(one, taint) for one in tolerations)]
-    if missing:
-        admitted["tolerations"] = [*tolerations, *map(_toleration, missing)]
-    return admitted
-
-
-def _tolerates(toleration: Object, taint: str) -> bool:
-    if toleration.get("effect", "") not in ("", "NoExecute"):
-        return False
-    key = toleration.get("key", "")
-    return key == taint or (not key and toleration.get("operator") == "Exists")
-
-
-def _toleration(taint: str) -> dict[str, Any]:
-    return {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
 
 
 def _quality(spec: Object) -> str:

@@ -36,6 +36,20 @@ class Rules:
         """Return a stored object with the field names of this kind; the reverse of `stored_form`."""
         return obj
 
+    def opened(self, obj: Object) -> Object:
+        """Return an object from the storage in the form that reads show and writes start from.
+
+        The form differs only for a custom kind that is stored in another API version, or under an older schema.
+        """
+        return obj
+
+    def closed(self, obj: Object, *, prune: bool = False) -> Object:
+        """Return an object that a write made in the form in which it is stored; the reverse of `opened`.
+
+        `prune` is True if the object may have nulls and fields that its kind does not have.
+        """
+        return obj
+
     def on_create(self, obj: Object) -> Object:
         """Return a new object, its metadata complete, with the fields that the server adds."""
         return obj

@@ -16,6 +16,8 @@ from controller_runtime.apiserver.rules.validation import invalid
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _ASKED = ("name", "namespace", "uid", "resourceVersion")
 
+_NO_CONVERSION = f"request to convert CR to an invalid group/version: {SCALE.api_version}"
+
 
 def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
     """Return the scale of a workload. It shares no part with `obj`, so the caller may modify it."""
@@ -60,7 +62,7 @@ def scaled(kind: Kind, obj: Object, scale: Object) -> dict[str, Any]:
         StatusError: 422, the number of replicas is negative.
     """
     replicas = part(scale, "spec").get("replicas", 0)
-    if replicas < 0:
+    if replicas < 0 and kind.definition is None:  # a custom kind has a rule of its own
         cause = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise status.invalid(SCALE, obj["metadata"]["name"], [cause])
     own = {name: value for name, value in obj["metadata"].items() if name not in _ASKED}
@@ -73,6 +75,34 @@ def scale_applied(kind: Kind, config: Object) -> dict[str, Any]:
     spec = part(config, "spec")
     said = _with({}, kind.scale.wanted, spec["replicas"]) if "replicas" in spec else {}
     return {"metadata": {name: value for name, value in config["metadata"].items() if name in _SHOWN}, **said}
+
+
+def check_custom_scale(kind: Kind, old: Object, new: Object) -> None:
+    """Refuse, as a real server does by a fault of its own, to apply a scale that changes a custom object.
+
+    A scale in the form of the parent cannot be converted there. What remains is to share or to give up the ownership.
+
+    Raises:
+        StatusError: 500, no manager owns the number of replicas, or the number changes.
+    """
+    wanted = kind.scale.wanted
+    before, after = _at(old, wanted), _at(new, wanted)
+    if before is None:
+        raise status.internal(f'the spec replicas field ".{".".join(wanted)}" does not exist')
+    owned = any(
+        _at(entry["fieldsV1"], [f"f:{step}" for step in wanted]) is not None
+        for entry in old["metadata"].get("managedFields", ())
+    )
+    if not owned:
+        raise status.untyped(
+            "failed to create manager for existing fields: failed to convert live object "
+            f"(/; {SCALE.api_version}, Kind={SCALE.kind}) to proper version: {_NO_CONVERSION}"
+        )
+    if before != after:
+        raise status.untyped(
+            f"failed to convert new object (/{old['metadata']['name']}; {SCALE.api_version}, Kind={SCALE.kind}) "
+            f"to proper version: {_NO_CONVERSION}"
+        )
 
 
 def _at(obj: Object, path: Sequence[str]) -> Any:

@@ -12,7 +12,7 @@ of a large object costs little. The rules of pods rely on both, to see whether a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from controller_runtime.api.schema import Schema
@@ -59,7 +59,7 @@ class Compiler:
     Args:
         fill: Whether to bring values into the form in which they are stored: with defaults, without zero values,
             quantities in their canonical spelling. False for an applied configuration: a field that is missing there
-            is left to others, whatever its default, and its manager owns each field that it sends.
+            is left to others, whatever its default, and its manager owns each field that it sends, nulls included.
     """
 
     def __init__(self, *, fill: bool = True) -> None:
@@ -91,14 +91,15 @@ class Compiler:
 
     def _object(self, schema: Schema) -> Shape:
         fields = _Fields()
-        shape = _object_with(fields, TYPE_DEFAULTS.get(schema.name) if self._fill else None)
+        complete = TYPE_DEFAULTS.get(schema.name) if self._fill else None
+        shape = _object_with(fields, complete, keeps_nulls=not self._fill)
         if schema.name:
             self._made[schema.name] = shape  # before its fields are compiled: they may refer to this schema
         form = stored_form_of(schema.name) if self._fill else None
         for name, child in schema.properties.items():
             reader = self._reader(child)
             if (other := _OR_SCHEMA.get(child.name.rpartition(".")[2])) is not None:
-                fields.parts[name] = part_or(shape, other)
+                fields.parts[name] = part_or(shape, other, drops=other is list)
             elif reader is not None:
                 fields.readers[name] = reader
             else:
@@ -153,7 +154,7 @@ class _Fields:
             self.parts[name] = empty_after(self.parts[name])
 
 
-def _object_with(fields: _Fields, complete: TypeDefault | None) -> Shape:
+def _object_with(fields: _Fields, complete: TypeDefault | None, *, keeps_nulls: bool) -> Shape:
     readers, parts, defaults, zeros = fields.readers, fields.parts, fields.defaults, fields.zeros
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
@@ -168,7 +169,7 @@ def _object_with(fields: _Fields, complete: TypeDefault | None) -> Shape:
         try:
             for name, item in value.items():
                 if item is None:
-                    if name not in defaults:
+                    if name not in defaults and not keeps_nulls:
                         changes[name] = None
                 elif (reader := readers.get(name)) is not None:
                     new = reader(item)
@@ -192,7 +193,8 @@ def _object_with(fields: _Fields, complete: TypeDefault | None) -> Shape:
             if value.get(name) is None and (default is not None or name not in value):
                 changes[name] = _fresh(default)
         if changes:
-            value = _changed(value, changes, defaults)
+            nulls = [name for name, item in value.items() if item is None] if keeps_nulls else defaults
+            value = _changed(value, changes, nulls)
         return complete(value, before) if complete else value
 
     return shape
@@ -203,5 +205,5 @@ def _fresh(default: Any) -> Any:
     return {name: _fresh(item) for name, item in default.items()} if type(default) is dict else default
 
 
-def _changed(value: dict[str, Any], changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    return {name: item for name, item in {**value, **changes}.items() if item is not None or name in defaults}
+def _changed(value: dict[str, Any], changes: dict[str, Any], nulls: Collection[str]) -> dict[str, Any]:
+    return {name: item for name, item in {**value, **changes}.items() if item is not None or name in nulls}

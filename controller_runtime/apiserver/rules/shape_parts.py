@@ -31,10 +31,15 @@ def path_of(place: Place) -> str:
     return "".join(reversed(steps)).removeprefix(".")
 
 
-def part_or(part: Shape, other: type) -> Shape:
-    """Return the shape of a value that is either a part or a value of type `other`, which is stored unchecked."""
+def part_or(part: Shape, other: type, *, drops: bool) -> Shape:
+    """Return the shape of a value that is either a part or a value of type `other`, which is stored unchecked.
+
+    If `drops`, any other scalar is left out, as by a real server.
+    """
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
+        if drops and isinstance(value, bool | int | float | str):
+            return None
         return value if type(value) is other else part(value, old, place, unknown)
 
     return shape

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import attrs
+
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, METADATA_ORDER
@@ -22,7 +24,7 @@ from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
-from controller_runtime.apiserver.rules.validation import metadata_causes
+from controller_runtime.apiserver.rules.validation import invalid, metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
 _STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of five, a DNS label of 63 at most
@@ -57,6 +59,7 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     if kind.namespaced:
         owned["namespace"] = namespace
     rules = rules_of(kind)
+    obj = _of_own_type(kind, name, obj)
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
     causes = itertools.chain(metadata_causes(kind, made["metadata"]), rules.causes_of_new(made))
     status.check(kind.stored, name, causes)
@@ -83,8 +86,9 @@ def prepare_update(
     before, sent = old["metadata"], new["metadata"]
     name = before["name"]
     check_name(new, namespace=before.get("namespace", ""), name=name)
-    _check_version(kind, before, new)
+    _check_version(kind, before, new, subresource)
     rules = rules_of(kind)
+    new = _of_own_type(kind, name, new, subresource)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
     if now is not None:
         made = rules.dated(old, made, timestamp(now))
@@ -93,6 +97,23 @@ def prepare_update(
     )
     status.check(kind.stored, name, causes)
     return _in_order(made)
+
+
+def _of_own_type(kind: Kind, name: str, obj: Object, subresource: str = "") -> Object:
+    """Return an object without the kind and the apiVersion, which it only has if they are not those of its path.
+
+    Raises:
+        StatusError: 422, it has them. A write of a subresource ignores them, as it ignores all but one field.
+    """
+    if kind.definition is None or "kind" not in obj or "apiVersion" not in obj:
+        return obj
+    version, word = obj["apiVersion"], obj["kind"]
+    if not subresource:
+        faults = ("kind", word, kind.kind), ("apiVersion", version, kind.api_version)
+        causes = [invalid(field, value, f"must be {right}") for field, value, right in faults if value != right]
+        other = attrs.evolve(kind, group=version.rpartition("/")[0], kind=word)
+        raise status.invalid(other, name, causes)
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
 
 
 def unversioned(obj: Object) -> Object:
@@ -141,11 +162,11 @@ def check_name(obj: Object, *, namespace: str, name: str) -> None:
         )
 
 
-def _check_version(kind: Kind, before: Object, new: Object) -> None:
+def _check_version(kind: Kind, before: Object, new: Object, subresource: str) -> None:
     name, uid, version = before["name"], new["metadata"].get("uid"), sent_version(new)
     if uid and uid != before["uid"]:
         raise status.uid_conflict(kind, before.get("namespace", ""), name, uid, before["uid"])
-    if not version and not kind.unconditional_update:
+    if not version and not kind.unconditional_update and subresource != "scale":
         raise status.must_have_version(kind, name)
     if version and version != int(before["resourceVersion"]):
         raise status.conflict(kind, name)

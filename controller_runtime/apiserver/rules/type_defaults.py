@@ -10,6 +10,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from controller_runtime.apiserver.rules.definition_defaults import conversion, definition, service_reference
 from controller_runtime.apiserver.rules.pod_defaults import TYPES as POD_TYPES
 from controller_runtime.apiserver.rules.rules import Object, filled, part
 from controller_runtime.apiserver.rules.service_defaults import port, service
@@ -21,6 +22,7 @@ the value with all defaults: the same one if it has them already."""
 
 _NO_PER_INDEX_LIMIT = (1 << 31) - 1
 _APPS, _CORE = "io.k8s.api.apps.v1.", "io.k8s.api.core.v1."
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _RBAC = "rbac.authorization.k8s.io"
 _NAME_LABEL = "kubernetes.io/metadata.name"
@@ -159,6 +161,9 @@ TYPE_DEFAULTS: Mapping[str, TypeDefault] = {
     f"{_APPS}StatefulSetUpdateStrategy": _stateful_strategy,
     f"{_APPS}StatefulSetSpec": _claim_templates,
     "io.k8s.api.batch.v1.Job": _job,
+    f"{_EXTENSIONS}CustomResourceDefinitionSpec": definition,
+    f"{_EXTENSIONS}CustomResourceConversion": conversion,
+    f"{_EXTENSIONS}ServiceReference": service_reference,
     f"{_CORE}LimitRangeItem": _limit,
     f"{_CORE}Namespace": _namespace,
     f"{_CORE}NodeSpec": _node_spec,

@@ -213,9 +213,9 @@ class Storage:
         return True
 
     def begin(self, collection: str) -> None:
-        """Accept writes to an ended collection again, without a history: older watches cannot be resumed."""
+        """Accept writes to a collection that is new, or had ended: it has no history, and no older watch is resumed."""
         with self._lock:
-            if self._collection(collection).ended:
+            if collection not in {**self._collections, **self._provided} or self._collection(collection).ended:
                 self._collections[collection] = Collection(self._history, self._version)
 
     def close(self) -> None:

@@ -131,4 +131,8 @@ class GarbageCollector:
         return self._keep_references(item, meta, tuple(one for one in meta.owner_references if one.uid != uid))
 
     def _keep_references(self, item: Item, meta: Meta, references: tuple[OwnerReference, ...]) -> bool:
-        return self._client.patch(item, meta, {"ownerReferences": references})
+        # As they are stored: a reference that says nothing of a controller must not say `false` afterwards.
+        found = self._storage.get(item.kind.resource, item.key)
+        stored = [] if found is None else found.decode()["metadata"].get("ownerReferences", [])
+        kept = {one.uid for one in references}
+        return self._client.patch(item, meta, {"ownerReferences": [one for one in stored if one.get("uid") in kept]})

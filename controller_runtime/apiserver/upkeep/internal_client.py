@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse
@@ -56,7 +58,13 @@ class InternalClient:
 
     def empty(self, kind: Kind, namespace: str) -> bool:
         """Delete all objects of one kind in one namespace."""
-        return self._ask("DELETE", path_of(Item(kind, f"{namespace}/")).rstrip("/"), {})
+        return self._ask(
+            "DELETE", path_of(Item(kind, f"{namespace}/")).rstrip("/"), {"propagationPolicy": "Background"}
+        )
+
+    def show(self, namespace: Mapping[str, object], name: str) -> bool:
+        """Replace the status of a namespace by the one in `namespace`, a complete object."""
+        return self._ask("PUT", path_of(Item(NAMESPACE, name)) + "/status", namespace)
 
     def finalize(self, namespace: dict[str, object], name: str) -> bool:
         """Replace the finalizers in a namespace's spec by those in `namespace`, a complete object."""

@@ -8,6 +8,8 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item, meta_of
+from controller_runtime.apiserver.upkeep.remnants import with_remnants
+from controller_runtime.core.host import Clock
 
 USER_AGENT = "namespace-controller"
 _FINALIZER = "kubernetes"
@@ -19,6 +21,7 @@ class NamespaceCleaner:
     Args:
         server: The server whose namespaces are cleaned up.
         client: Makes the writes.
+        clock: The clock of the server.
 
     Attributes:
         due: The namespaces to look at.
@@ -26,10 +29,11 @@ class NamespaceCleaner:
     Threads: one.
     """
 
-    def __init__(self, server: APIServer, client: InternalClient) -> None:
+    def __init__(self, server: APIServer, client: InternalClient, clock: Clock) -> None:
         self._server = server
         self._storage = server.storage
         self._client = client
+        self._clock = clock
         self._terminating: set[str] = set()
         self.due: dict[Item, None] = {}
 
@@ -53,8 +57,17 @@ class NamespaceCleaner:
         # The kinds are read now, not when the cleaner was made: a custom kind may have come since.
         kinds = [kind for kind in self._server.kinds.stored if kind.namespaced]
         filled = [kind for kind in kinds if self._storage.read(kind.resource, f"{item.key}/").items]
-        if filled:
-            return all(self._client.empty(kind, item.key) for kind in filled)
+        emptied = [self._client.empty(kind, item.key) for kind in filled]  # each of them, whatever becomes of others
+        done = all(emptied)
+        left = {kind: self._storage.read(kind.resource, f"{item.key}/").items for kind in filled}
+        left = {kind: items for kind, items in left.items() if items}
         namespace = found.decode()
-        left = [one for one in namespace.get("spec", {}).get("finalizers", ()) if one != _FINALIZER]
-        return self._client.finalize({**namespace, "spec": {"finalizers": left}}, item.key)
+        conditions = with_remnants(namespace, left, self._clock.now())
+        status = {**namespace.get("status", {}), "conditions": conditions}
+        if conditions != namespace.get("status", {}).get("conditions"):
+            # The change brings the namespace back here.
+            return self._client.show({**namespace, "status": status}, item.key) and done
+        if left:
+            return done
+        finalizers = [one for one in namespace.get("spec", {}).get("finalizers", ()) if one != _FINALIZER]
+        return self._client.finalize({**namespace, "spec": {"finalizers": finalizers}}, item.key)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage collection and the cleanup of namespaces, which in a real cluster are the controller manager's work.
+"""Garbage collection, the cleanup of namespaces, and the release of unused storage.
+
+In a real cluster they are the controller manager's work.
 
 Changes are read through cursors on the storage rather than by watches: no object is copied into a cache, and a write
 that matters to neither costs the decoding of its metadata.
@@ -14,7 +16,7 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.storage import Cursor
 from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.apiserver.upkeep import garbage, namespaces
+from controller_runtime.apiserver.upkeep import garbage, namespaces, protection
 from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item
 from controller_runtime.core.host import Host
@@ -30,7 +32,7 @@ _BATCH = 256
 
 
 class Upkeep:
-    """Runs garbage collection and the cleanup of namespaces in one server.
+    """Runs garbage collection, the cleanup of namespaces and the release of unused storage in one server.
 
     Args:
         host: The host of the server.
@@ -46,6 +48,7 @@ class Upkeep:
         self._storage = server.storage
         self._collecting = InternalClient(server, garbage.USER_AGENT, token)
         self._cleaning = InternalClient(server, namespaces.USER_AGENT, token)
+        self._protecting = InternalClient(server, protection.USER_AGENT, token)
         # The kinds that are followed. Others are noticed when nothing else is due; see `_learn_kinds`.
         self._kinds = server.kinds
         self._controllers = self._new_controllers()
@@ -113,10 +116,13 @@ class Upkeep:
         self._controllers = self._new_controllers()
         self._wake(*self._kinds.stored)
 
-    def _new_controllers(self) -> tuple[garbage.GarbageCollector, namespaces.NamespaceCleaner]:
+    def _new_controllers(
+        self,
+    ) -> tuple[garbage.GarbageCollector, namespaces.NamespaceCleaner, protection.ProtectionController]:
         return (
             garbage.GarbageCollector(self._storage, self._kinds, self._collecting),
-            namespaces.NamespaceCleaner(self._server, self._cleaning),
+            namespaces.NamespaceCleaner(self._server, self._cleaning, self._host),
+            protection.ProtectionController(self._storage, self._protecting),
         )
 
     def _take(self, kind: Kind) -> int:

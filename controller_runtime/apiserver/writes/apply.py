@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated, told
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.rules.shape import Misshapen, Place, path_of
-from controller_runtime.apiserver.writes import documents, last_applied
+from controller_runtime.apiserver.writes import documents, last_applied, typed
 from controller_runtime.apiserver.writes.body import IGNORE, STRICT, configuration, empty
 from controller_runtime.apiserver.writes.entries import UPDATE, Entry, Object, entries_of, in_order
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, message_order, text_of
@@ -31,6 +32,7 @@ from controller_runtime.apiserver.writes.fieldtree import (
     without,
 )
 from controller_runtime.apiserver.writes.managed import Writer, changes_of, created, is_ownable, less
+from controller_runtime.apiserver.writes.versions import NotComparable, comparable
 
 # The owner that a real server records for the fields of an object that was never tracked, when something is
 # applied to it for the first time. Without it, those fields would have no owner and the apply no conflict.
@@ -50,13 +52,12 @@ class Applied(NamedTuple):
     entries: Sequence[Entry]
 
 
-def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: str) -> tuple[Object, list[str]]:
+def read(kind: Kind, name: str, body: bytes, field_validation: str) -> tuple[Object, list[str]]:
     """Return the configuration in a request's body, without kind and apiVersion, and the warnings.
 
     Args:
         kind: The kind that the path names.
         name: The name in the path, for messages.
-        namespace: The namespace in the path, for messages.
         body: YAML, of which JSON is a subset.
         field_validation: `Strict` refuses a repeated field name, `Ignore` suppresses the warning.
 
@@ -72,17 +73,26 @@ def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: s
     if repeated and field_validation == STRICT:
         raise status.bad_request(f"error strict decoding YAML: {', '.join(repeated)}")
     _check(kind, raw)
+    namespace = _namespace_in(raw)
     try:
         config, unknown = configuration(kind, raw)
     except Misshapen as error:
         raise _untyped(kind, name, namespace, [f".{error}"]) from error
     faults: Iterable[Place | str] = itertools.chain(unknown, ambiguities(kind.schema, config))
+    if kind.definition is not None:
+        faults = typed.faults(kind.schema, config)
     first, more = told(faults)
     if first:
         texts = [abbreviated(one if isinstance(one, str) else _undeclared(kind, raw, one)) for one in first]
         raise _untyped(kind, name, namespace, [*texts, *([more] if more else [])])
     documents.check_weight(config, len(body))
-    return {"metadata": {}, **config}, [] if field_validation == IGNORE else repeated
+    return {**config, "metadata": config.get("metadata") or {}}, [] if field_validation == IGNORE else repeated
+
+
+def _namespace_in(raw: Mapping[str, Any]) -> str:
+    """Return the namespace in a configuration; empty if it leaves the namespace to the path."""
+    metadata = raw.get("metadata")
+    return str(metadata.get("namespace") or "") if isinstance(metadata, Mapping) else ""
 
 
 def _undeclared(kind: Kind, raw: Mapping[str, Any], place: Place) -> str:
@@ -131,6 +141,7 @@ def apply(
         StatusError: 413, the result has too many values; 409, a conflict, with a cause for each field.
     """
     entries = entries_of(live) or created(kind, live, _BEFORE._replace(subresource=writer.subresource), now)
+    entries = _comparable(kind, entries, live)
     others = [entry for entry in entries if not writer.owns(kind, entry)]
     before = NOTHING.union(*(decode(entry["fieldsV1"]) for entry in entries if writer.owns(kind, entry)))
     owned = _owned(kind, config, writer)
@@ -138,17 +149,26 @@ def apply(
     documents.check_weight(target, size)
     still_owned = owned.union(*(decode(entry["fieldsV1"]) for entry in others))
     target = without(kind.schema, target, encode(_given_up(kind, before, still_owned)))
+    _comparable(kind, others, live, target)
     changes = changes_of(kind, live, target, writer)
     if not force:
         # Fields that kubectl set by client-side apply and that still have its value do not conflict: the
         # same manager owns them under the operation Update.
-        _refuse_conflicts(others, changes.taken - last_applied.unchanged_since(kind, live, writer.manager))
+        taken = changes.taken - last_applied.unchanged_since(kind, live, writer.manager)
+        _refuse_conflicts(others, taken, writer.subresource)
     rest = [entry for other in others if (entry := less(other, changes.taken | changes.removed)) is not None]
     mine = [writer.entry(kind, owned, now)] if owned else []
     if mine and target == live:
         mine = [_as_of(mine[0], next((one for one in entries if writer.owns(kind, one)), {}))]
     annotated = last_applied.with_annotation(kind, live, target, config, writer.manager)
     return Applied(annotated, in_order([*rest, *mine]))
+
+
+def _comparable(kind: Kind, entries: Sequence[Entry], live: Object, target: Object | None = None) -> Sequence[Entry]:
+    try:
+        return comparable(kind, entries, live, target)
+    except NotComparable as error:
+        raise status.untyped(str(error)) from error
 
 
 def _as_of(entry: Entry, before: Entry) -> Entry:
@@ -169,7 +189,8 @@ def _given_up(kind: Kind, before: Fields, still_owned: Fields) -> Fields:
     return with_parents(kind.schema, before) - with_parents(kind.schema, still_owned) - {_METADATA}
 
 
-def _refuse_conflicts(others: Sequence[Entry], taken: set[Path]) -> None:
+def _refuse_conflicts(others: Sequence[Entry], taken: set[Path], subresource: str) -> None:
+    """Refuse a configuration that sets fields of other managers. In a scale, they are fields of the scale."""
     conflicts: dict[str, Sequence[Path]] = {}
     more = 0
     # A large object can have far more conflicts than a message may list: only those listed are sorted and formatted.
@@ -177,10 +198,13 @@ def _refuse_conflicts(others: Sequence[Entry], taken: set[Path]) -> None:
         fields = decode(entry["fieldsV1"]) & taken
         left = MOST_TOLD - sum(map(len, conflicts.values()))
         if fields and left:
-            conflicts[_title(entry)] = heapq.nsmallest(left, fields, key=message_order)
+            shown = {**entry, "apiVersion": SCALE.api_version} if subresource == "scale" else entry
+            conflicts[_title(shown)] = heapq.nsmallest(left, fields, key=message_order)
         more += max(0, len(fields) - left)
     if conflicts:
         texts = {title: [abbreviated(text_of(path)) for path in paths] for title, paths in conflicts.items()}
+        if subresource == "scale":
+            texts = {title: [".spec.replicas"] for title in texts}
         raise _conflict(texts, more)
 
 

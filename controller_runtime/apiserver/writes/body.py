@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 from controller_runtime.api.schema import Schema
@@ -57,9 +58,14 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
         _check_has_kind(kind, raw)
     version, body_kind = raw.get("apiVersion") or kind.api_version, raw.get("kind") or kind.kind
     refusal = f'{body_kind} in version "{str(version).rpartition("/")[2]}" cannot be handled as a {kind.kind}'
+    foreign = {}
     try:
-        _check_kind(kind, version, body_kind)
+        if kind.definition is not None and body_kind != kind.kind and version == kind.api_version:
+            foreign = _foreign_type(kind, raw)
+        else:
+            _check_kind(kind, version, body_kind)
         obj, unknown = _shaped(kind, raw, None)
+        obj |= foreign
     except Misshapen as error:
         raise status.bad_request(f"{refusal}: {error}") from error
     documents.check_weight(obj, len(body))
@@ -70,20 +76,38 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
 
 
 def admit(
-    kind: Kind, obj: Mapping[str, Any], field_validation: str = "", *, old: Mapping[str, Any] | None = None
+    kind: Kind,
+    obj: Mapping[str, Any],
+    field_validation: str = "",
+    *,
+    old: Mapping[str, Any] | None = None,
+    is_applied: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return `obj` with typed and normalised values, and the warnings. `obj` is decoded already, as after a patch.
 
     Parts that `obj` shares with `old` (the same Python objects) were checked before and are not checked again, so
     the cost follows from the size of the change. `obj` is not modified.
 
+    Args:
+        kind: The kind of the object.
+        obj: The object.
+        field_validation: See `decode`.
+        old: The object before, if there was one.
+        is_applied: Whether the object is the result of a server-side apply, which for a custom kind may hold nulls.
+
     Raises:
-        StatusError: 400, `obj` has an apiVersion other than that of `kind`; 422, any other error.
+        StatusError: 400, `obj` has an apiVersion other than that of `kind`; 422, any other error; 500, a custom object
+            has no apiVersion.
     """
     name = str((old or obj).get("metadata", {}).get("name", ""))
     try:
-        _check_kind(kind, obj.get("apiVersion", kind.api_version), obj.get("kind", kind.kind))
-        shaped, findings = _shaped(kind, obj, old)
+        foreign = {}
+        if kind.definition is None:
+            _check_kind(kind, obj.get("apiVersion") or kind.api_version, obj.get("kind") or kind.kind)
+        elif not is_applied:
+            foreign = _foreign_type(kind, obj)
+        shaped, findings = _shaped(kind, obj, old, is_applied=is_applied)
+        shaped |= foreign
     except Misshapen as error:
         raise _patch_refused(kind, name, str(error)) from error
     if findings and field_validation == STRICT:
@@ -94,8 +118,8 @@ def admit(
 def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Place]]:
     """Return the fields that a client applies, in stored form, and the paths of those that the kind does not have.
 
-    Defaults are not filled in and empty values are not dropped, because the client comes to own exactly the fields
-    that it sends. A null counts as absent.
+    Defaults are not filled in, and neither empty values nor nulls are dropped, because the client comes to own exactly
+    the fields that it sends.
 
     Raises:
         Misshapen: A value has the wrong type.
@@ -155,10 +179,31 @@ def _check_kind(kind: Kind, api_version: object, name: object) -> None:
         )
 
 
-def _shaped(kind: Kind, raw: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
+def _foreign_type(kind: Kind, obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the kind and the apiVersion that a patch gave a custom object, if they are not those of the kind.
+
+    They are a fault like others, which `strategy` reports with the words of validation, and ignored in the status.
+
+    Raises:
+        Misshapen: The object has no kind, or one of both is not a text.
+        StatusError: 500, it has no apiVersion.
+    """
+    version, name = obj.get("apiVersion"), obj.get("kind")
+    if type(version) not in (str, NoneType) or not name or type(name) is not str:
+        raise Misshapen("Object 'Kind' is missing" if not name else "kind and apiVersion must be strings")
+    if not version:
+        raise status.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+    found = {"apiVersion": version, "kind": name}
+    return {} if (version, name) == (kind.api_version, kind.kind) else found
+
+
+def _shaped(
+    kind: Kind, raw: Mapping[str, Any], old: Mapping[str, Any] | None, *, is_applied: bool = False
+) -> tuple[dict[str, Any], list[str]]:
     unknown: list[Place] = []
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
-    obj = _shape_of(kind)(bare, old, None, unknown)
+    shape = _applied_shape_of(kind) if is_applied else _shape_of(kind)
+    obj = shape(bare, old, None, unknown)
     # A real server also lists only the first hundred.
     return obj, [abbreviated(f'unknown field "{path_of(place)}"') for place in unknown[:MOST_TOLD]]
 
@@ -169,7 +214,17 @@ def _shape_of(kind: Kind) -> Shape:
 
 
 @functools.lru_cache(_KINDS)
+def _applied_shape_of(kind: Kind) -> Shape:
+    return _shape_of(kind) if kind.definition is None else structural_shape(kind.definition, keep_nulls=True)
+
+
+@functools.lru_cache(_KINDS)
 def _unfilled_shape_of(kind: Kind) -> Shape:
     if kind.definition is not None:
-        return structural_shape(kind.definition, fill=False)
+        return _as_sent
     return Compiler(fill=False).shape(kind.schema)
+
+
+def _as_sent(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
+    """Return the configuration of a custom object as it was sent: `typed` finds its faults."""
+    return value

@@ -13,7 +13,17 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
-from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
+from controller_runtime.apiserver.admission.namespace_lifecycle import PERMANENT
+from controller_runtime.apiserver.kinds.registry import (
+    DEFINITION,
+    EVENT,
+    JOB,
+    NAMESPACE,
+    NEW_EVENT,
+    POD,
+    REPLICATION_CONTROLLER,
+    Kind,
+)
 from controller_runtime.apiserver.list_options import ListOptions
 from controller_runtime.apiserver.options import DeleteOptions, Preconditions
 from controller_runtime.apiserver.reads.listing import Page, page_of
@@ -24,14 +34,24 @@ from controller_runtime.apiserver.rules.strategy import deletion_grace, is_finis
 from controller_runtime.apiserver.status import StatusError, forbidden, not_found, precondition_failed
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored
-from controller_runtime.core.host import Clock
+from controller_runtime.apiserver.writes.admitting import Admitting
+from controller_runtime.core.host import Clock, Host
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 # Seconds. A longer grace period could end after the year 9999, which timestamps cannot express.
 _LONGEST_GRACE = 100 * 365 * 86400
 # A real server deletes these by other code, which sets no grace period and does not increase the generation.
 _ENDED_BY_THE_SERVER = (NAMESPACE, DEFINITION)
-_PERMANENT_NAMESPACES = ("default", "kube-system", "kube-public")
+
+# Their deletion is an update first, so that watches see the deletionTimestamp although there is nothing to wait for.
+_MARKED_FIRST = (POD, NAMESPACE)
+# The dependents of these stay, unless the client asks for something else; those of all others are deleted.
+_ORPHANING = (JOB, REPLICATION_CONTROLLER)
+_WITHOUT_DEPENDENTS = (EVENT, NEW_EVENT)  # whatever policy is asked for
+_ORPHANED_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 
 Object = Mapping[str, Any]
 
@@ -55,17 +75,24 @@ class Deletion:
 
     Each method raises `StatusError` for a request that is refused.
 
+    Args:
+        host: Provides the time.
+        storage: The objects.
+        admitting: The admission of the server, which counts quotas; None makes one with the steps that are on by
+            default.
+
     Threads: any.
     """
 
-    def __init__(self, clock: Clock, storage: Storage) -> None:
-        self._clock = clock
+    def __init__(self, host: Host, storage: Storage, admitting: Admitting | None = None) -> None:
+        self._clock: Clock = host
         self._storage = storage
+        self._admitting = admitting or Admitting(host, storage)
 
     def delete(self, route: Route, options: DeleteOptions) -> Deleted:
         """Delete one object. If another write changes the object in the meantime, the deletion is tried again."""
         kind = route.kind
-        if kind is NAMESPACE and route.name in _PERMANENT_NAMESPACES:
+        if kind is NAMESPACE and route.name in PERMANENT:
             raise forbidden(kind, route.name, "this namespace may not be deleted")
         while True:
             current = self._storage.get(kind.resource, route.key)
@@ -73,7 +100,8 @@ class Deletion:
                 raise not_found(kind, route.name)
             old = current.decode()
             check_preconditions(kind, route.name, old, options.preconditions)
-            deleted = self._step(kind, current, old, options)
+            with self._admitting.counted(kind, route.namespace, dry_run=bool(options.dry_run)):
+                deleted = self._step(kind, current, old, options)
             if deleted is not None:
                 return deleted
 
@@ -93,17 +121,16 @@ class Deletion:
         """Mark the object if it has to wait, otherwise remove it; return None if another write came first."""
         uid = old["metadata"]["uid"]
         marked = mark(kind, old, options, self._clock.now())
+        ends, is_marked = is_finished(kind, marked), kind in _MARKED_FIRST and _end_of(marked) != _end_of(old)
         if options.dry_run:
-            raw = Draft.of(marked).at(current.version)
-            return Deleted(raw, uid, is_finished(kind, marked))
-        if marked != old and (not is_finished(kind, marked) or kind.deletes_with_object):
-            # A kind whose DELETE answers with the object is marked even if it has nothing to wait for, so that
-            # watches see the deletionTimestamp before the object is gone.
+            shown = marked if not ends or is_marked else old
+            return Deleted(Draft.of(shown).at(current.version), uid, ends)
+        if marked != old and (not ends or is_marked):
             change = self._storage.commit(kind.resource, current.key, current, Draft.of(marked))
             if change is None or change.new is None:
                 return None
             current = change.new
-        if not is_finished(kind, marked):
+        if not ends:
             return Deleted(current.raw, uid, gone=False)
         change = self._storage.commit(kind.resource, current.key, current, None)
         return Deleted(current.raw_at(change.version), uid, gone=True) if change else None
@@ -117,7 +144,7 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
     """
     metadata = dict(old["metadata"])
     if kind is not DEFINITION:  # its objects are deleted first, whatever propagation policy is asked for
-        _set_finalizers(metadata, options)
+        _set_finalizers(kind, metadata, options)
     grace = min(deletion_grace(kind, old, options.grace_period_seconds), _LONGEST_GRACE)
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))
@@ -133,21 +160,37 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
     return rules_of(kind).on_delete(marked, now)
 
 
-def _set_finalizers(metadata: dict[str, Any], options: DeleteOptions) -> None:
-    """Set the finalizers that decide what happens to dependents; they stay as they are if no policy is asked for."""
+def _end_of(obj: Object) -> tuple[object, object]:
+    metadata = obj["metadata"]
+    return metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+
+
+def _set_finalizers(kind: Kind, metadata: dict[str, Any], options: DeleteOptions) -> None:
+    """Set the finalizers that decide what happens to dependents; they stay as they are if they say it already."""
+    before = metadata.get("finalizers", [])
+    said = [one for one in before if one in (_ORPHAN, _FOREGROUND)]
     match options.propagation_policy, options.orphan_dependents:
-        case (None, None):
-            return
+        case _ if kind in _WITHOUT_DEPENDENTS:
+            wanted = []
         case ("Orphan", _) | (None, True):
             wanted = [_ORPHAN]
         case ("Foreground", _):
             wanted = [_FOREGROUND]
+        case (None, None):
+            wanted = said or ([_ORPHAN] if kind in _ORPHANING else [])
         case _:
             wanted = []
-    others = [one for one in metadata.get("finalizers", ()) if one not in (_ORPHAN, _FOREGROUND)]
-    metadata["finalizers"] = others + wanted
+    if wanted == said:
+        return
+    metadata["finalizers"] = [one for one in before if one not in said] + wanted
     if not metadata["finalizers"]:
         del metadata["finalizers"]
+
+
+def deletion_warnings(kind: Kind, options: DeleteOptions) -> list[str]:
+    """Return what the client is warned of: the pods of jobs that are deleted without a policy stay."""
+    has_policy = options.propagation_policy is not None or options.orphan_dependents is not None
+    return [] if kind is not JOB or has_policy else [_ORPHANED_PODS]
 
 
 def check_preconditions(kind: Kind, name: str, old: Object, wanted: Preconditions) -> None:

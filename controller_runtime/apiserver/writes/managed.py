@@ -29,6 +29,7 @@ from controller_runtime.apiserver.writes.entries import (
 )
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
 from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
+from controller_runtime.apiserver.writes.versions import NotComparable, comparable
 
 # Up to this many fields are looked up one by one in an encoded set. For more, the set is decoded at once.
 _FEW = 64
@@ -169,7 +170,12 @@ def updated(
     base = _base(before, sent["metadata"].get("managedFields"), writer)
     if not base:
         return settled(old, new, base)
-    changes = changes_of(kind, show(old), sent, writer)
+    shown = show(old)
+    try:
+        base = comparable(kind, base, shown, sent)
+    except NotComparable:
+        return settled(old, new, [])  # as in a real server, which gives up the ownership of all fields
+    changes = changes_of(kind, shown, sent, writer)
     return settled(old, new, _with_changes(kind, base, changes, writer, now))
 
 

@@ -8,27 +8,18 @@ otherwise it starts again. So only the rules of a kind refuse a write for its re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
+from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.list_options import version_number
 from controller_runtime.apiserver.options import WriteOptions
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.definitions.custom_objects import status_applied
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
-from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
-from controller_runtime.apiserver.rules.strategy import (
-    check_name,
-    is_finished,
-    named_version,
-    prepare_create,
-    prepare_update,
-    sent_version,
-    unversioned,
-)
+from controller_runtime.apiserver.rules.scale import check_custom_scale, scale_applied, scale_of, scaled
+from controller_runtime.apiserver.rules.strategy import check_name, prepare_update, sent_version, unversioned
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
     PATCH_OPTIONS,
@@ -36,28 +27,25 @@ from controller_runtime.apiserver.status import (
     already_exists,
     conflict,
     forbidden,
-    namespace_terminating,
     not_found,
     too_large_version,
     uid_conflict,
-    untyped,
 )
 from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Stored, key_of
+from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.users import ADMIN, User
 from controller_runtime.apiserver.writes import apply
-from controller_runtime.apiserver.writes.addresses import Addresses
+from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.body import admit, decode
+from controller_runtime.apiserver.writes.commits import Commits
 from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.apiserver.writes.documents import check_weight
-from controller_runtime.apiserver.writes.entries import APPLY, Entry, with_entries
-from controller_runtime.apiserver.writes.managed import Writer, created, settled, updated
+from controller_runtime.apiserver.writes.entries import APPLY
+from controller_runtime.apiserver.writes.managed import Writer, settled, updated
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
-from controller_runtime.apiserver.writes.storable import storable
+from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
 
-# As a real server's: no vowels, so that no words arise, and no 0, 1 and 3.
-_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX_LENGTH = 5
 _GENERATED_NAMES_TRIED = 8
 _SERVER = Writer("kube-apiserver")
 
@@ -71,18 +59,19 @@ class Objects:
         host: Provides time and randomness.
         storage: The objects.
         guard: Checks what the user may write; None if that is everything.
-        addresses: Gives services their addresses; shared by all that write to this storage. None for a new one.
+        admitting: The admission of the server; None makes one with the steps that are on by default.
 
     Threads: any.
     """
 
     def __init__(
-        self, host: Host, storage: Storage, guard: Guard | None = None, addresses: Addresses | None = None
+        self, host: Host, storage: Storage, guard: Guard | None = None, admitting: Admitting | None = None
     ) -> None:
         self._host = host
         self._storage = storage
         self._guard = guard
-        self._addresses = addresses or Addresses(host, storage)
+        self._admitting = admitting or Admitting(host, storage)
+        self._commits = Commits(host, storage)
 
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
@@ -95,26 +84,28 @@ class Objects:
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
         writer = content.writer(options, route)
-        raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
+        with warned_of(warnings):
+            raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
         return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
         """Handle a PUT of an object or of its subresource."""
         kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
         obj, warnings = decode(route.sent, content.body, content.media_type, options.field_validation)
-        check_name(obj, namespace=route.namespace, name=route.name)
         writer = content.writer(options, route)
-        while True:
-            current, old = self._storage.get(kind.resource, route.key), None
-            if current is None:
-                raw = self._create_by_update(route, obj, writer, options.dry_run)
-                status = 201
-            else:
-                old = current.decode()
-                raw = self._replaced(route, current, old, obj, writer, options.dry_run)
-                status = 200
-            if raw is not None:
-                return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
+        with warned_of(warnings):
+            check_name(obj, namespace=route.namespace, name=route.name)
+            while True:
+                current, old = self._storage.get(kind.resource, route.key), None
+                if current is None:
+                    raw = self._create_by_update(route, obj, writer, options.dry_run)
+                    status = 201
+                else:
+                    old = rules_of(kind).opened(current.decode())
+                    raw = self._replaced(route, current, old, obj, writer, options.dry_run)
+                    status = 200
+                if raw is not None:
+                    return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
     def patch(self, route: Route, content: Content) -> Written:
         """Handle a PATCH of an object or of its subresource."""
@@ -126,21 +117,25 @@ class Objects:
         writer = content.writer(options, route)
         while True:
             current = self._find(route)
-            old = current.decode()
-            shown = scale_of(kind, old) if route.sent is SCALE else rules_of(kind).shown_form(old)
+            rules = rules_of(kind)
+            old = rules.opened(current.decode())
+            shown = scale_of(kind, old) if route.sent is SCALE else rules.shown_form(old)
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
-            raw = self._replaced(route, current, old, obj, writer, options.dry_run)
+            with warned_of(warnings):
+                raw = self._replaced(route, current, old, obj, writer, options.dry_run)
             if raw is not None:
                 return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
-        config, warnings = apply.read(route.sent, route.name, route.namespace, content.body, options.field_validation)
+        config, warnings = apply.read(route.sent, route.name, content.body, options.field_validation)
         if route.sent is SCALE:
             config = scale_applied(kind, config)
+        elif kind.definition is not None and route.subresource == "status":
+            config = status_applied(config)
         writer = Writer(options.field_manager, APPLY, route.subresource)
         while True:
             current, now, old = self._storage.get(kind.resource, route.key), self._host.now(), None
@@ -148,15 +143,23 @@ class Objects:
                 raw = self._create_by_apply(route, config, writer, options.dry_run)
                 status = 201
             else:
-                old = current.decode()
+                old = rules_of(kind).opened(current.decode())
                 shown = rules_of(kind).shown_form(old)
                 size = len(current.raw) + len(content.body)
                 applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
-                obj, _ = admit(kind, applied, options.field_validation, old=shown)
+                if route.sent is SCALE and kind.definition is not None:
+                    check_custom_scale(kind, old, applied)
+                obj, _ = admit(kind, applied, options.field_validation, old=shown, is_applied=True)
                 self._check_rights(kind, route.namespace, route.name, old, obj)
-                with self._addresses.claimed(kind, obj, old, route.subresource) as given:
+                admitted, check = self._admitting.update(route, old, obj)
+                with self._admitting.written(
+                    kind, route.namespace, admitted, old, route.subresource, dry_run=options.dry_run
+                ) as given:
                     made = prepare_update(kind, old, given, subresource=route.subresource, now=now)
-                    raw = self._write(route, current, old, settled(old, made, entries), options.dry_run)
+                    if check is not None:
+                        check(made)
+                    new = settled(old, made, entries)
+                    raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(config, old)])
@@ -164,63 +167,33 @@ class Objects:
     def _replaced(
         self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool
     ) -> bytes | None:
-        if route.sent is SCALE:
-            obj = scaled(route.kind, old, obj)
-        self._check_rights(route.kind, route.namespace, route.name, old, obj)
+        """Store what a PUT or a patch makes of an object; return None if another write came first."""
         kind, part, now = route.kind, route.subresource, self._host.now()
-        with self._addresses.claimed(kind, obj, old, part) as given:
+        if route.sent is SCALE:
+            obj = scaled(kind, old, obj)
+        self._check_rights(kind, route.namespace, route.name, old, obj)
+        admitted, check = self._admitting.update(route, old, obj)
+        with self._admitting.written(kind, route.namespace, admitted, old, part, dry_run=dry_run) as given:
             made = prepare_update(kind, old, given, subresource=part, now=now)
+            if check is not None:
+                check(made)
             new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
-            return self._write(route, current, old, new, dry_run)
+            return self._commits.replace(route, current, old, new, dry_run)
 
     def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
-        self._check_place(kind, namespace, obj)
+        self._check_kind(kind, obj)
         self._check_rights(kind, namespace, "", None, obj)
         asked = obj.get("metadata", {}).get("name")
+        admitted, check = self._admitting.create(kind, namespace, obj)
         for _ in range(_GENERATED_NAMES_TRIED):
-            name, raw = self._try_add(kind, namespace, obj, writer, dry_run)
+            with self._admitting.written(kind, namespace, admitted, dry_run=dry_run) as given:
+                name, raw = self._commits.add(kind, namespace, given, writer, dry_run, sent=obj, check=check)
             if raw is not None:
                 return raw
             if asked:
-                raise already_exists(kind, name, terminating=self._is_terminating(kind, namespace, name))
+                raise already_exists(kind, name, terminating=self._commits.is_terminating(kind, namespace, name))
         raise already_exists(kind, name, retry_after=1)
-
-    def _try_add(
-        self,
-        kind: Kind,
-        namespace: str,
-        obj: Object,
-        writer: Writer,
-        dry_run: bool,
-        entries: Sequence[Entry] | None = None,
-    ) -> tuple[str, bytes | None]:
-        """Try to store a new object once; return its name and, if that was free, the encoded object.
-
-        `entries` are its managed fields. If they are None, the writer owns all of its fields.
-        """
-        now = self._host.now()
-        if entries is None:
-            entries = created(kind, obj, writer, now)
-        with self._addresses.claimed(kind, obj, None) as given:
-            return self._try_add_given(kind, namespace, given, entries, now, dry_run)
-
-    def _try_add_given(
-        self, kind: Kind, namespace: str, obj: Object, entries: Sequence[Entry], now: datetime, dry_run: bool
-    ) -> tuple[str, bytes | None]:
-        host = self._host
-        suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
-        made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
-        name: str = made["metadata"]["name"]
-        key, draft = key_of(namespace, name), storable(with_entries(made, entries), is_definition=kind is DEFINITION)
-        if dry_run:
-            taken = self._storage.get(kind.resource, key) is not None
-            version = named_version(obj)
-            return name, None if taken else draft.at(version) if version else draft.unversioned()
-        if named_version(obj):
-            raise untyped("resourceVersion should not be set on objects to be created")
-        change = self._storage.commit(kind.resource, key, None, draft)
-        return name, change.new.raw if change and change.new else None
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
         kind = route.kind
@@ -230,12 +203,16 @@ class Objects:
             text = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(kind, route.name, text)
         applied, entries = apply.apply_first(kind, config, writer, self._host.now())
-        obj, _ = admit(kind, applied)
+        obj, _ = admit(kind, applied, is_applied=True)
         check_name(obj, namespace=route.namespace, name=route.name)
-        self._check_place(kind, route.namespace, obj)
+        self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        _, raw = self._try_add(kind, route.namespace, unversioned(obj), writer, dry_run, entries)
+        admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj))
+        with self._admitting.written(kind, route.namespace, admitted, dry_run=dry_run) as given:
+            _, raw = self._commits.add(
+                kind, route.namespace, given, writer, dry_run, entries, is_applied=True, check=check
+            )
         return raw
 
     def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
@@ -245,25 +222,14 @@ class Objects:
         sent_version(obj)
         if uid := metadata.get("uid"):
             raise uid_conflict(kind, route.namespace, route.name, uid, "")
-        self._check_place(kind, route.namespace, obj)
+        self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        _, raw = self._try_add(kind, route.namespace, unversioned(obj), writer, dry_run)
+        sent = unversioned(obj)
+        admitted, check = self._admitting.create(kind, route.namespace, sent)
+        with self._admitting.written(kind, route.namespace, admitted, dry_run=dry_run) as given:
+            _, raw = self._commits.add(kind, route.namespace, given, writer, dry_run, sent=sent, check=check)
         return raw
-
-    def _write(self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool) -> bytes | None:
-        """Store `new` in place of `old` and return it in encoded form; None if another write came first."""
-        kind = route.kind
-        if same_json(new, old):
-            return current.raw
-        draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
-        if dry_run:
-            return draft.at(current.version)
-        if is_finished(kind, new):
-            gone = self._storage.commit(kind.resource, current.key, current, None)
-            return draft.at(current.version) if gone else None
-        change = self._storage.commit(kind.resource, current.key, current, draft)
-        return change.new.raw if change and change.new else None
 
     def _find(self, route: Route) -> Stored:
         found = self._storage.get(route.kind.resource, route.key)
@@ -271,24 +237,13 @@ class Objects:
             raise not_found(route.kind, route.name)
         return found
 
-    def _check_place(self, kind: Kind, namespace: str, obj: Object) -> None:
-        """Refuse a new object of a kind, or in a namespace, that is being deleted."""
+    def _check_kind(self, kind: Kind, obj: Object) -> None:
+        """Refuse a new object of a kind whose definition is being deleted."""
         if kind.is_terminating:
             text = "create not allowed while custom resource definition is terminating"
             raise forbidden(kind, obj.get("metadata", {}).get("name", ""), text)
-        if not kind.namespaced:
-            return
-        found = self._storage.get(NAMESPACE.resource, namespace)
-        if found is None:
-            raise not_found(NAMESPACE, namespace)
-        if "deletionTimestamp" in found.decode()["metadata"]:
-            raise namespace_terminating(kind, obj.get("metadata", {}).get("name", ""), namespace)
 
     def _check_rights(self, kind: Kind, namespace: str, name: str, old: Object | None, new: Object) -> None:
         """Refuse a role or binding that grants what the user may not grant."""
         if self._guard is not None:
             self._guard.check_write(kind, namespace, name, old, new)
-
-    def _is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
-        found = self._storage.get(kind.resource, key_of(namespace, name))
-        return found is not None and "deletionTimestamp" in found.decode()["metadata"]

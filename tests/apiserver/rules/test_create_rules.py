@@ -217,15 +217,6 @@ def test_a_node_keeps_its_status_and_a_pod_starts_as_pending() -> None:
     assert made["metadata"]["generation"] == 1
 
 
-def test_a_new_node_is_tainted_once_until_it_is_ready() -> None:
-    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-    other = {"key": "k", "effect": "NoExecute"}
-
-    assert created(NODE, {"metadata": {"name": "n"}})["spec"] == {"taints": [taint]}
-    assert created(NODE, {"metadata": {"name": "n"}, "spec": {"taints": [taint]}})["spec"] == {"taints": [taint]}
-    assert created(NODE, {"metadata": {"name": "n"}, "spec": {"taints": [other]}})["spec"] == {"taints": [other, taint]}
-
-
 @pytest.mark.parametrize(
     ("spec", "field", "message"),
     [
@@ -282,9 +273,7 @@ def test_one_range_of_a_node_is_written_in_both_forms() -> None:
 def test_a_pod_is_filled_in_as_recorded() -> None:
     made = created(POD, pod())["spec"]
 
-    seconds = [(one["key"].partition("/")[2], one["tolerationSeconds"]) for one in made["tolerations"]]
-    assert seconds == [("not-ready", 300), ("unreachable", 300)]
-    assert (made["restartPolicy"], made["terminationGracePeriodSeconds"], made["priority"]) == ("Always", 30, 0)
+    assert (made["restartPolicy"], made["terminationGracePeriodSeconds"]) == ("Always", 30)
     assert made["containers"][0] == {
         "name": "c",
         "image": "i",
@@ -293,19 +282,6 @@ def test_a_pod_is_filled_in_as_recorded() -> None:
         "terminationMessagePolicy": "File",
         "imagePullPolicy": "Always",
     }
-
-
-@pytest.mark.parametrize(
-    ("toleration", "added"),
-    [
-        pytest.param({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}, 1, id="one of the two"),
-        pytest.param({"operator": "Exists"}, 0, id="everything"),
-        pytest.param({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}, 2, id="another effect"),
-        pytest.param({"key": "other", "operator": "Exists"}, 2, id="another taint"),
-    ],
-)
-def test_pods_that_say_how_long_they_stay_are_not_told(toleration: dict[str, Any], added: int) -> None:
-    assert len(created(POD, pod(tolerations=[toleration]))["spec"]["tolerations"]) == 1 + added
 
 
 @pytest.mark.parametrize(

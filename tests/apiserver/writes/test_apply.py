@@ -166,14 +166,14 @@ def body(**parts: Any) -> bytes:
         pytest.param(
             body(spec={"x": 1}),
             500,
-            "failed to create typed patch object (ns/name; coordination.k8s.io/v1, Kind=Lease): "
+            "failed to create typed patch object (/name; coordination.k8s.io/v1, Kind=Lease): "
             ".spec.x: field not declared in schema",
             id="unknown field",
         ),
         pytest.param(
             body(spec={"leaseDurationSeconds": "1"}),
             500,
-            "failed to create typed patch object (ns/name; coordination.k8s.io/v1, Kind=Lease): "
+            "failed to create typed patch object (/name; coordination.k8s.io/v1, Kind=Lease): "
             ".spec.leaseDurationSeconds: expected an integer (int32), got a string",
             id="wrong type",
         ),
@@ -181,7 +181,7 @@ def body(**parts: Any) -> bytes:
 )
 def test_what_is_no_configuration_is_refused(content: bytes, code: int, message: str) -> None:
     with pytest.raises(StatusError) as refused:
-        apply.read(LEASE, "name", "ns", content, "")
+        apply.read(LEASE, "name", content, "")
 
     assert (refused.value.code, refused.value.message) == (code, message)
 
@@ -189,12 +189,12 @@ def test_what_is_no_configuration_is_refused(content: bytes, code: int, message:
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param(body(metadata={"name": "x"}, spec={"holderIdentity": None}), id="JSON"),
+        pytest.param(body(metadata={"name": "x"}, spec={}), id="JSON"),
         pytest.param(b"apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata:\n  name: x\nspec: {}\n", id="YAML"),
     ],
 )
-def test_a_configuration_may_be_json_or_yaml_and_null_says_nothing(content: bytes) -> None:
-    config, warnings = apply.read(LEASE, "x", "ns", content, "")
+def test_a_configuration_may_be_json_or_yaml(content: bytes) -> None:
+    config, warnings = apply.read(LEASE, "x", content, "")
 
     assert (config, warnings) == ({"metadata": {"name": "x"}, "spec": {}}, [])
 
@@ -216,6 +216,6 @@ def test_an_unknown_field_is_found_by_the_keys_above_it(spec: dict[str, Any], pa
     content = json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": spec}).encode()
 
     with pytest.raises(StatusError) as refused:
-        apply.read(POD, "name", "ns", content, "")
+        apply.read(POD, "name", content, "")
 
     assert refused.value.message.endswith(f"Kind=Pod): {path}: field not declared in schema")

@@ -4,25 +4,37 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from controller_runtime.api.equality import same_json
-from controller_runtime.api.names import qualified_name_problems
+from controller_runtime.api.names import label_problems, qualified_name_problems, service_name_problems
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.rules.definitions.list_causes import LIST_TYPE, list_causes
 from controller_runtime.apiserver.rules.definitions.schema_causes import NEW, schema_causes
 from controller_runtime.apiserver.rules.definitions.schema_structure import schemas_in
-from controller_runtime.apiserver.rules.definitions.structural_shape import embedded_objects, structural_shape
+from controller_runtime.apiserver.rules.definitions.structural_shape import embedded_objects, reshaped
 from controller_runtime.apiserver.rules.definitions.work import Path
+from controller_runtime.apiserver.rules.go_values import plain, type_of
 from controller_runtime.apiserver.rules.rules import Object, Rules, with_status_of
-from controller_runtime.apiserver.rules.validation import invalid, required
+from controller_runtime.apiserver.rules.validation import invalid, metadata_causes, required
 from controller_runtime.apiserver.status import Cause
 
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 _DEFINITIONS = 512  # the most to cache, so that definitions that come and go do not fill the memory
 _INT32_MAX = (1 << 31) - 1
+_MISSING: Any = object()
+_BLOCKING = tuple(f"FieldValue{word}" for word in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid"))
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion")
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
+# Stands for the kind of any embedded object: its name is a segment of a path.
+_ANY = Kind(group="", version="", kind="", plural="", name_rule="path")
 
 
 class CustomRules(Rules):
@@ -37,16 +49,22 @@ class CustomRules(Rules):
         self._kind = kind
         self._definition = definition
 
-    def shown_form(self, obj: Object) -> Object:
+    def opened(self, obj: Object) -> Object:
         """Return a stored object without the fields that the schema of this version does not have.
 
-        All versions of a kind share one stored object, and no webhook converts between them.
+        All versions of a kind share one stored object, and no webhook converts between them. An object that was stored
+        under an older schema gets the defaults of the present one.
         """
-        if self._kind.stored_as is None:
-            return obj
-        shape = structural_shape(self._definition)
-        shown: Object = shape(obj, None, None, [])
-        return shown
+        kind = self._kind
+        if kind.has_changed:
+            obj = reshaped(kind.storage or self._definition, obj, fill=True)
+        return obj if kind.storage is None else reshaped(self._definition, obj)
+
+    def closed(self, obj: Object, *, prune: bool = False) -> Object:
+        """Return an object with the fields and the defaults of the version in which it is stored."""
+        if self._kind.storage is not None:
+            return reshaped(self._kind.storage, obj, fill=True)
+        return reshaped(self._definition, obj) if prune else obj
 
     def on_create(self, obj: Object) -> Object:
         """Return the object with generation 1, and without its status if the status is a subresource."""
@@ -62,24 +80,36 @@ class CustomRules(Rules):
         if subresource == "status":
             return with_status_of(new, old)
         made = with_status_of(old, new) if kind.has_status else new
-        if same_json(_content(made), _content(self.shown_form(old))):
+        if same_json(_content(made), _content(old)):
             return made
         metadata = made["metadata"]
         return {**made, "metadata": {**metadata, "generation": metadata.get("generation", 0) + 1}}
 
     def causes_of_new(self, obj: Object) -> Iterator[Cause]:
-        yield from schema_causes(self._definition.structure, self._whole(obj))
-        yield from self._embedded_causes(obj)
-        yield from self._scale_causes(obj)
+        whole = self._whole(obj)
+        found = itertools.chain(
+            schema_causes(self._definition.structure, whole),
+            self._scale_causes(obj),
+            self._embedded_causes(obj),
+            self._list_causes(whole),
+        )
+        return self._with_unchecked_rules(found)
 
     def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterator[Cause]:
+        whole, before = self._whole(new), self._whole(old)
         structure = self._definition.structure
-        if subresource != "status":
-            yield from schema_causes(structure, self._whole(new), self._whole(self.shown_form(old)))
-            yield from self._embedded_causes(new)
-            yield from self._scale_causes(new)
-            return
-        schema = structure.get("properties", {}).get("status")
+        if subresource == "status":
+            found = itertools.chain(self._status_causes(old, new), self._scale_causes(new, "status"))
+        else:
+            found = itertools.chain(
+                schema_causes(structure, whole, before), self._scale_causes(new), self._embedded_causes(new)
+            )
+        # Faults that the lists of the stored object have, too, must not stop an update of another field.
+        found = itertools.chain(found, () if any(self._list_causes(before)) else self._list_causes(whole))
+        return self._with_unchecked_rules(found)
+
+    def _status_causes(self, old: Object, new: Object) -> Iterator[Cause]:
+        schema = self._definition.structure.get("properties", {}).get("status")
         if schema is None or "status" not in new:
             return
         # As on a real server, paths in the messages begin below the status, and paths in `field` begin above it.
@@ -97,43 +127,107 @@ class CustomRules(Rules):
 
     def _embedded_causes(self, obj: Object) -> Iterator[Cause]:
         structure = self._definition.structure
-        if not _embeds(self._definition):
+        if not _uses(self._definition, _EMBEDDED):
             return
         for path, value in embedded_objects({**structure, _EMBEDDED: False}, {**obj}):
-            yield from _about_object(value, path)
+            yield from _about_object(_ANY, value, path)
 
-    def _scale_causes(self, obj: Object) -> list[Cause]:
+    def _list_causes(self, whole: Object) -> Iterator[Cause]:
+        has_lists = _uses(self._definition, LIST_TYPE)
+        return list_causes(self._definition.structure, whole) if has_lists else iter(())
+
+    def _scale_causes(self, obj: Object, subresource: str = "") -> Iterator[Cause]:
         if "scale" not in self._kind.subresources:
-            return []
-        causes = []
-        for path in (self._kind.scale.wanted, self._kind.scale.present):
-            value: Any = obj
-            for step in path:
-                value = value.get(step) if isinstance(value, dict) else None
-            if type(value) is int and value < 0:
-                causes.append(invalid(f".{'.'.join(path)}", value, "should be a non-negative integer"))
-            elif type(value) is int and value > _INT32_MAX:
-                text = f"should be less than or equal to {_INT32_MAX}"
-                causes.append(invalid(f".{'.'.join(path)}", value, text))
-        return causes
+            return
+        paths = self._kind.scale
+        for path in (paths.present,) if subresource else (paths.wanted, paths.present):
+            value, fault = _number_at(obj, path)
+            field = f".{'.'.join(path)}"
+            if fault:
+                yield invalid(field, 0, fault)
+            elif value < 0:
+                yield invalid(field, value, "should be a non-negative integer")
+            elif value > _INT32_MAX:
+                yield invalid(field, value, f"should be less than or equal to {_INT32_MAX}")
+        selector, fault = _reached(obj, paths.selector)
+        if not fault and type(selector) is not str and selector is not _MISSING:
+            fault = f".{'.'.join(paths.selector)} accessor error: {_is_of_type(selector)}, expected string"
+        if paths.selector and fault:
+            yield invalid(f".{'.'.join(paths.selector)}", "", fault)
+
+    def _with_unchecked_rules(self, causes: Iterable[Cause]) -> Iterator[Cause]:
+        """Add, as a real server does, that rules in CEL were not checked, if a cause is one that prevents that."""
+        is_blocked = False
+        for cause in causes:
+            is_blocked = is_blocked or cause.reason in _BLOCKING
+            yield cause
+        if is_blocked and _uses(self._definition, "x-kubernetes-validations"):
+            yield Cause("FieldValueInvalid", f"Invalid value: null: {_UNCHECKED}", "<nil>")
 
 
-@functools.lru_cache(_DEFINITIONS)
-def _embeds(definition: Definition) -> bool:
-    """Return whether objects of a kind may embed whole objects. The walk through each object is skipped if not."""
-    return any(schema.get(_EMBEDDED) for schema in schemas_in(definition.structure))
+def status_applied(config: Object) -> dict[str, Any]:
+    """Return a configuration applied to the status of a custom object without the fields that it does not reach."""
+    metadata = {name: value for name, value in config["metadata"].items() if name in _IDENTITY}
+    return {**{name: value for name, value in config.items() if name != "spec"}, "metadata": metadata}
 
 
-def _about_object(obj: Object, path: Path) -> Iterator[Cause]:
+def _reached(obj: Object, path: tuple[str, ...]) -> tuple[Any, str]:
+    """Return the value at a path, `_MISSING` if there is none, and why the path cannot be followed."""
+    value: Any = obj if path else _MISSING
+    for depth, step in enumerate(path, start=1):
+        if value is None or value is _MISSING:
+            return _MISSING, ""
+        if not isinstance(value, Mapping):
+            place = ".".join(path[:depth])
+            return _MISSING, f".{place} accessor error: {_is_of_type(value)}, expected map[string]interface{{}}"
+        value = value.get(step, _MISSING)
+    return value, ""
+
+
+def _number_at(obj: Object, path: tuple[str, ...]) -> tuple[int, str]:
+    value, fault = _reached(obj, path)
+    if fault or value is _MISSING:
+        return 0, fault
+    if type(value) is int:
+        return value, ""
+    return 0, f".{'.'.join(path)} accessor error: {_is_of_type(value)}, expected int64"
+
+
+def _is_of_type(value: object) -> str:
+    return f"{plain(value)} is of the type {type_of(value)}"
+
+
+@functools.lru_cache(4 * _DEFINITIONS)
+def _uses(definition: Definition, word: str) -> bool:
+    """Return whether a schema uses an extension anywhere. A walk through each object is skipped if not."""
+    return any(schema.get(word) for schema in schemas_in(definition.structure))
+
+
+def _about_object(kind: Kind, obj: Object, path: Path) -> Iterator[Cause]:
     """Return the faults of the kind and the apiVersion of an embedded object."""
     for word in ("apiVersion", "kind"):
-        value = obj.get(word)
         if word not in obj:
             yield required(f"{path}.{word}")
+    for word in ("apiVersion", "kind"):
+        value = obj.get(word, _MISSING)
+        if value is _MISSING:
+            continue
+        if type(value) is not str:
+            yield invalid(f"{path}.{word}", value, "must be a string")
         elif value == "":
             yield invalid(f"{path}.{word}", value, "must not be empty")
-        elif word == "apiVersion" and isinstance(value, str) and value.count("/") > 1:
+        elif word == "apiVersion" and value.count("/") > 1:
             yield invalid(f"{path}.{word}", value, f"unexpected GroupVersion string: {value}")
+        elif word == "kind" and (problems := service_name_problems(value.lower())):
+            text = "may have mixed case, but should otherwise match: "
+            yield invalid(f"{path}.{word}", value, text + ",".join(problems))
+    metadata = obj.get("metadata")
+    if type(metadata) is dict:
+        if place := metadata.get("namespace"):
+            for problem in label_problems(place):
+                yield invalid(f"{path}.metadata.namespace", place, problem)
+        for cause in metadata_causes(kind, {"name": "fakename", **metadata}):
+            yield cause._replace(field=f"{path}.{cause.field}")
 
 
 def _content(obj: Object) -> dict[str, Any]:

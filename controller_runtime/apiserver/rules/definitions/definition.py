@@ -29,14 +29,13 @@ class DefinitionRules(Rules):
     """A definition names a kind. Its status, written by the server, has the accepted names and the stored versions."""
 
     def on_create(self, obj: Object) -> Object:
-        made = _with_defaults(obj)
-        status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": _storage(made)}
-        return {**made, "metadata": {**made["metadata"], "generation": 1}, "status": status}
+        status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": _storage(obj)}
+        return {**obj, "metadata": {**obj["metadata"], "generation": 1}, "status": status}
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         if subresource == "status":
             return {**old, "metadata": new["metadata"], "status": part(new, "status")}
-        made = with_status_of(old, _with_defaults(new))
+        made = with_status_of(old, new)
         status, metadata = made["status"], made["metadata"]
         stored = status.get("storedVersions", ())  # a client may clear them, and a real server lets it
         added = [name for name in _storage(made) if name not in stored]
@@ -98,19 +97,6 @@ def with_condition(obj: Object, type_: str, status: str, reason: str, message: s
     else:
         conditions.append(said)
     return {**obj, "status": {**part(obj, "status"), "conditions": conditions}}
-
-
-def _with_defaults(obj: Object) -> Object:
-    spec = obj["spec"]
-    names = part(spec, "names")
-    kind = names.get("kind", "")
-    defaults = {"singular": kind.lower(), "listKind": f"{kind}List"} if kind else {}
-    said = {name: value for name, value in names.items() if value}
-    return {**obj, "spec": {**spec, "names": {**names, **defaults, **said}, **_conversion(spec)}}
-
-
-def _conversion(spec: Object) -> dict[str, Any]:
-    return {} if spec.get("conversion") else {"conversion": {"strategy": "None"}}
 
 
 def _storage(obj: Object) -> list[str]:

@@ -8,7 +8,6 @@ object was stored, and an update of another field must still succeed.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,9 +16,10 @@ import msgspec
 from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.bounds import MOST_TOLD
 from controller_runtime.apiserver.kinds.definition import Raw
-from controller_runtime.apiserver.rules.definitions.formats import FORMATS, normalized
+from controller_runtime.apiserver.rules.definitions.formats import FORMATS, is_known, normalized
+from controller_runtime.apiserver.rules.definitions.number_causes import NOWHERE, number_causes
 from controller_runtime.apiserver.rules.definitions.work import ROOT, Path, Work
-from controller_runtime.apiserver.rules.validation import duplicate, required
+from controller_runtime.apiserver.rules.validation import required
 from controller_runtime.apiserver.status import Cause
 
 NEW: Any = object()
@@ -34,11 +34,10 @@ _TYPES: Mapping[type, str] = {
     list: "array",
     dict: "object",
 }
-_INT32 = 1 << 31
-_NEAR = 1e-9  # the part of a factor by which a multiple may be off: floats are not exact
+# The formats that a real server sees in values of these types.
+_FORMATS: Mapping[str, str] = {"integer": "int64", "number": "float64"}
 _COMBINED = frozenset(("anyOf", "oneOf", "allOf", "not"))
 _NAMES = 4  # required names that are looked up in about the time of a check
-_NOWHERE = "<nil>"  # the field that a real server names for faults of combined schemas and of number formats
 
 
 def schema_causes(
@@ -60,9 +59,9 @@ def schema_causes(
         return
     work = work or Work()
     work.spend(1)
-    types, name = _types_of(schema), _TYPES[type(value)]
-    if types and name not in types and not _is_also(value, types) and not (value is None and schema.get("nullable")):
-        text = f'{path} in body must be of type {",".join(types)}: "{name}"'
+    if (wrong := _wrong_type(schema, value)) is not None:
+        wanted, name = wrong
+        text = f'{path} in body must be of type {wanted}: "{name}"'
         yield Cause("FieldValueTypeInvalid", f'Invalid value: "{name}": {text}', str(path))
     if "enum" in schema:
         yield from _enum_causes(schema, value, path, work)
@@ -72,7 +71,7 @@ def schema_causes(
         case bool():
             pass
         case int() | float():
-            yield from _number_causes(schema, value, path)
+            yield from number_causes(schema, value, path)
         case str():
             yield from _text_causes(schema, value, path, work)
         case list():
@@ -87,6 +86,28 @@ def _types_of(schema: Raw) -> tuple[str, ...]:
     if schema.get("x-kubernetes-int-or-string"):
         return "integer", "string"
     return (schema["type"],) if schema.get("type") else ()
+
+
+def _wrong_type(schema: Raw, value: Any) -> tuple[str, str] | None:
+    """Return the type that a schema wants and the one that a value has; None if the value is accepted.
+
+    In the validator of a real server a format outranks the type: of a text with a format, each list is accepted.
+    """
+    types, name = _types_of(schema), _TYPES[type(value)]
+    if value is None:
+        return (",".join(types), name) if types and not schema.get("nullable") else None
+    format_ = schema.get("format", "")
+    if format_ and not is_known(schema.get("type", ""), format_):
+        format_ = ""
+    if not types and not format_:
+        return None
+    fits = name in types or _is_also(value, types)
+    is_text = isinstance(value, str | list)
+    if format_ and not is_text and not fits and _FORMATS.get(name, "") != format_:
+        return format_, _FORMATS.get(name, "")
+    if format_ and is_text and "number" not in types and "integer" not in types:
+        return None
+    return None if fits else (",".join(types), name)
 
 
 def _is_also(value: Any, types: Sequence[str]) -> bool:
@@ -104,38 +125,11 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _number(bound: float) -> str:
-    return str(int(bound)) if float(bound).is_integer() else repr(bound)
-
-
 def _enum_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iterator[Cause]:
     allowed = schema.get("enum")
     if allowed and not work.is_among(value, allowed):
         text = f"Unsupported value: {_json(value)}: supported values: {work.list_of(allowed)}"
         yield Cause("FieldValueNotSupported", text, str(path))
-
-
-def _is_multiple(value: float, factor: float) -> bool:
-    """Return whether a value is a multiple of a factor: exactly for a whole factor, nearly for a fraction.
-
-    With floats, 0.3 % 0.1 is not 0, and yet 0.3 counts as a multiple of 0.1.
-    """
-    return not value % factor if float(factor).is_integer() else abs(math.remainder(value, factor)) <= factor * _NEAR
-
-
-def _number_causes(schema: Raw, value: float, path: Path) -> Iterator[Cause]:
-    if schema.get("format") == "int32" and not -_INT32 <= value < _INT32:
-        text = f"Checked value must be of type {schema.get('type')} with format int32 in {path}"
-        yield Cause("FieldValueInvalid", f'Invalid value: "": {text}', _NOWHERE)
-    factor, low, high = (schema.get(name) for name in ("multipleOf", "minimum", "maximum"))
-    if factor is not None and not _is_multiple(value, factor):
-        yield _in_body(path, value, f"should be a multiple of {_number(factor)}")
-    if low is not None and (value <= low if schema.get("exclusiveMinimum") else value < low):
-        words = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
-        yield _in_body(path, value, f"should be {words} {_number(low)}")
-    if high is not None and (value >= high if schema.get("exclusiveMaximum") else value > high):
-        words = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
-        yield _in_body(path, value, f"should be {words} {_number(high)}")
 
 
 def _text_causes(schema: Raw, value: str, path: Path, work: Work) -> Iterator[Cause]:
@@ -162,20 +156,6 @@ def _list_causes(schema: Raw, value: list[Any], path: Path, work: Work) -> Itera
         yield _in_body(path, len(value), f"should have at least {fewest} items")
     if most is not None and len(value) > most:
         yield Cause("FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items", str(path))
-    yield from _repetitions(schema, value, path)
-
-
-def _repetitions(schema: Raw, value: list[Any], path: Path) -> Iterator[Cause]:
-    """Return a cause for each element of a set, or of a list with keys, that repeats an earlier one."""
-    keys, seen = schema.get("x-kubernetes-list-map-keys", ()), set()
-    if schema.get("x-kubernetes-list-type") not in ("set", "map"):
-        return
-    for index, item in enumerate(value):
-        identity = {key: item[key] for key in keys if key in item} if keys and isinstance(item, dict) else item
-        mark = msgspec.json.encode(identity, order="sorted")
-        if mark in seen:
-            yield duplicate(f"{path}[{index}]", identity)
-        seen.add(mark)
 
 
 def _object_causes(schema: Raw, value: dict[str, Any], old: Any, path: Path, work: Work) -> Iterator[Cause]:
@@ -249,4 +229,4 @@ def _tried(
 
 
 def _against(path: Path, text: str) -> Cause:
-    return Cause("FieldValueInvalid", f'Invalid value: "": "{path}" {text}', _NOWHERE)
+    return Cause("FieldValueInvalid", f'Invalid value: "": "{path}" {text}', NOWHERE)

@@ -7,19 +7,19 @@ values. So one walk is enough to prune unknown fields and to fill in defaults.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Raw
+from controller_runtime.apiserver.rules.definitions.openapi_causes import keyword_causes
 from controller_runtime.apiserver.rules.definitions.patterns import NoPattern
 from controller_runtime.apiserver.rules.definitions.schema_causes import schema_causes
 from controller_runtime.apiserver.rules.definitions.structural_shape import unknown_fields
 from controller_runtime.apiserver.rules.definitions.work import Path, Work
-from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
+from controller_runtime.apiserver.rules.validation import forbidden, invalid, required
 from controller_runtime.apiserver.status import Cause
 
-_TYPES = ("array", "boolean", "integer", "number", "object", "string")
-_LIST_TYPES, _MAP_TYPES = ("atomic", "set", "map"), ("atomic", "granular")
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -50,7 +50,7 @@ _INT_OR_STRING_TYPES = [{"type": "integer"}, {"type": "string"}]
 
 
 _OF_FIELDS = "must not be empty for specified object fields"
-_MOST_KEYS = 16  # of a list: each element is compared by all of them
+_MOST_SORTED = 10_000  # faults
 _DEEPEST = 200  # levels of JSON: functions that walk a schema recurse, and Python limits the depth of recursion
 
 
@@ -71,20 +71,48 @@ def root_causes(schema: Raw, place: str, work: Work) -> Iterator[Cause]:
         return
     if schema.get("nullable"):
         yield forbidden(f"{path}.nullable", "nullable cannot be true at the root")
-    if schema.get("type", "object") != "object":
+    found = False
+    if not any(_unsupported(one) for one in schemas_in(schema)):
+        # Sorted, as by a real server, whose schemas are maps without an order.
+        structural = sorted(itertools.islice(_root_causes(schema, path, work), _MOST_SORTED), key=str)
+        found = bool(structural)
+        yield from structural
+        if not structural:
+            for cause in _defaults(schema, path, work):
+                found = True
+                yield cause
+    for cause in keyword_causes(schema, path):
+        found = True
+        yield cause
+    if not found and any("$schema" in one for one in schemas_in(schema)):
+        yield invalid(place, "", "OpenAPIV3Schema 'schema' is not supported")
+
+
+def _unsupported(schema: Raw) -> bool:
+    """Return whether a schema has a keyword for which it is not even examined whether it is structural."""
+    return any(schema.get(name) for name in _UNSUPPORTED) or isinstance(schema.get("items"), list)
+
+
+def _root_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
+    if schema.get("type", "object") not in ("object", ""):
         yield invalid(f"{path}.type", schema["type"], "must be object at the root")
     if "additionalProperties" in schema:
         yield forbidden(f"{path}.additionalProperties", "must not be used at the root")
-    properties = schema.get("properties", {})
-    for name in ("apiVersion", "kind"):
-        if name in properties and properties[name].get("type") != "string":
-            yield invalid(f"{path}.properties[{name}].type", properties[name].get("type", ""), "must be string")
-    metadata = properties.get("metadata", {})
+    yield from _own_field_causes(schema, path)
+    metadata = schema.get("properties", {}).get("metadata", {})
     more = [name for name in metadata if name not in _OF_METADATA]
     if more or any(name not in _NAMES for name in metadata.get("properties", {})):
         text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         yield forbidden(f"{path}.properties[metadata]", text)
     yield from _causes(schema, path, "must not be empty at the root", work)
+
+
+def _own_field_causes(schema: Raw, path: Path) -> Iterator[Cause]:
+    """Return the faults of the fields that each object has, in a schema of whole objects."""
+    for name, type_ in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
+        child = schema.get("properties", {}).get(name)
+        if child is not None and child.get("type") != type_:
+            yield invalid(f"{path}.properties[{name}].type", child.get("type", ""), f"must be {type_}")
 
 
 def _is_too_deep(schema: Raw) -> bool:
@@ -98,11 +126,9 @@ def _is_too_deep(schema: Raw) -> bool:
 
 def _causes(schema: Raw, path: Path, untyped: str, work: Work) -> Iterator[Cause]:
     """Return the faults of a schema and of those below it. `untyped` is the refusal of a schema without a type."""
+    work.spend(1)
     yield from _type_causes(schema, path, untyped)
-    yield from _unsupported_causes(schema, path)
-    yield from _list_causes(schema, path)
-    yield from _rule_causes(schema, path, work)
-    yield from _default_causes(schema, path, work)
+    yield from _pattern_causes(schema, path, work)
     for name, child in schema.get("properties", {}).items():
         yield from _causes(child, path.below(f".properties[{name}]"), _OF_FIELDS, work)
     if isinstance(schema.get("items"), Mapping):
@@ -114,10 +140,6 @@ def _causes(schema: Raw, path: Path, untyped: str, work: Work) -> Iterator[Cause
 
 def _type_causes(schema: Raw, path: Path, untyped: str) -> Iterator[Cause]:
     type_ = schema.get("type", "")
-    if type_ == "null":
-        yield forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
-    elif type_ and type_ not in _TYPES:
-        yield not_supported(f"{path}.type", type_, _TYPES)
     if schema.get(_EMBEDDED) and type_ != "object":
         text = "must be object if x-kubernetes-embedded-resource is true"
         yield invalid(f"{path}.type", type_, text) if type_ else required(f"{path}.type", text)
@@ -129,86 +151,50 @@ def _type_causes(schema: Raw, path: Path, untyped: str) -> Iterator[Cause]:
                 yield invalid(f"{path}.{name}", True, "must be false if x-kubernetes-int-or-string is true")
     if type_ == "array" and "items" not in schema:
         yield required(f"{path}.items", "must be specified")
-    if _MAP_TYPE in schema:
-        if schema[_MAP_TYPE] not in _MAP_TYPES:
-            yield not_supported(f"{path}.{_MAP_TYPE}", schema[_MAP_TYPE], _MAP_TYPES)
-        if type_ != "object":
-            text = "must be object if x-kubernetes-map-type is specified"
-            yield invalid(f"{path}.type", type_, text) if type_ else required(f"{path}.type", text)
-    if schema.get(_EMBEDDED) and not schema.get(_PRESERVES) and not schema.get("properties"):
+    if not schema.get(_EMBEDDED):
+        return
+    yield from _own_field_causes(schema, path)
+    if "additionalProperties" in schema:
+        yield forbidden(f"{path}.additionalProperties", f"must not be used if {_EMBEDDED} is set")
+    if not schema.get(_PRESERVES) and not schema.get("properties"):
         text = f"must not be empty if {_EMBEDDED} is true without {_PRESERVES}"
         yield required(f"{path}.properties", text)
 
 
-def _unsupported_causes(schema: Raw, path: Path) -> Iterator[Cause]:
-    for name in _UNSUPPORTED:
-        if schema.get(name):
-            yield forbidden(f"{path}.{name}", f"{name} is not supported")
-    if schema.get("uniqueItems"):
-        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield forbidden(f"{path}.uniqueItems", text)
-    if isinstance(schema.get("items"), list):
-        yield forbidden(f"{path}.items", "items must be a schema object and not an array")
-    values = schema.get("additionalProperties")
-    if schema.get("properties") and values is not None and values is not True:
-        text = "additionalProperties and properties are mutual exclusive"
-        yield forbidden(f"{path}.additionalProperties", text)
-    if schema.get(_PRESERVES) is False:
-        yield invalid(f"{path}.{_PRESERVES}", False, "must be true or undefined")
-
-
-def _list_causes(schema: Raw, path: Path) -> Iterator[Cause]:
-    type_, keys, items = schema.get(_LIST_TYPE), schema.get(_LIST_KEYS, ()), schema.get("items")
-    if type_ is not None and type_ not in _LIST_TYPES:
-        yield not_supported(f"{path}.{_LIST_TYPE}", type_, _LIST_TYPES)
-    if type_ is not None and schema.get("type") != "array":
-        text = "must be array if x-kubernetes-list-type is specified"
-        yield invalid(f"{path}.type", schema["type"], text) if schema.get("type") else required(f"{path}.type", text)
-    if keys and type_ != "map":
-        text = "must be map if x-kubernetes-list-map-keys is non-empty"
-        yield invalid(f"{path}.{_LIST_TYPE}", type_, text) if type_ else required(f"{path}.{_LIST_TYPE}", text)
-    if type_ in ("set", "map") and isinstance(items, Mapping) and items.get("nullable"):
-        yield forbidden(f"{path}.items.nullable", f"cannot be nullable when x-kubernetes-list-type is {type_}")
-    if type_ != "map" or not isinstance(items, Mapping):
-        return
-    if len(keys) > _MOST_KEYS:
-        text = f"Too many: {len(keys)}: must have at most {_MOST_KEYS} items"
-        yield Cause("FieldValueTooMany", text, f"{path}.{_LIST_KEYS}")
-    if not keys:
-        yield required(f"{path}.{_LIST_KEYS}", "must not be empty if x-kubernetes-list-type is map")
-    properties = items.get("properties", {})
-    needed = set(items.get("required", ()))
-    if any(key not in properties for key in keys):
-        yield invalid(f"{path}.{_LIST_KEYS}", keys, "entries must all be names of item properties")
-    for key in keys:
-        if key in properties and key not in needed and "default" not in properties[key]:
-            text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
-            yield required(f"{path}.items.properties[{key}].default", text)
-
-
-def _rule_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
-    pattern = schema.get("pattern")
-    if pattern:
+def _pattern_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
+    if pattern := schema.get("pattern"):
         try:
             work.compiled(pattern)
         except NoPattern as error:
             text = f"must be a valid regular expression, but isn't: {error}"
             yield invalid(f"{path}.pattern", pattern, text)
-    if schema.get("multipleOf", 1) <= 0:
-        yield invalid(f"{path}.multipleOf", schema["multipleOf"], "must be greater than 0")
-    for index, rule in enumerate(schema.get(_RULES, ())):
-        if not rule.get("rule", "").strip():
-            yield required(f"{path}.{_RULES}[{index}].rule", "rule is not specified")
+
+
+def _defaults(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
+    """Return the faults of the defaults of a schema and of those below it."""
+    yield from _default_causes(schema, path, work)
+    for name, child in schema.get("properties", {}).items():
+        yield from _defaults(child, path.below(f".properties[{name}]"), work)
+    for name in ("items", "additionalProperties"):
+        if isinstance(child := schema.get(name), Mapping):
+            yield from _defaults(child, path.below(f".{name}"), work)
 
 
 def _default_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
-    if "default" not in schema:
+    if schema.get("default") is None:
         return
-    for cause in schema_causes(schema, schema["default"], work=work):
+    default, is_root = schema["default"], path.parent is None
+    if unknown_fields(schema, default):
+        yield invalid(f"{path}.default", default, "must not have unknown fields")
+        return
+    if is_root or schema.get(_EMBEDDED):
+        missing = [name for name in ("apiVersion", "kind") if name not in default]
+        yield from (required(f"{path}.default.{name}") for name in missing)
+        if missing:
+            return
+    for cause in schema_causes(schema, default, work=work):
         step = f".{cause.field}" if cause.field and cause.field != "<nil>" else ""
         yield Cause(cause.reason, cause.message, f"{path}.default{step}")
-    if unknown_fields(schema, schema["default"]):
-        yield invalid(f"{path}.default", schema["default"], "must not have unknown fields")
 
 
 def _combined_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
@@ -232,9 +218,7 @@ def _nested_causes(schema: Raw, path: Path, work: Work, *, skips_types: bool = F
     for name, text in _ELSEWHERE.items():
         if schema.get(name):
             yield forbidden(f"{path}.{name}", text)
-    yield from _unsupported_causes(schema, path)
-    yield from _list_causes(schema, path)
-    yield from _rule_causes(schema, path, work)
+    yield from _pattern_causes(schema, path, work)
     for name, child in schema.get("properties", {}).items():
         yield from _nested_causes(child, path.below(f".properties[{name}]"), work)
     if isinstance(schema.get("items"), Mapping):

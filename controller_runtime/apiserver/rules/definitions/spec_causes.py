@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from controller_runtime.api.names import service_name_problems, subdomain_problems
+from controller_runtime.apiserver.rules.definitions.conversion_causes import conversion_causes
 from controller_runtime.apiserver.rules.definitions.schema_structure import root_causes
 from controller_runtime.apiserver.rules.definitions.work import Work
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -19,7 +21,8 @@ from controller_runtime.apiserver.status import Cause
 
 _APPROVAL = "api-approved.kubernetes.io"
 _PROTECTED = ("k8s.io", "kubernetes.io")
-_SCOPES, _STRATEGIES = ("Cluster", "Namespaced"), ("None", "Webhook")
+_SCOPES = ("Cluster", "Namespaced")
+_LONGEST_WARNING = 256
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SELECTABLE = ("string", "boolean", "integer")
@@ -43,12 +46,14 @@ def spec_causes(spec: Object) -> Iterator[Cause]:
         yield invalid("spec.preserveUnknownFields", True, text)
     yield from _versions_causes(versions)
     yield from _names_causes(part(spec, "names"))
-    yield from _word_causes("spec.conversion.strategy", part(spec, "conversion").get("strategy", ""), _STRATEGIES)
+    yield from conversion_causes(part(spec, "conversion"))
 
 
 def stored_causes(obj: Object) -> Iterator[Cause]:
     """Return a cause for each version that objects may still be stored in and that is no longer in the spec."""
     names = {version["name"] for version in obj["spec"].get("versions", ())}
+    if not obj["status"].get("storedVersions"):
+        yield invalid("status.storedVersions", None, "must have at least one stored version")
     for index, stored in enumerate(obj["status"].get("storedVersions", ())):
         if stored not in names:
             text = (
@@ -62,11 +67,15 @@ def stored_causes(obj: Object) -> Iterator[Cause]:
 def approval_causes(obj: Object) -> Iterator[Cause]:
     """Return a cause if the group belongs to Kubernetes and the definition lacks the annotation of its approval."""
     group = obj["spec"].get("group", "")
-    protected = any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED)
-    if protected and not obj["metadata"].get("annotations", {}).get(_APPROVAL):
-        text = f'protected groups must have approval annotation "{_APPROVAL}"'
-        url = "https://github.com/kubernetes/enhancements/pull/1111"
-        yield required(f"metadata.annotations[{_APPROVAL}]", f"{text}, see {url}")
+    if not any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED):
+        return
+    field, url = f"metadata.annotations[{_APPROVAL}]", "https://github.com/kubernetes/enhancements/pull/1111"
+    text, said = f'protected groups must have approval annotation "{_APPROVAL}"', obj["metadata"].get("annotations", {})
+    approval = said.get(_APPROVAL, "")
+    if not approval:
+        yield required(field, f"{text}, see {url}")
+    elif not approval.startswith("unapproved") and not (urlsplit(approval).scheme and urlsplit(approval).netloc):
+        yield invalid(field, approval, f'{text} with either a URL or a reason starting with "unapproved", see {url}')
 
 
 def _word_causes(field: str, word: str, words: Sequence[str]) -> Iterator[Cause]:
@@ -102,19 +111,23 @@ def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
     names, work = [version["name"] for version in versions], Work()
     for index, version in enumerate(versions):
         place = f"spec.versions[{index}]"
-        if not part(version, "schema").get("openAPIV3Schema"):
+        if part(version, "schema").get("openAPIV3Schema") is None:
             yield required(f"{place}.schema.openAPIV3Schema")
         if problems := service_name_problems(version["name"]):
             yield invalid(f"{place}.name", version["name"], ",".join(problems))
-        if "deprecationWarning" in version and not version.get("deprecated"):
-            text = "can only be set for deprecated versions"
-            yield invalid(f"{place}.deprecationWarning", version["deprecationWarning"], text)
+        if (warning := version.get("deprecationWarning")) is not None:
+            for text in _warning_problems(warning, deprecated=bool(version.get("deprecated"))):
+                yield invalid(f"{place}.deprecationWarning", warning, text)
+    if (
+        names and names[0] and (problems := service_name_problems(names[0]))
+    ):  # the older API had a `spec.version` for the first
+        yield invalid("spec.version", names[0], ",".join(problems))
     if len(set(names)) != len(names):
         yield invalid("spec.versions", names, "must contain unique version names")
     if sum(version["storage"] for version in versions) != 1:
         yield invalid("spec.versions", names, "must have exactly one version marked as storage version")
     for place, version in _shared_or_each(versions, "schema", "validation"):
-        if schema := part(version, "schema").get("openAPIV3Schema"):
+        if (schema := part(version, "schema").get("openAPIV3Schema")) is not None:
             yield from root_causes(schema, f"{place}.openAPIV3Schema", work)
     for place, version in _shared_or_each(versions, "subresources"):
         yield from _scale_causes(f"{place}.scale", part(version, "subresources").get("scale"))
@@ -122,8 +135,28 @@ def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
         yield from _too_many_causes(place, version.get("additionalPrinterColumns", ()), _MOST_COLUMNS)
         for index, column in enumerate(version.get("additionalPrinterColumns", ())):
             yield from _column_causes(f"{place}[{index}]", column)
+    has_one_schema = all(version.get("schema") == versions[0].get("schema") for version in versions)
     for place, version in _shared_or_each(versions, "selectableFields"):
-        yield from _selectable_causes(place, version)
+        # A schema that all versions share is at `spec` in the older API, and the fields of one version miss it there.
+        if place == "spec.selectableFields" or not has_one_schema:
+            yield from _selectable_causes(place, version)
+        elif version.get("selectableFields"):
+            yield invalid(place, "", "may only be set when `version.schema.openAPIV3Schema` is not included")
+
+
+def _warning_problems(warning: str, *, deprecated: bool) -> Iterator[str]:
+    if not deprecated:
+        yield "can only be set for deprecated versions"
+        return
+    if len(warning.encode()) > _LONGEST_WARNING:
+        yield f"must be <= {_LONGEST_WARNING} characters long"
+    if not warning:
+        yield "must not be an empty string"
+    for index, letter in enumerate(warning):
+        if not letter.isprintable():
+            at = len(warning[:index].encode())
+            yield f"must only contain printable UTF-8 characters; non-printable character found at index {at}"
+            return
 
 
 def _too_many_causes(place: str, items: Sequence[Any], most: int) -> Iterator[Cause]:
@@ -188,10 +221,15 @@ def _selectable_causes(place: str, version: Object) -> Iterator[Cause]:
             schema = schema.get("properties", {}).get(step) if isinstance(schema, Mapping) else None
         if not path:
             yield required(here)
+        elif "[" in path:
+            yield invalid(here, path, "is an invalid path: array notation is not allowed")
+        elif not path.startswith("."):
+            first = path.split(".")[0]
+            yield invalid(here, path, f"is an invalid path: expected [ or . but got: {first}")
+        elif schema is None:
+            yield invalid(here, path, "is an invalid path: does not refer to a valid field")
         elif path.startswith(".metadata"):
             yield invalid(here, path, "must not point to fields in metadata")
-        elif schema is None or not path.startswith("."):
-            yield invalid(here, path, "is an invalid path: it leads to no field of the schema")
         elif schema.get("type") not in _SELECTABLE:
             text = "Enum string fields and strings with formats are allowed."
             yield invalid(here, path, f"must point to a field of type string, boolean or integer. {text}")

@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.schema import schema_for
 from controller_runtime.apiserver.kinds.definition import Definition, Raw
 from controller_runtime.apiserver.rules.definitions.work import ROOT, Path
-from controller_runtime.apiserver.rules.shape import Compiler, Place, Shape
+from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
 from controller_runtime.apiserver.status import too_large
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
@@ -23,6 +24,7 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 _DEFINITIONS = 512  # the most to cache, so that definitions that come and go do not fill the memory
 _MOST_FILLED = 1 << 20  # bytes of defaults in one object: a short list of empty objects can ask for any amount
 _ANYTHING: Raw = {_PRESERVES: True}
+_NOTHING: Raw = {"nullable": True}
 _Defaults = list[tuple[str, Raw, int]]
 """Name, schema, and bytes as JSON of each field that has a default."""
 
@@ -30,34 +32,52 @@ _OBJECT = ("apiVersion", "kind", "metadata")  # fields that each object has, an 
 
 
 @functools.lru_cache(_DEFINITIONS)
-def structural_shape(definition: Definition, *, fill: bool = True) -> Shape:
+def structural_shape(definition: Definition, *, keep_nulls: bool = False) -> Shape:
     """Return the shape of whole objects, without kind and apiVersion.
 
     Args:
         definition: The definition of their kind.
-        fill: Whether to fill in defaults, as for an object that is stored; false for an applied configuration.
+        keep_nulls: Whether to keep each null that no default replaces, as for an object that a configuration was
+            applied to. Otherwise a null is left out where the schema does not allow it.
     """
-    fields = definition.structure.get("properties", {})
-    rest_of = {**definition.structure, "properties": {name: fields[name] for name in fields if name not in _OBJECT}}
-    metadata_shape = Compiler(fill=fill).shape(definition.schema.properties["metadata"])
+    rest_of = _of_objects(definition)
+    metadata_shape = _metadata_shape()
     defaults: dict[int, _Defaults] = {}
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         before = old or {}
         rest = {name: item for name, item in value.items() if name != "metadata"}
-        made = _Walk(fill, defaults).fields(rest_of, rest, before, place, unknown)
-        if "metadata" in value or fill:
-            sent, known = value.get("metadata") or {}, before.get("metadata")
-            made = {"metadata": metadata_shape(sent, known, (place, ".metadata"), unknown), **made}
-        return made
+        made = _Walk(defaults, keep_nulls=keep_nulls).fields(rest_of, rest, before, place, unknown)
+        sent, known = value.get("metadata") or {}, before.get("metadata")
+        return {"metadata": metadata_shape(sent, known, (place, ".metadata"), unknown), **made}
 
     return shape
+
+
+def reshaped(definition: Definition, obj: Mapping[str, Any], *, fill: bool = False) -> dict[str, Any]:
+    """Return a whole object without the fields that a schema does not have; the metadata stay as they are.
+
+    Args:
+        definition: The schema, of any API version of the object's kind.
+        obj: The object, valid under a schema of its kind.
+        fill: Whether to fill in the schema's defaults.
+    """
+    rest = {name: item for name, item in obj.items() if name != "metadata"}
+    made = _Walk({}, fill=fill).fields(_of_objects(definition), rest, {}, None, [])
+    return {"metadata": obj["metadata"], **made}
+
+
+@functools.lru_cache(_DEFINITIONS)
+def _of_objects(definition: Definition) -> Raw:
+    """Return the schema without the fields that each object has."""
+    fields = definition.structure.get("properties", {})
+    return {**definition.structure, "properties": {name: fields[name] for name in fields if name not in _OBJECT}}
 
 
 def unknown_fields(schema: Raw, value: Any) -> list[Place]:
     """Return the places of the fields of a value that its schema does not have."""
     unknown: list[Place] = []
-    _Walk(fill=False, defaults={}).value(schema, value, None, None, unknown)
+    _Walk({}, fill=False).value(schema, value, None, None, unknown)
     return unknown
 
 
@@ -78,13 +98,15 @@ class _Walk:
     """One walk through an object along its schema. A part that needs no change is returned itself, not copied.
 
     Args:
-        fill: Whether to fill in defaults.
         defaults: A cache of the fields with defaults, by the id of the schema that holds them. All walks along one
             schema share it, and keep the schema alive, so that its id is not used for another.
+        fill: Whether to fill in defaults.
+        keep_nulls: See `structural_shape`.
     """
 
-    def __init__(self, fill: bool, defaults: dict[int, _Defaults]) -> None:
+    def __init__(self, defaults: dict[int, _Defaults], *, fill: bool = True, keep_nulls: bool = False) -> None:
         self._fill = fill
+        self._keep_nulls = keep_nulls
         self._defaults = defaults
         self._left = _MOST_FILLED
 
@@ -93,8 +115,7 @@ class _Walk:
             return value
         if type(value) is dict:
             return self.fields(schema, value, old if type(old) is dict else {}, place, unknown)
-        items = schema.get("items")
-        if type(value) is list and items is not None:
+        if type(value) is list and (items := _items_of(schema)) is not None:
             made = [self._element(items, item, (place, f"[{index}]"), unknown) for index, item in enumerate(value)]
             return value if all(new is item for new, item in zip(made, value, strict=True)) else made
         return value
@@ -104,11 +125,14 @@ class _Walk:
     ) -> dict[str, Any]:
         """Return the fields that the schema has or preserves, and those that it fills in."""
         made: dict[str, Any] = {}
+        is_embedded = schema.get(_EMBEDDED)
         for name, item in value.items():
             child, here = _child(schema, name), (place, f".{name}")
-            if child is None:
+            if is_embedded and name in _OBJECT:
+                made[name] = self._of_object(name, item, here, unknown)
+            elif child is None:
                 unknown.append(here)
-            elif item is not None or child is _ANYTHING or child.get("nullable"):
+            elif item is not None or child is _ANYTHING or child.get("nullable") or self._keeps_null(child):
                 made[name] = self.value(child, item, old.get(name), here, unknown)
         if self._fill:
             for name, child, size in self._defaults_in(schema):
@@ -117,6 +141,23 @@ class _Walk:
                     made[name] = self.value(child, default, None, (place, f".{name}"), [])
         same = len(made) == len(value) and all(name in made and made[name] is item for name, item in value.items())
         return value if same else made
+
+    def _keeps_null(self, child: Raw) -> bool:
+        return self._keep_nulls and "default" not in child
+
+    def _of_object(self, name: str, item: Any, place: Place, unknown: list[Place]) -> Any:
+        """Return a field that each embedded object has: its metadata have the shape of all metadata."""
+        if self._keep_nulls:  # the object was made by the server, from parts that have been checked
+            return item
+        if name != "metadata":
+            if type(item) is not str:
+                raise Misshapen(f"{path_of(place)}: Invalid value: {_json(item)}: must be a string")
+            return item
+        if item is None:
+            return item
+        made = _metadata_shape()(item, None, place, unknown)
+        # As in a real server's, whose metadata are a struct, an empty time is left out here alone.
+        return {key: value for key, value in made.items() if key != "creationTimestamp" or value is not None}
 
     def _element(self, items: Raw, item: Any, place: Place, unknown: list[Place]) -> Any:
         if item is None and self._fill and "default" in items and not items.get("nullable"):
@@ -144,6 +185,25 @@ class _Walk:
         return copy.deepcopy(schema["default"])
 
 
+@functools.cache
+def _metadata_shape() -> Shape:
+    recorded = schema_for("coordination.k8s.io", "v1", "Lease")
+    assert recorded is not None, "the schema of a lease is recorded"
+    return Compiler().shape(recorded.properties["metadata"])
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _items_of(schema: Raw) -> Raw | None:
+    """Return the schema of the elements of a list; None if all that is in them is preserved."""
+    items = schema.get("items")
+    if isinstance(items, Mapping):
+        return items
+    return None if schema.get(_PRESERVES) or schema is _ANYTHING else _NOTHING
+
+
 def _child(schema: Raw, name: str) -> Raw | None:
     """Return the schema of a field; `_ANYTHING` if unknown fields are preserved here, None if they are pruned."""
     child: Raw | None = schema.get("properties", {}).get(name)
@@ -152,5 +212,7 @@ def _child(schema: Raw, name: str) -> Raw | None:
     values = schema.get("additionalProperties")
     if isinstance(values, Mapping):
         return values
-    open_ended = values is True or schema.get(_PRESERVES) or (schema.get(_EMBEDDED) and name in _OBJECT)
+    if values is True:
+        return _NOTHING  # a real server keeps the values of such a map, but prunes all that is inside them
+    open_ended = schema.get(_PRESERVES) or (schema.get(_EMBEDDED) and name in _OBJECT)
     return _ANYTHING if open_ended else None

@@ -202,16 +202,18 @@ def test_what_has_another_type_than_its_schema_is_refused_or_replaced(ask: Askin
     keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
     items = {"type": "object", "required": ["k"], "properties": {"k": TEXT}}
     anything = {"x-kubernetes-preserve-unknown-fields": True}
-    scale = {"specReplicasPath": ".spec.b.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".spec.b"}
+    scale = {"specReplicasPath": ".spec.b.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}
     define_spec(ask, fields(a={**keyed, "items": items}, b=anything), subresources={"scale": scale})
-    spec_of(ask, {"b": 1})
+    spec_of(ask, {"b": {}})
 
+    unreachable = ask("POST", WIDGETS, widget("x", spec={"b": 1}))
     wrong = widget(spec={"a": [1]})
     applied = ask("PATCH", ONE, wrong, headers=APPLY, fieldManager="a", force="true")
     scaleless = ask("GET", f"{ONE}/scale")
     replaced = ask("PATCH", ONE, widget(spec={"b": {"n": 2}}), headers=APPLY, fieldManager="a", force="true")[1]
 
-    assert applied[0] == 422
+    assert unreachable[0] == 422  # the path of the scale leads through a number
+    assert applied[0] == 500  # a list with keys cannot be merged with an element that has none
     assert scaleless[0] == 500  # as on a real server, if an object lacks the field of the wanted replicas
     assert "selector" not in ask.ok("GET", f"{ONE}/scale")["status"]
     assert replaced["spec"]["b"] == {"n": 2}

@@ -9,20 +9,22 @@ import pytest
 from kit.asking import Asking, Object
 from kit.defining import (
     ANYTHING,
+    DEFINITIONS,
     GROUP,
     TEXT,
     WHOLE,
     WIDGETS,
-    define,
     define_spec,
     fields,
     spec_of,
+    structure,
     version,
     widget,
 )
 
 from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
 
+DEFINITION = f"{DEFINITIONS}/widgets.{GROUP}"
 ONE = f"{WIDGETS}/w"
 
 
@@ -76,12 +78,6 @@ def test_an_object_is_stored_in_the_shape_of_its_schema(ask: Asking, schema: Obj
     assert spec_of(ask, sent) == stored
 
 
-def test_what_every_object_has_is_not_filled_in_by_the_schema(ask: Asking) -> None:
-    define(ask, version(schema={"type": "object", "properties": {"kind": {**TEXT, "default": "Other"}}}))
-
-    assert ask.ok("POST", WIDGETS, widget())["kind"] == "Widget"
-
-
 @pytest.mark.parametrize(
     "spec",
     [pytest.param("a", id="a text"), pytest.param([1], id="a list"), pytest.param({"finalizers": ["a"]}, id="its own")],
@@ -114,3 +110,17 @@ def test_what_a_change_leaves_alone_is_not_copied(ask: Asking) -> None:
     new = structural_shape(kind.definition)({**old, "spec": {**old["spec"], "c": 1}}, old, None, [])
 
     assert new["spec"]["a"] is old["spec"]["a"]  # type: ignore[index]
+
+
+def test_stored_objects_are_shown_by_the_present_schema(ask: Asking) -> None:
+    define_spec(ask, fields(a=TEXT, gone=TEXT))
+    spec_of(ask, {"a": "x", "gone": "y"})
+    changed = version(schema=structure(fields(a=TEXT, b={**TEXT, "default": "new"})))
+    ask.patch(DEFINITION, {"spec": {"versions": [changed]}})
+
+    shown = ask.ok("GET", ONE)
+    listed = ask.ok("GET", WIDGETS)["items"][0]
+    unchanged = ask.patch(ONE, {"metadata": {"labels": {"x": "y"}}})[1]
+
+    assert shown["spec"] == listed["spec"] == unchanged["spec"] == {"a": "x", "b": "new"}
+    assert unchanged["metadata"]["generation"] == 1

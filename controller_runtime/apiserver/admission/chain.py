@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chain of admission: the steps in the order of a real server, without those that are switched off.
+
+New steps, such as webhooks and policies, have their place before `ResourceQuota`: a quota counts what the others have
+let through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from controller_runtime.apiserver.admission.limit_ranger import LimitRanger
+from controller_runtime.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from controller_runtime.apiserver.admission.pods import DefaultTolerationSeconds, Priority
+from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
+from controller_runtime.apiserver.admission.service_account import ServiceAccount
+from controller_runtime.apiserver.admission.small_steps import StorageObjectInUseProtection, TaintNodesByCondition
+from controller_runtime.apiserver.admission.step import Operation, Step
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.core.errors import UsageError
+
+_STEPS: tuple[type[Step], ...] = (
+    NamespaceLifecycle,
+    LimitRanger,
+    ServiceAccount,
+    TaintNodesByCondition,
+    Priority,
+    DefaultTolerationSeconds,
+    StorageObjectInUseProtection,
+    ResourceQuota,
+)
+OFF_BY_DEFAULT = (ServiceAccount.name,)
+"""The names of the steps that have to be switched on."""
+NAMES = tuple(step.name for step in _STEPS)
+"""The names of all steps, in their order."""
+
+
+class Chain:
+    """The steps that a server carries out, in their order.
+
+    Args:
+        storage: The objects.
+        enabled: The names of steps to switch on that are off by default.
+        disabled: The names of steps to switch off.
+
+    Raises:
+        UsageError: A name is unknown, or is given twice.
+
+    Threads: any.
+    """
+
+    def __init__(self, storage: Storage, enabled: Collection[str] = (), disabled: Collection[str] = ()) -> None:
+        _check(enabled, disabled)
+        off = {*OFF_BY_DEFAULT, *disabled} - {*enabled}
+        self._steps = [step(storage) for step in _STEPS if step.name not in off]
+        # The steps that see the writes of a kind, by kind, operation and whether it is a subresource. Kinds come and
+        # go with their definitions; all custom ones are seen by the same steps, and share one entry.
+        self._seen: dict[tuple[Kind | None, Operation, bool], tuple[Step, ...]] = {}
+
+    def has(self, name: str) -> bool:
+        """Return whether a step is carried out."""
+        return any(step.name == name for step in self._steps)
+
+    def steps(self, kind: Kind, operation: Operation, subresource: str) -> tuple[Step, ...]:
+        """Return the steps that see a write and are not idle, in their order; most writes are seen by none."""
+        place = kind if kind.definition is None else None, operation, bool(subresource)
+        found = self._seen.get(place)
+        if found is None:
+            found = self._seen[place] = tuple(step for step in self._steps if _sees(step, *place))
+        return tuple([step for step in found if not step.is_idle()]) if found else ()
+
+
+def _sees(step: Step, kind: Kind | None, operation: Operation, is_part: bool) -> bool:
+    return (
+        (step.kinds is None or kind in step.kinds)
+        and operation in step.operations
+        and (step.subresources or not is_part)
+    )
+
+
+def _check(enabled: Collection[str], disabled: Collection[str]) -> None:
+    for name in (*enabled, *disabled):
+        if name not in NAMES:
+            raise UsageError(f"{name!r} is no admission plugin of this server; it has {', '.join(NAMES)}")
+        if name in enabled and name in disabled:
+            raise UsageError(f"the admission plugin {name} is switched on and off; give it once")

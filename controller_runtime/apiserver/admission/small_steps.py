@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of a few lines: `TaintNodesByCondition` and `StorageObjectInUseProtection`."""
+
+from __future__ import annotations
+
+from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
+from controller_runtime.apiserver.kinds.registry import CLAIM, NODE, VOLUME
+from controller_runtime.apiserver.rules.rules import Object, part
+
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+FINALIZERS = {CLAIM: "kubernetes.io/pvc-protection", VOLUME: "kubernetes.io/pv-protection"}
+"""The finalizers with which a claim waits until no pod uses it, and a volume until no claim does."""
+
+
+class TaintNodesByCondition(Step):
+    """Taints a new node, so that no pod is scheduled there until a controller finds it ready."""
+
+    name = "TaintNodesByCondition"
+    kinds = (NODE,)
+    operations = (Operation.CREATE,)
+
+    def admit(self, attributes: Attributes) -> Object:
+        obj = attributes.obj
+        spec = part(obj, "spec")
+        taints = spec.get("taints") or []
+        if any((one.get("key"), one.get("effect")) == tuple(_NOT_READY.values()) for one in taints):
+            return obj
+        return {**obj, "spec": {**spec, "taints": [*taints, {**_NOT_READY}]}}
+
+
+class StorageObjectInUseProtection(Step):
+    """Gives claims and volumes the finalizer that keeps them while they are in use."""
+
+    name = "StorageObjectInUseProtection"
+    kinds = (CLAIM, VOLUME)
+    operations = (Operation.CREATE,)
+
+    def admit(self, attributes: Attributes) -> Object:
+        obj, finalizer = attributes.obj, FINALIZERS[attributes.kind]
+        metadata = obj.get("metadata", {})
+        finalizers = metadata.get("finalizers") or []
+        if finalizer in finalizers:
+            return obj
+        return {**obj, "metadata": {**metadata, "finalizers": [*finalizers, finalizer]}}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commits: the last step of a write, in which an object takes its stored form and its place in the storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controller_runtime.api.equality import same_json
+from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
+from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.ruleset import rules_of
+from controller_runtime.apiserver.rules.strategy import is_finished, named_version, prepare_create
+from controller_runtime.apiserver.status import untyped
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.storage.stored import Stored, key_of
+from controller_runtime.apiserver.writes.admitting import Check
+from controller_runtime.apiserver.writes.entries import Entry, with_entries
+from controller_runtime.apiserver.writes.managed import Writer, created
+from controller_runtime.apiserver.writes.storable import storable
+from controller_runtime.core.host import Host
+
+# As a real server's: no vowels, so that no words arise, and no 0, 1 and 3.
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+
+
+class Commits:
+    """The commits of objects that their writes have made.
+
+    Args:
+        host: Provides time and randomness.
+        storage: The objects.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, storage: Storage) -> None:
+        self._host = host
+        self._storage = storage
+
+    def add(
+        self,
+        kind: Kind,
+        namespace: str,
+        obj: Object,
+        writer: Writer,
+        dry_run: bool,
+        entries: Sequence[Entry] | None = None,
+        *,
+        is_applied: bool = False,
+        sent: Object | None = None,
+        check: Check | None = None,
+    ) -> tuple[str, bytes | None]:
+        """Try to store a new object once; return its name and, if that was free, the encoded object.
+
+        `entries` are its managed fields. If they are None, the writer owns all of its fields. `is_applied` is True for
+        the result of a server-side apply, in which nulls of custom objects are left out only now. `sent` is the object
+        before admission, whose fields the writer owns, and `check` what admission has against the result.
+        """
+        host, now = self._host, self._host.now()
+        suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
+        made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
+        if check is not None:
+            check(made)
+        if entries is None:
+            entries = created(kind, obj if sent is None else sent, writer, now)
+        name: str = made["metadata"]["name"]
+        key, draft = (
+            key_of(namespace, name),
+            storable(
+                rules_of(kind).closed(with_entries(made, entries), prune=is_applied), is_definition=kind is DEFINITION
+            ),
+        )
+        if dry_run:
+            taken = self._storage.get(kind.resource, key) is not None
+            version = named_version(obj)
+            return name, None if taken else draft.at(version) if version else draft.unversioned()
+        if named_version(obj):
+            raise untyped("resourceVersion should not be set on objects to be created")
+        change = self._storage.commit(kind.resource, key, None, draft)
+        return name, change.new.raw if change and change.new else None
+
+    def replace(
+        self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool, *, is_applied: bool = False
+    ) -> bytes | None:
+        """Store `new` in place of `old` and return it in encoded form; None if another write came first.
+
+        See `add` for `is_applied`.
+        """
+        kind = route.kind
+        new = rules_of(kind).closed(new, prune=is_applied)
+        if kind.storage is not None or kind.has_changed:  # then `old` is not what is stored
+            old = current.decode()
+        if same_json(new, old):
+            return current.raw
+        draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
+        if dry_run:
+            return draft.at(current.version)
+        if is_finished(kind, new):
+            gone = self._storage.commit(kind.resource, current.key, current, None)
+            return draft.at(current.version) if gone else None
+        change = self._storage.commit(kind.resource, current.key, current, draft)
+        return change.new.raw if change and change.new else None
+
+    def is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
+        """Return whether there is an object of this name that is being deleted."""
+        found = self._storage.get(kind.resource, key_of(namespace, name))
+        return found is not None and "deletionTimestamp" in found.decode()["metadata"]

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chain of admission: what each step does, and that it does nothing once it is switched off by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kit.asking import NODES, PODS, Asking, node, pod
+
+from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.core.errors import UsageError
+from controller_runtime.testing.simulation import Simulation
+
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+LIMITS = "/api/v1/namespaces/default/limitranges"
+QUOTAS = "/api/v1/namespaces/default/resourcequotas"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+CLAIM = {
+    "metadata": {"name": "c"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+def _limited(ask: Asking) -> Any:
+    ask.ok("POST", LIMITS, {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}})
+    return ask("POST", PODS, pod("p"))[0]
+
+
+def _counted(ask: Asking) -> Any:
+    ask.ok("POST", QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}})
+    return ask("POST", PODS, pod("p"))[0]
+
+
+def _accounted(ask: Asking) -> Any:
+    ask.ok("POST", ACCOUNTS, {"metadata": {"name": "default"}})
+    return "volumeMounts" in ask.ok("POST", PODS, pod("p"))["spec"]["containers"][0]
+
+
+# What a step does, and what is seen without it.
+DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
+    "NamespaceLifecycle": (lambda ask: ask("POST", PODS.replace("default", "nowhere"), pod("p"))[0], 404, 201),
+    "LimitRanger": (_limited, 403, 201),
+    "ServiceAccount": (_accounted, True, False),
+    "TaintNodesByCondition": (lambda ask: "spec" in ask.ok("POST", NODES, node("n")) and taints(ask), 1, 0),
+    "Priority": (lambda ask: ask("POST", PODS, pod("p", priorityClassName="none"))[0], 403, 201),
+    "DefaultTolerationSeconds": (lambda ask: len(ask.ok("POST", PODS, pod("p"))["spec"].get("tolerations", ())), 2, 0),
+    "StorageObjectInUseProtection": (
+        lambda ask: ask.ok("POST", CLAIMS, CLAIM)["metadata"].get("finalizers"),
+        ["kubernetes.io/pvc-protection"],
+        None,
+    ),
+    "ResourceQuota": (_counted, 403, 201),
+}
+
+
+def taints(ask: Asking) -> int:
+    return len(ask.ok("GET", f"{NODES}/n")["spec"].get("taints", ()))
+
+
+def _asking(sim: Simulation, enabled: tuple[str, ...] = (), disabled: tuple[str, ...] = ()) -> Asking:
+    server = APIServer(
+        sim.host(f"s{enabled}{disabled}"), enable_admission_plugins=enabled, disable_admission_plugins=disabled
+    )
+    return Asking(server)
+
+
+def test_each_step_is_tested() -> None:
+    assert tuple(DOES) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_acts_unless_it_is_switched_off(sim: Simulation, name: str) -> None:
+    look, on, off = DOES[name]
+    enabled = (name,) if name in OFF_BY_DEFAULT else ()
+
+    assert look(_asking(sim, enabled)) == on
+    assert look(_asking(sim, disabled=() if enabled else (name,))) == off
+
+
+@pytest.mark.parametrize(
+    ("enabled", "disabled", "told"),
+    [
+        pytest.param((), ("Quota",), r"'Quota' is no admission plugin of this server; it has .*ResourceQuota", id="no"),
+        pytest.param(("Priority",), ("Priority",), "Priority is switched on and off; give it once", id="both"),
+    ],
+)
+def test_a_wrong_name_is_refused(
+    sim: Simulation, enabled: tuple[str, ...], disabled: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(UsageError, match=told):
+        _asking(sim, enabled, disabled)
+
+
+def test_what_a_step_adds_belongs_to_no_manager(sim: Simulation) -> None:
+    owned = str(_asking(sim).ok("POST", PODS, pod("p"))["metadata"]["managedFields"])
+
+    assert "containers" in owned
+    assert "tolerations" not in owned
+    assert "f:priority" not in owned
+
+
+def test_an_account_has_to_exist_and_its_token_is_mounted_once(sim: Simulation) -> None:
+    ask = _asking(sim, ("ServiceAccount",))
+
+    missing = ask("POST", PODS, pod("a"))[1]["message"]
+    ask.ok("POST", ACCOUNTS, {"metadata": {"name": "robot"}, "imagePullSecrets": [{"name": "s"}]})
+    spec = ask.ok("POST", PODS, pod("b", serviceAccountName="robot"))["spec"]
+    without = ask.ok("POST", PODS, pod("c", serviceAccountName="robot", automountServiceAccountToken=False))["spec"]
+
+    assert missing.endswith('error looking up service account default/default: serviceaccount "default" not found')
+    assert [mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]] == [
+        "/var/run/secrets/kubernetes.io/serviceaccount"
+    ]
+    assert [volume["name"] for volume in spec["volumes"]] == ["kube-api-access"]
+    assert spec["imagePullSecrets"] == [{"name": "s"}]
+    assert "volumes" not in without
+
+
+def test_a_class_that_is_stored_decides_the_priority(sim: Simulation) -> None:
+    ask = _asking(sim)
+    names = {"plural": "priorityclasses", "kind": "PriorityClass", "singular": "priorityclass", "listKind": "Classes"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    spec = {"group": "scheduling.k8s.io", "scope": "Cluster", "names": names}
+    served = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    metadata = {
+        "name": "priorityclasses.scheduling.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+    }
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    ask.ok("POST", path, {"metadata": metadata, "spec": {**spec, "versions": [served]}})
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    ask.ok("POST", classes, {**kind, "metadata": {"name": "high"}, "value": 9, "preemptionPolicy": "Never"})
+    ask.ok("POST", classes, {**kind, "metadata": {"name": "usual"}, "value": 3, "globalDefault": True})
+
+    high = ask.ok("POST", PODS, pod("a", priorityClassName="high"))["spec"]
+    usual = ask.ok("POST", PODS, pod("b"))["spec"]
+
+    assert (high["priority"], high["preemptionPolicy"]) == (9, "Never")
+    assert (usual["priority"], usual["priorityClassName"]) == (3, "usual")
