@@ -26,7 +26,6 @@ from controller_runtime.apiserver.rules.scale import scale_to_show
 from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
-from controller_runtime.apiserver.writes.addresses import Addresses
 from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.apiserver.writes.deletion import Deletion, deletion_warnings

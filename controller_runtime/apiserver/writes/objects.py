@@ -7,8 +7,6 @@ otherwise it starts again. So only the rules of a kind refuse a write for its re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import Kind
@@ -33,7 +31,6 @@ from controller_runtime.apiserver.status import (
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.apiserver.users import ADMIN, User
 from controller_runtime.apiserver.writes import apply
 from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.body import admit, decode
