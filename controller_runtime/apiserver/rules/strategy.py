@@ -20,6 +20,7 @@ from controller_runtime.apiserver import status
 from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, METADATA_ORDER
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
+from controller_runtime.apiserver.rules.checks import checks_of
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.validation import metadata_causes
@@ -58,7 +59,9 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
         owned["namespace"] = namespace
     rules = rules_of(kind)
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
-    causes = itertools.chain(metadata_causes(kind, made["metadata"]), rules.causes_of_new(made))
+    checks = checks_of(kind)
+    found = rules.causes_of_new(made) if checks is None else checks.new(made)
+    causes = itertools.chain(metadata_causes(kind, made["metadata"]), found)
     status.check(kind.stored, name, causes)
     return _in_order(made)
 
@@ -93,9 +96,9 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     _check_version(kind, before, new)
     rules = rules_of(kind)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
-    causes = itertools.chain(
-        metadata_causes(kind, made["metadata"], before), rules.causes_of_change(old, made, subresource)
-    )
+    checks = checks_of(kind)
+    changes = rules.causes_of_change if checks is None else checks.causes_of_change
+    causes = itertools.chain(metadata_causes(kind, made["metadata"], before), changes(old, made, subresource))
     status.check(kind.stored, name, causes)
     return _in_order(made)
 

@@ -48,10 +48,33 @@ def duplicate(field: str, value: object, text: str = "") -> Cause:
     return Cause("FieldValueDuplicate", f"{shown}: {text}" if text else shown, field)
 
 
-def not_supported(field: str, value: str, supported: Sequence[str]) -> Cause:
+def not_supported(field: str, value: object, supported: Sequence[str]) -> Cause:
     """Return the cause that reports a value that is none of the allowed words."""
     allowed = ", ".join(f'"{word}"' for word in supported)
-    return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {allowed}', field)
+    shown = msgspec.json.encode(value).decode()
+    return Cause("FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {allowed}", field)
+
+
+def not_found(field: str, value: str, text: str = "") -> Cause:
+    """Return the cause of a name of something that is not there."""
+    shown = f"Not found: {msgspec.json.encode(value).decode()}"
+    return Cause("FieldValueNotFound", f"{shown}: {text}" if text else shown, field)
+
+
+def too_long(field: str, limit: int) -> Cause:
+    """Return the cause of a text, or of data, with more than `limit` bytes."""
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
+
+
+def too_many(field: str, count: int, limit: int) -> Cause:
+    """Return the cause of a list with more than `limit` items."""
+    noun = "item" if limit == 1 else "items"
+    return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {limit} {noun}", field)
+
+
+def invalid_part(field: str, text: str) -> Cause:
+    """Return the cause of a part that breaks a rule, if the message does not show the part."""
+    return Cause("FieldValueInvalid", f"Invalid value: {text}", field)
 
 
 def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterator[Cause]:
@@ -68,7 +91,7 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, A
     if (labels := metadata.get("labels")) != before.get("labels"):
         yield from label_causes(labels or {}, "metadata.labels")
     if (annotations := metadata.get("annotations")) != before.get("annotations"):
-        yield from _annotation_causes(annotations or {})
+        yield from annotation_causes(annotations or {}, "metadata.annotations")
     if (owners := metadata.get("ownerReferences")) != before.get("ownerReferences"):
         yield from _owner_causes(owners or ())
     if (finalizers := metadata.get("finalizers", ())) != before.get("finalizers", ()):
@@ -104,14 +127,13 @@ def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
             yield invalid(field, value, text)
 
 
-def _annotation_causes(annotations: Mapping[str, str]) -> Iterator[Cause]:
-    field = "metadata.annotations"
+def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Cause]:
+    """Return the faults of annotations: their keys, and the size of all."""
     for key in annotations:
         for text in names.qualified_name_problems(key.lower()):
             yield invalid(field, key, text)
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
-        text = f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
-        yield Cause("FieldValueTooLong", text, field)
+        yield too_long(field, _MAX_ANNOTATIONS)
 
 
 def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
