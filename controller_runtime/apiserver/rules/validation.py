@@ -146,12 +146,19 @@ def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
             if not owner.get(name):
                 yield invalid(f"{field}.{name}", "", "must not be empty")
         if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
-            yield invalid(field, "v1, Kind=Event", "is disallowed from being an owner")
+            yield invalid(field, _shown_owner(owner), "/v1, Kind=Event is disallowed from being an owner")
         if owner.get("controller"):
-            controllers.append(str(owner.get("name")))
-    if len(controllers) > 1:
-        text = 'Only one reference can have Controller set to true. Found "true" in references for'
-        yield invalid(field, owners, f"{text} {' and '.join(controllers)}")
+            controllers.append(f"{owner.get('kind', '')}/{owner.get('name', '')}")
+            if len(controllers) > 1:
+                text = 'Only one reference can have Controller set to true. Found "true" in references for'
+                found = f"{text} {controllers[0]} and {controllers[-1]}"
+                yield invalid(field, [_shown_owner(one) for one in owners], found)
+
+
+def _shown_owner(owner: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an owner with its fields in the order of messages."""
+    needed = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
+    return needed | {name: owner[name] for name in ("controller", "blockOwnerDeletion") if name in owner}
 
 
 def _version_of(api_version: str) -> str:

@@ -53,11 +53,9 @@ def one_of(value: object, supported: Sequence[str], field: str) -> list[Cause]:
     return [] if value in supported else [not_supported(field, value, supported)]
 
 
-def needs_one_of(value: object, supported: Sequence[str], field: str) -> list[Cause]:
-    """Return the cause of a word that is missing or not one of `supported`."""
-    if not value:
-        return [required(field)]
-    return [] if value in supported else [not_supported(field, value, supported)]
+def given_one_of(value: object, supported: Sequence[str], field: str) -> list[Cause]:
+    """Return the cause of a word that is not one of `supported`; a missing one has a default."""
+    return [not_supported(field, value, supported)] if value and value not in supported else []
 
 
 def each(problems: Problems, value: str, field: str) -> list[Cause]:

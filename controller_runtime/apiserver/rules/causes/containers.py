@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import attrs
 
 from controller_runtime.apiserver.rules.causes import environment, probes, resources, security
-from controller_runtime.apiserver.rules.causes.basic import label, needs_one_of, one_of
+from controller_runtime.apiserver.rules.causes.basic import label, given_one_of, one_of
 from controller_runtime.apiserver.rules.causes.volumes import PULL_POLICIES
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.validation import (
@@ -40,7 +40,6 @@ class Surroundings:
         volumes: The valid volumes by name.
         claims: The names of its resource claims.
         grace: Its seconds to end.
-        system: The name of its operating system, if it has one.
         restarts: Its restart policy.
         host_users: True if its users are those of the node.
     """
@@ -48,7 +47,6 @@ class Surroundings:
     volumes: Mapping[str, Object]
     claims: Collection[str]
     grace: int | None
-    system: str | None
     restarts: str
     host_users: bool
 
@@ -64,7 +62,7 @@ def containers(given: Sequence[Object], place: str, pod: Surroundings) -> Iterat
         if name in seen:
             yield duplicate(f"{field}.name", name)
         seen.add(name)
-        yield from probes.lifecycle(container.get("lifecycle"), f"{field}.lifecycle", pod.grace, pod.system)
+        yield from probes.lifecycle(container.get("lifecycle"), f"{field}.lifecycle", pod.grace)
         yield from probes.probes(container, field, pod.grace)
         yield from _restart_rules(container, field)
     yield from _host_ports(given, place)
@@ -86,7 +84,7 @@ def init_containers(
         yield from _host_ports([container], place)
         is_sidecar = container.get("restartPolicy") == "Always"
         if is_sidecar:
-            yield from probes.lifecycle(container.get("lifecycle"), f"{field}.lifecycle", pod.grace, pod.system)
+            yield from probes.lifecycle(container.get("lifecycle"), f"{field}.lifecycle", pod.grace)
             yield from probes.probes(container, field, pod.grace)
             continue
         for part in ("lifecycle", *probes.PROBES):
@@ -140,7 +138,7 @@ def _common(container: Object, place: str, pod: Surroundings) -> Iterator[Cause]
     if not container.get("image"):
         yield required(f"{place}.image")
     policy = container.get("terminationMessagePolicy")
-    yield from needs_one_of(policy, _MESSAGE_POLICIES, f"{place}.terminationMessagePolicy")
+    yield from given_one_of(policy, _MESSAGE_POLICIES, f"{place}.terminationMessagePolicy")
     if given := container.get("ports"):
         yield from environment.ports(given, f"{place}.ports")
     if given := container.get("env"):
@@ -151,7 +149,7 @@ def _common(container: Object, place: str, pod: Surroundings) -> Iterator[Cause]
         yield from environment.mounts(container, pod.volumes, place)
     if "volumeDevices" in container:
         yield from environment.devices(container, pod.volumes, place)
-    yield from needs_one_of(container.get("imagePullPolicy"), PULL_POLICIES, f"{place}.imagePullPolicy")
+    yield from given_one_of(container.get("imagePullPolicy"), PULL_POLICIES, f"{place}.imagePullPolicy")
     if given := container.get("resources"):
         yield from resources.requirements(given, f"{place}.resources", pod.claims)
     if given := container.get("resizePolicy"):
@@ -167,8 +165,8 @@ def _resize_policies(given: Sequence[Object], place: str, restarts: str) -> Iter
         if name in seen:
             yield duplicate(f"{place}[{index}]", name)
         seen.add(name)
-        yield from needs_one_of(name, ("cpu", "memory"), place)
-        yield from needs_one_of(restart, _RESIZES, place)
+        yield from given_one_of(name, ("cpu", "memory"), place)
+        yield from given_one_of(restart, _RESIZES, place)
         if restarts == "Never" and restart != "NotRequired":
             yield invalid(place, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
-from controller_runtime.apiserver.rules.causes.basic import needs_one_of, non_negative
+from controller_runtime.apiserver.rules.causes.basic import given_one_of, non_negative
 from controller_runtime.apiserver.rules.causes.cron import schedule_problem
 from controller_runtime.apiserver.rules.causes.jobs import job_spec
 from controller_runtime.apiserver.rules.go_structs import shown
@@ -39,7 +39,7 @@ def cron_job(spec: Object, before: Object | None) -> Iterator[Cause]:
     if zone is not None and (before is None or before.get("timeZone") != zone):
         yield from _zone(zone)
     policy = spec.get("concurrencyPolicy")
-    yield from needs_one_of(policy, ("Allow", "Forbid", "Replace"), "spec.concurrencyPolicy")
+    yield from given_one_of(policy, ("Allow", "Forbid", "Replace"), "spec.concurrencyPolicy")
     template = part(part(spec, "jobTemplate"), "spec")
     yield from job_spec(template, "spec.jobTemplate.spec")
     if (selector := template.get("selector")) is not None:

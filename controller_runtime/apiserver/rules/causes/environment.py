@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from controller_runtime.apiserver.rules.causes.basic import (
     PROTOCOLS,
     label,
-    needs_one_of,
+    given_one_of,
     one_of,
     port_number,
     subdomain,
@@ -51,7 +51,7 @@ def ports(given: Sequence[Object], place: str) -> Iterator[Cause]:
             yield from port_number(number, f"{field}.containerPort")
         if number := port.get("hostPort", 0):
             yield from port_number(number, f"{field}.hostPort")
-        yield from needs_one_of(port.get("protocol"), PROTOCOLS, f"{field}.protocol")
+        yield from given_one_of(port.get("protocol"), PROTOCOLS, f"{field}.protocol")
 
 
 def _name_causes(name: str, field: str) -> list[Cause]:

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from controller_runtime.api.names import label_problems, subdomain_problems
 from controller_runtime.apiserver.rules.causes import containers, resources, scheduling, security
 from controller_runtime.apiserver.rules.causes.addresses import address
-from controller_runtime.apiserver.rules.causes.basic import each, label, needs_one_of, qualified_name, subdomain
+from controller_runtime.apiserver.rules.causes.basic import each, label, given_one_of, qualified_name, subdomain
 from controller_runtime.apiserver.rules.causes.volumes import volumes
 from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import (
-    annotation_causes,
     duplicate,
     forbidden,
     invalid,
@@ -61,7 +60,6 @@ def pod_spec(spec: Object, place: str, metadata: Object | None = None) -> Iterat
         volumes=known,
         claims=claims,
         grace=spec.get("terminationGracePeriodSeconds"),
-        system=(spec.get("os") or {}).get("name") if spec.get("os") is not None else None,
         restarts=spec.get("restartPolicy", ""),
         host_users=spec.get("hostUsers") is not False,
     )
@@ -74,8 +72,8 @@ def pod_spec(spec: Object, place: str, metadata: Object | None = None) -> Iterat
         yield from _pod_resources(spec, given, f"{place}.resources")
     if spec.get("hostNetwork"):
         yield from _host_network_ports(usual, f"{place}.containers", is_pod=metadata is not None)
-    yield from needs_one_of(spec.get("restartPolicy"), RESTARTS, f"{place}.restartPolicy")
-    yield from needs_one_of(spec.get("dnsPolicy"), _DNS_POLICIES, f"{place}.dnsPolicy")
+    yield from given_one_of(spec.get("restartPolicy"), RESTARTS, f"{place}.restartPolicy")
+    yield from given_one_of(spec.get("dnsPolicy"), _DNS_POLICIES, f"{place}.dnsPolicy")
     yield from label_causes(spec.get("nodeSelector") or {}, f"{place}.nodeSelector")
     yield from security.of_pod(spec, place)
     if (given := spec.get("affinity")) is not None:
@@ -113,7 +111,7 @@ def _rest(spec: Object, place: str) -> Iterator[Cause]:
     if (name := spec.get("runtimeClassName")) is not None:
         yield from subdomain(name, f"{place}.runtimeClassName")
     if (policy := spec.get("preemptionPolicy")) is not None:
-        yield from needs_one_of(policy, ("PreemptLowerPriority", "Never"), f"{place}.preemptionPolicy")
+        yield from given_one_of(policy, ("PreemptLowerPriority", "Never"), f"{place}.preemptionPolicy")
     if given := spec.get("overhead"):
         yield from resources.requirements({"limits": given}, f"{place}.overhead")
     yield from security.of_system(spec, place)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from controller_runtime.apiserver.rules.causes.basic import needs, non_negative, one_of, port_number
+from controller_runtime.apiserver.rules.causes.basic import needs, non_negative, port_number
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -21,13 +21,6 @@ _HEADER_TEXT = (
     "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
 )
 _PORT = re.compile(r"[-a-z0-9]+")
-_LINUX = (
-    *("ABRT", "ALRM", "BUS", "CHLD", "CLD", "CONT", "FPE", "HUP", "ILL", "INT", "IO", "IOT", "KILL", "PIPE", "POLL"),
-    *("PROF", "PWR", "QUIT", "RTMAX", *(f"RTMAX-{number}" for number in range(1, 15)), "RTMIN"),
-    *(*(f"RTMIN+{number}" for number in range(1, 16)), "SEGV", "STKFLT", "STOP", "SYS", "TERM", "TRAP", "TSTP"),
-    *("TTIN", "TTOU", "URG", "USR1", "USR2", "VTALRM", "WINCH", "XCPU", "XFSZ"),
-)
-_SIGNALS = {"linux": sorted(f"SIG{name}" for name in _LINUX), "windows": ["SIGKILL", "SIGTERM"]}
 
 
 def port_name_problems(name: str) -> list[str]:
@@ -70,19 +63,13 @@ def probes(container: Object, place: str, grace: int | None) -> Iterator[Cause]:
             yield invalid(f"{field}.successThreshold", successes, "must be 1")
 
 
-def lifecycle(hooks: Object | None, place: str, grace: int | None, system: str | None) -> Iterator[Cause]:
-    """Return the faults of the hooks and the stop signal of a container; `system` is the pod's operating system."""
+def lifecycle(hooks: Object | None, place: str, grace: int | None) -> Iterator[Cause]:
+    """Return the faults of the hooks of a container; `grace` are the pod's seconds to end."""
     if hooks is None:
         return
     for name in ("postStart", "preStop"):
         if (hook := hooks.get(name)) is not None:
             yield from _handler(hook, f"{place}.{name}", _OF_HOOK, grace)
-    if (signal := hooks.get("stopSignal")) is None:
-        return
-    if system is None:
-        yield forbidden(f"{place}.stopSignal", "may not be set for containers with empty `spec.os.name`")
-    elif system in _SIGNALS:
-        yield from one_of(signal, _SIGNALS[system], f"{place}.stopSignal")
 
 
 def _handler(handler: Object, place: str, names: tuple[str, ...], grace: int | None) -> Iterator[Cause]:

@@ -10,7 +10,6 @@ from controller_runtime.api.names import config_key_problems, qualified_name_pro
 from controller_runtime.apiserver.rules.causes.basic import each, needs, one_of, qualified_name, subdomain
 from controller_runtime.apiserver.rules.causes.paths import local_file
 from controller_runtime.apiserver.rules.causes.resources import quantity
-from controller_runtime.apiserver.rules.causes.selectors import label_selector
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -169,29 +168,6 @@ def _token(source: Object, place: str, whole: str, seen: set[str]) -> Iterator[C
         yield required(f"{whole}.path")
 
 
-def _bundle(source: Object, place: str, whole: str, seen: set[str]) -> Iterator[Cause]:
-    name, signer, path = source.get("name"), source.get("signerName"), source.get("path", "")
-    if name is not None and signer is not None:
-        yield invalid(place, dict(source), "only one of name and signerName may be used")
-    elif name is not None:
-        yield from () if name else [required(f"{place}.name", "must be a valid object name")]
-        for cause in subdomain(name.rpartition(":")[2], f"{place}.name"):
-            detail = cause.message.split(": ", 2)[2]
-            yield invalid(f"{place}.name", name, f"not a valid clustertrustbundlename: {detail}")
-        if source.get("labelSelector") is not None:
-            text = "labelSelector must be unset if name is specified"
-            yield invalid(f"{place}.labelSelector", source["labelSelector"], text)
-    elif signer is not None:
-        yield from () if signer else [required(f"{place}.signerName", "must be a valid signer name")]
-        yield from _signer(signer, f"{place}.signerName")
-        yield from label_selector(source.get("labelSelector"), f"{place}.labelSelector")
-    else:
-        yield required(place, "either name or signerName must be specified")
-    yield from needs(source, place, "path")
-    yield from local_file(path, f"{place}.path")
-    yield from _first(path, seen, whole, path)
-
-
 def _signer(name: str, field: str) -> Iterator[Cause]:
     domain, slash, path = name.partition("/")
     if not name:
@@ -230,6 +206,5 @@ _PROJECTIONS = {
     "configMap": _keys,
     "downwardAPI": _fields,
     "serviceAccountToken": _token,
-    "clusterTrustBundle": _bundle,
     "podCertificate": _certificate,
 }

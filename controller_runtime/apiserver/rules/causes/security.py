@@ -73,7 +73,7 @@ def of_pod(spec: Object, place: str) -> Iterator[Cause]:
     if (policy := context.get("supplementalGroupsPolicy")) is not None:
         yield from one_of(policy, ("Merge", "Strict"), f"{place}.supplementalGroupsPolicy")
     if (policy := context.get("seLinuxChangePolicy")) is not None:
-        yield from one_of(policy, ("MountOption", "Recursive"), f"{place}.seLinuxChangePolicy")
+        yield from one_of(policy, ("Recursive",), f"{place}.seLinuxChangePolicy")
 
 
 def _shared(place: str) -> Cause:

@@ -10,7 +10,7 @@ from controller_runtime.apiserver.rules.causes.addresses import address, address
 from controller_runtime.apiserver.rules.causes.basic import (
     PROTOCOLS,
     label,
-    needs_one_of,
+    given_one_of,
     one_of,
     port_number,
     qualified_name,
@@ -53,7 +53,7 @@ def service(obj: Object, old: Object | None = None) -> Iterator[Cause]:
     for index, text in enumerate(spec.get("externalIPs") or ()):
         field = f"spec.externalIPs[{index}]"
         yield from address(text, field, known) or endpoint_address(text, field)
-    yield from needs_one_of(kind, _TYPES, "spec.type")
+    yield from given_one_of(kind, _TYPES, "spec.type")
     yield from _used_ports(ports, kind)
     yield from _source_ranges(spec, kind, annotations, old)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
@@ -87,7 +87,7 @@ def _port(port: Object, place: str, names: set[str], *, needs_name: bool) -> Ite
     elif needs_name:
         yield required(f"{place}.name")
     yield from port_number(port.get("port", 0), f"{place}.port")
-    yield from needs_one_of(port.get("protocol"), PROTOCOLS, f"{place}.protocol")
+    yield from given_one_of(port.get("protocol"), PROTOCOLS, f"{place}.protocol")
     yield from port_reference(port.get("targetPort", 0), f"{place}.targetPort")
     if (protocol := port.get("appProtocol")) is not None:
         yield from qualified_name(protocol, f"{place}.appProtocol")
@@ -95,7 +95,7 @@ def _port(port: Object, place: str, names: set[str], *, needs_name: bool) -> Ite
 
 def _affinity(spec: Object) -> Iterator[Cause]:
     kind, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
-    yield from needs_one_of(kind, ("ClientIP", "None"), "spec.sessionAffinity")
+    yield from given_one_of(kind, ("ClientIP", "None"), "spec.sessionAffinity")
     place = "spec.sessionAffinityConfig"
     if kind == "None" and config is not None:
         yield forbidden(place, "must not be set when session affinity is None")
@@ -163,7 +163,7 @@ def _traffic(spec: Object, kind: str) -> Iterator[Cause]:
     external, internal = spec.get("externalTrafficPolicy", ""), spec.get("internalTrafficPolicy")
     is_external = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
     if is_external:
-        yield from needs_one_of(external, ("Cluster", "Local"), "spec.externalTrafficPolicy")
+        yield from given_one_of(external, ("Cluster", "Local"), "spec.externalTrafficPolicy")
     elif external:
         text = "may only be set for externally-accessible services"
         yield invalid("spec.externalTrafficPolicy", external, text)

@@ -12,7 +12,7 @@ from controller_runtime.apiserver.rules.causes.basic import (
     PROTOCOLS,
     each,
     label,
-    needs_one_of,
+    given_one_of,
     port_number,
     qualified_name,
     subdomain,
@@ -63,7 +63,7 @@ def _endpoint_port(port: Object, place: str, *, needs_name: bool) -> Iterator[Ca
     elif needs_name:
         yield required(f"{place}.name")
     yield from port_number(port.get("port", 0), f"{place}.port")
-    yield from needs_one_of(port.get("protocol"), PROTOCOLS, f"{place}.protocol")
+    yield from given_one_of(port.get("protocol"), PROTOCOLS, f"{place}.protocol")
     if (protocol := port.get("appProtocol")) is not None:
         yield from qualified_name(protocol, f"{place}.appProtocol")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from controller_runtime.api.names import subdomain_problems
 from controller_runtime.apiserver.rules.causes import sources
-from controller_runtime.apiserver.rules.causes.basic import label, needs, needs_one_of
+from controller_runtime.apiserver.rules.causes.basic import label, needs, given_one_of
 from controller_runtime.apiserver.rules.causes.claim_spec import claim_template
 from controller_runtime.apiserver.rules.causes.paths import local_file
 from controller_runtime.apiserver.rules.causes.projections import (
@@ -109,7 +109,9 @@ def _ephemeral(source: Object, place: str) -> Iterator[Cause]:
 
 
 def _image(source: Object, place: str) -> Iterator[Cause]:
-    yield from needs_one_of(source.get("pullPolicy"), PULL_POLICIES, f"{place}.pullPolicy")
+    if not source.get("reference") and place.startswith("spec.volumes["):  # a template may leave it out
+        yield required(f"{place}.reference")
+    yield from given_one_of(source.get("pullPolicy"), PULL_POLICIES, f"{place}.pullPolicy")
 
 
 _SOURCES = (
