@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table from each built-in kind to the rules by which its objects are checked.
 
-A real server checks an object when it is created, when it is changed, and when its status is; each has rules of its own.
+A real server checks an object when it is created, when it is changed, and when its status is; each has its own rules.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import NamedTuple
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.causes import (
+    claim_spec,
+    claims,
     cron_jobs,
     data,
     job_changes,
@@ -109,6 +111,8 @@ def _service_change(old: Object, new: Object) -> Iterator[Cause]:
 
 def _job_change(old: Object, new: Object) -> Iterator[Cause]:
     if part(old, "spec") != part(new, "spec"):
+        # A real server checks the whole job and then its spec once more.
+        yield from jobs.job(new)
         yield from jobs.selected_job_spec(part(new, "spec"))
         yield from job_changes.job_change(old, new)
 
@@ -120,7 +124,7 @@ def _cron_job_change(old: Object, new: Object) -> Iterator[Cause]:
 
 def _volume_change(old: Object, new: Object) -> Iterator[Cause]:
     if part(old, "spec") != part(new, "spec"):
-        yield from persistent_volumes.volume(new)
+        yield from 2 * list(persistent_volumes.volume(new))  # as often as on a real server
         yield from persistent_volumes.volume_change(old, new)
 
 
@@ -161,7 +165,8 @@ _CHECKS: Mapping[Kind, Checks] = {
         lambda obj: workloads.stateful_set(part(obj, "spec"), is_new=True),
         _stateful_set_change,
         _counted(
-            "replicas readyReplicas currentReplicas updatedReplicas availableReplicas observedGeneration collisionCount",
+            "replicas readyReplicas currentReplicas updatedReplicas availableReplicas observedGeneration "
+            "collisionCount",
             "readyReplicas currentReplicas updatedReplicas availableReplicas",
             "status.readyReplicas",
             collides=True,
@@ -191,6 +196,9 @@ _CHECKS: Mapping[Kind, Checks] = {
     ),
     kinds.CONFIG_MAP: Checks(data.config_map, data.config_map_change),
     kinds.SECRET: Checks(data.secret, data.secret_change),
+    kinds.CLAIM: Checks(
+        lambda obj: claim_spec.claim_spec(part(obj, "spec"), "spec"), claims.claim_change, claims.claim_status
+    ),
     kinds.VOLUME: Checks(persistent_volumes.volume, _volume_change),
     kinds.LIMIT_RANGE: Checks(limits.limit_range, lambda old, new: limits.limit_range(new)),
     kinds.QUOTA: _of_spec(limits.quota, limits.quota_change, status=_quota_status),

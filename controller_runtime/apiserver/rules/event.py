@@ -68,10 +68,8 @@ class EventRules(Rules):
 
     def _action_causes(self, obj: Object) -> list[Cause]:
         controller = obj.get("reportingComponent", "")
-        if controller:
-            causes = [invalid(self._controller, controller, text) for text in qualified_name_problems(controller)]
-        else:
-            causes = [required(self._controller)]
+        causes = [] if controller else [required(self._controller)]
+        causes += [invalid(self._controller, controller, text) for text in qualified_name_problems(controller)]
         for name in ("reportingInstance", "action", "reason"):
             value = obj.get(name, "")
             if not value:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of objects as a real server's messages show them: with the names and zero values of its structs.
 
-Most messages show numbers, texts and lists of them. Some show a whole part, or the difference of two. The fields of the
-structs are in `data/go_structs.json`, which `tests/tools/go_structs.py` writes. It is read when a message first needs it.
+Most messages show numbers, texts and lists of them. Some show a whole part, or how two differ. The fields of the
+structs are in `data/go_structs.json`, which `tests/tools/go_structs.py` writes; a message that needs them reads it.
 """
 
 from __future__ import annotations
@@ -80,11 +80,15 @@ def _rendered(kind: str, value: Any) -> Any:
         return _ZEROS[kind] if value is None else value
     match kind:
         case "metadata":
-            return {name: value[name] for name in METADATA_ORDER if value and value.get(name)}
+            return {name: _sorted(value[name]) for name in METADATA_ORDER if value and value.get(name)}
         case "selector":
             return _selector(value or {})
     fields = _structs().get(kind)
     return value if fields is None else _struct(kind, fields, value or {})
+
+
+def _sorted(value: Any) -> Any:
+    return dict(sorted(value.items())) if isinstance(value, dict) else value
 
 
 def _optional(prefix: str, kind: str, value: Any) -> Any:

@@ -23,7 +23,7 @@ from controller_runtime.apiserver.rules import pod as pod_rules
 from controller_runtime.apiserver.rules.checks import checks_of
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
-from controller_runtime.apiserver.rules.validation import metadata_causes
+from controller_runtime.apiserver.rules.validation import metadata_causes, updated_metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
 _STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of five, a DNS label of 63 at most
@@ -98,7 +98,9 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
     checks = checks_of(kind)
     changes = rules.causes_of_change if checks is None else checks.causes_of_change
-    causes = itertools.chain(metadata_causes(kind, made["metadata"], before), changes(old, made, subresource))
+    causes = itertools.chain(
+        updated_metadata_causes(kind, before, made["metadata"], sent, subresource), changes(old, made, subresource)
+    )
     status.check(kind.stored, name, causes)
     return _in_order(made)
 

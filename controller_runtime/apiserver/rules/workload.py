@@ -90,7 +90,9 @@ class JobRules(SpecRules):
         template = part(spec, "template")
         about = part(template, "metadata")
         labelled = {**template, "metadata": {**about, "labels": {**about.get("labels", {}), **own}}}
-        selector = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+        sent = part(spec, "selector")
+        labels = {**part(sent, "matchLabels"), "batch.kubernetes.io/controller-uid": uid}
+        selector = {**sent, "matchLabels": labels}
         return {**made, "spec": {**spec, "selector": selector, "template": labelled}}
 
     def causes(self, obj: Object) -> Iterator[Cause]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import attrs
 
 from controller_runtime.apiserver.rules.causes import environment, probes, resources, security
-from controller_runtime.apiserver.rules.causes.basic import label, given_one_of, one_of
+from controller_runtime.apiserver.rules.causes.basic import given_one_of, label, one_of
 from controller_runtime.apiserver.rules.causes.volumes import PULL_POLICIES
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.validation import (

@@ -42,7 +42,7 @@ def schedule_problem(text: str) -> str:
     A time zone before the fields is passed over: another rule refuses it.
     """
     if _ZONE.match(text):
-        zone, space, rest = text.partition(" ")
+        _, space, rest = text.partition(" ")
         if not space:
             return "invalid schedule format: runtime error: slice bounds out of range [:-1]"
         text = rest.strip()

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from controller_runtime.apiserver.rules.causes.basic import (
     PROTOCOLS,
-    label,
     given_one_of,
+    label,
     one_of,
     port_number,
     subdomain,

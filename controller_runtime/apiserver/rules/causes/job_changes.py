@@ -18,9 +18,8 @@ def job_change(old: Object, new: Object) -> Iterator[Cause]:
     before, after = part(old, "spec"), part(new, "spec")
     if after.get("completionMode") != "Indexed":
         yield from unchanged(before.get("completions"), after.get("completions"), "spec.completions")
-    elif (count := after.get("completions")) not in (before.get("completions"), None):
-        if count != after.get("parallelism"):
-            yield invalid("spec.completions", count, "can only be modified in tandem with spec.parallelism")
+    elif (count := after.get("completions")) not in (before.get("completions"), None, after.get("parallelism")):
+        yield invalid("spec.completions", count, "can only be modified in tandem with spec.parallelism")
     yield from unchanged(
         before.get("selector"), after.get("selector"), "spec.selector", shown("*selector", after.get("selector"))
     )

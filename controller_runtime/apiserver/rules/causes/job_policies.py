@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from controller_runtime.apiserver.rules.causes.basic import non_negative, one_of, qualified_name
+from controller_runtime.apiserver.rules.causes.basic import given_one_of, non_negative, one_of, qualified_name
 from controller_runtime.apiserver.rules.causes.indexes import indexes_in
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import duplicate, invalid, invalid_part, required, too_many
@@ -49,10 +49,7 @@ def _pod_conditions(conditions: Sequence[Object], place: str) -> Iterator[Cause]
     for index, pattern in enumerate(conditions):
         field, status = f"{place}[{index}]", pattern.get("status", "")
         yield from qualified_name(pattern.get("type", ""), f"{field}.type")
-        if not status:
-            yield required(f"{field}.status", f"valid values: [{_quoted(_STATUSES)}]")
-        else:
-            yield from one_of(status, _STATUSES, f"{field}.status")
+        yield from given_one_of(status, _STATUSES, f"{field}.status")
 
 
 def _exit_codes(codes: Object, names: set[str], place: str) -> Iterator[Cause]:

@@ -47,9 +47,9 @@ def job_status_change(old: Object, new: Object) -> Iterator[Cause]:
     yield from _outcomes(was, now, changed)
     yield from _finished(was, now, changed, spec)
     yield from _indexes(now, changed, spec)
-    if (was.finished != now.finished or "terminating" in changed) and now.finished:
-        if terminating := now.fields.get("terminating"):
-            yield invalid("status.terminating", terminating, "terminating>0 is invalid for finished job")
+    terminating = now.fields.get("terminating")
+    if terminating and now.finished and (not was.finished or "terminating" in changed):
+        yield invalid("status.terminating", terminating, "terminating>0 is invalid for finished job")
     ready = now.fields.get("ready")
     if changed & {"ready", "active"} and ready is not None and ready > now.fields.get("active", 0):
         yield invalid("status.ready", ready, "cannot set more ready pods than active")
@@ -125,10 +125,10 @@ def _indexes(now: _Status, changed: set[str], spec: Object) -> Iterator[Cause]:
     if "failedIndexes" in changed and limit is None and failed is not None:
         text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
         yield invalid("status.failedIndexes", failed, text)
-    if changed & {"completedIndexes", "failedIndexes"} and completions is not None and completed and failed:
-        if (both := overlap(completed, failed, completions)) is not None:
-            text = f"failedIndexes and completedIndexes overlap at index: {both}"
-            yield invalid("status.failedIndexes", failed, text)
+    if not changed & {"completedIndexes", "failedIndexes"} or not completed or not failed or completions is None:
+        return
+    if (both := overlap(completed, failed, completions)) is not None:
+        yield invalid("status.failedIndexes", failed, f"failedIndexes and completedIndexes overlap at index: {both}")
 
 
 def _readable(name: str, text: str, completions: int) -> Iterator[Cause]:

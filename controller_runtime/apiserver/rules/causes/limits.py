@@ -64,15 +64,18 @@ def _limit(limit: Object, kind: str, place: str) -> Iterator[Cause]:
             if given:
                 yield forbidden(f"{place}.{name}", "may not be specified when `type` is 'Pod'")
             given = {}
-        if name == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim":
-            if not any("storage" in (limit.get(bound) or {}) for bound in ("min", "max")):
-                text = "either minimum or maximum storage value is required, but neither was provided"
-                yield required(f"{place}.limits", text)
+        if name == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim" and not _is_bounded(limit):
+            text = "either minimum or maximum storage value is required, but neither was provided"
+            yield required(f"{place}.limits", text)
         amounts[name] = given
         for key in given:
             yield from rule(key, f"{place}.{name}[{key}]")
     for key in dict.fromkeys(key for name in _AMOUNTS for key in amounts[name]):
         yield from _bounds({name: amounts[name][key] for name in _AMOUNTS if key in amounts[name]}, key, place)
+
+
+def _is_bounded(limit: Object) -> bool:
+    return any("storage" in (limit.get(bound) or {}) for bound in ("min", "max"))
 
 
 # Each is a field that may not be above another, what messages call both, and which of them is shown where.
@@ -103,10 +106,10 @@ def _bounds(texts: Mapping[str, str], key: str, place: str) -> Iterator[Cause]:
             if float(values["maxLimitRequestRatio"]) > most:
                 yield invalid(field, ratio, f"ratio {ratio} is greater than max/min = {most:f}")
     default, request = texts.get("default"), texts.get("defaultRequest")
-    if not allows_overcommit(key) and default is not None and request is not None:
-        if values["default"] != values["defaultRequest"]:
-            text = f"default value {default} must equal to defaultRequest value {request} in {key}"
-            yield invalid(f"{place}.defaultRequest[{key}]", request, text)
+    if None in (default, request) or allows_overcommit(key) or values["default"] == values["defaultRequest"]:
+        return
+    text = f"default value {default} must equal to defaultRequest value {request} in {key}"
+    yield invalid(f"{place}.defaultRequest[{key}]", request, text)
 
 
 def quota(spec: Object) -> Iterator[Cause]:

@@ -29,6 +29,7 @@ def pod_change(old: Object, new: Object) -> Iterator[Cause]:
     if before == after:
         # The spec was valid when it was stored, so only the annotations are left.
         if old["metadata"].get("annotations") != new["metadata"].get("annotations"):
+            yield from pod_annotations(new["metadata"].get("annotations") or {}, after, "metadata.annotations")
             yield from changed_annotations(old, new, after)
         return
     yield from whole_pod(new)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from controller_runtime.api.names import label_problems, subdomain_problems
 from controller_runtime.apiserver.rules.causes import containers, resources, scheduling, security
 from controller_runtime.apiserver.rules.causes.addresses import address
-from controller_runtime.apiserver.rules.causes.basic import each, label, given_one_of, qualified_name, subdomain
+from controller_runtime.apiserver.rules.causes.basic import each, given_one_of, label, qualified_name, subdomain
 from controller_runtime.apiserver.rules.causes.volumes import volumes
 from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part

@@ -23,22 +23,30 @@ def pod_annotations(annotations: Mapping[str, str], spec: Object, place: str) ->
     if MIRROR in annotations and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
         yield invalid(f"{place}[{MIRROR}]", annotations[MIRROR], text)
-    if (cost := annotations.get(_COST)) is not None:
-        if not _COST_TEXT.fullmatch(cost) or not -_MOST - 1 <= int(cost) <= _MOST:
-            yield invalid(f"{place}[{_COST}]", cost, "must be a 32bit integer")
+    if (cost := annotations.get(_COST)) is not None and not _is_cost(cost):
+        yield invalid(f"{place}[{_COST}]", cost, "must be a 32bit integer")
+
+
+def _is_cost(text: str) -> bool:
+    return bool(_COST_TEXT.fullmatch(text)) and -_MOST - 1 <= int(text) <= _MOST
 
 
 def pod_template(template: Object, place: str) -> Iterator[Cause]:
     """Return the faults of the template of a pod."""
-    metadata, spec = part(template, "metadata"), part(template, "spec")
-    annotations = metadata.get("annotations") or {}
-    yield from label_causes(metadata.get("labels") or {}, f"{place}.labels")
-    if annotations:
-        yield from annotation_causes(annotations, f"{place}.annotations")
-        yield from pod_annotations(annotations, spec, f"{place}.annotations")
+    spec = part(template, "spec")
+    yield from template_metadata(template, place)
     yield from pod_spec(spec, f"{place}.spec")
     if spec.get("ephemeralContainers"):
         yield forbidden(f"{place}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
+
+
+def template_metadata(template: Object, place: str) -> Iterator[Cause]:
+    """Return the faults of labels and annotations of the template of a pod."""
+    metadata = part(template, "metadata")
+    yield from label_causes(metadata.get("labels") or {}, f"{place}.labels")
+    if annotations := metadata.get("annotations"):
+        yield from annotation_causes(annotations, f"{place}.annotations")
+        yield from pod_annotations(annotations, part(template, "spec"), f"{place}.annotations")
 
 
 def new_pod(pod: Object) -> Iterator[Cause]:

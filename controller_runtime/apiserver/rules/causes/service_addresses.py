@@ -73,9 +73,9 @@ def address_change(old: Object, new: Object) -> Iterator[Cause]:
         name = after.get("loadBalancerClass")
         if before.get("loadBalancerClass") != name:
             yield invalid("spec.loadBalancerClass", name, _ONCE)
-        if before.get("externalTrafficPolicy") == after.get("externalTrafficPolicy") == "Local":
-            if before.get("healthCheckNodePort", 0) != after.get("healthCheckNodePort", 0):
-                yield forbidden("spec.healthCheckNodePort", "field is immutable")
+        is_local = before.get("externalTrafficPolicy") == after.get("externalTrafficPolicy") == "Local"
+        if is_local and before.get("healthCheckNodePort", 0) != after.get("healthCheckNodePort", 0):
+            yield forbidden("spec.healthCheckNodePort", "field is immutable")
 
 
 def _changed_addresses(before: Object, after: Object) -> Iterator[Cause]:

@@ -9,8 +9,8 @@ from controller_runtime.api.names import subdomain_problems
 from controller_runtime.apiserver.rules.causes.addresses import address, address_of, endpoint_address, network
 from controller_runtime.apiserver.rules.causes.basic import (
     PROTOCOLS,
-    label,
     given_one_of,
+    label,
     one_of,
     port_number,
     qualified_name,
@@ -97,8 +97,6 @@ def _affinity(spec: Object) -> Iterator[Cause]:
     kind, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
     yield from given_one_of(kind, ("ClientIP", "None"), "spec.sessionAffinity")
     place = "spec.sessionAffinityConfig"
-    if kind == "None" and config is not None:
-        yield forbidden(place, "must not be set when session affinity is None")
     if kind != "ClientIP":
         return
     text = "when session affinity type is ClientIP"

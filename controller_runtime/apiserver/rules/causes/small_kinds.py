@@ -127,6 +127,9 @@ def _node_status(status: Object) -> Iterator[Cause]:
 def node_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of a changed node, those of its general metadata aside."""
     before, after, status = part(old, "spec"), part(new, "spec"), part(new, "status")
+    is_tainted = before.get("taints") != after.get("taints")
+    if is_tainted:
+        yield from taints(after.get("taints") or (), "metadata.taints")
     if status is not old.get("status") and status != old.get("status"):
         yield from _node_status(status)
         yield from _repeated_addresses(status)
@@ -138,7 +141,7 @@ def node_change(old: Object, new: Object) -> Iterator[Cause]:
         yield from (forbidden("spec.podCIDRs", _ONCE.format("podCIDR")) for was, now in pairs if was != now)
     if before.get("providerID", "") not in ("", after.get("providerID", "")):
         yield forbidden("spec.providerID", _ONCE.format("providerID"))
-    if before.get("taints") != after.get("taints"):
+    if is_tainted:  # once more, as on a real server
         yield from taints(after.get("taints") or (), "metadata.taints")
     if before.get("externalID", "") != after.get("externalID", ""):
         yield forbidden("spec.externalID", "may not be updated")

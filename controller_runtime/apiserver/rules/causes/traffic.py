@@ -11,8 +11,8 @@ from controller_runtime.apiserver.rules.causes.addresses import address, address
 from controller_runtime.apiserver.rules.causes.basic import (
     PROTOCOLS,
     each,
-    label,
     given_one_of,
+    label,
     port_number,
     qualified_name,
     subdomain,
@@ -82,7 +82,7 @@ def ingress(spec: Object) -> Iterator[Cause]:
     """Return the faults of the spec of an ingress."""
     rules, backend = spec.get("rules") or (), spec.get("defaultBackend")
     if not rules and backend is None:
-        yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
+        yield invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
     if backend is not None:
         yield from _backend(backend, "spec.defaultBackend")
     for index, rule in enumerate(rules):

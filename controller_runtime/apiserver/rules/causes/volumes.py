@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from controller_runtime.api.names import subdomain_problems
 from controller_runtime.apiserver.rules.causes import sources
-from controller_runtime.apiserver.rules.causes.basic import label, needs, given_one_of
+from controller_runtime.apiserver.rules.causes.basic import given_one_of, label, needs
 from controller_runtime.apiserver.rules.causes.claim_spec import claim_template
 from controller_runtime.apiserver.rules.causes.paths import local_file
 from controller_runtime.apiserver.rules.causes.projections import (

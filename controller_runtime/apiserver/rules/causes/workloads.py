@@ -15,7 +15,7 @@ from controller_runtime.apiserver.rules.causes.basic import (
     unchanged,
 )
 from controller_runtime.apiserver.rules.causes.claim_spec import claim_spec
-from controller_runtime.apiserver.rules.causes.pods import pod_template
+from controller_runtime.apiserver.rules.causes.pods import pod_template, template_metadata
 from controller_runtime.apiserver.rules.causes.selectors import compiled, is_empty, label_selector, shown_labels
 from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -46,9 +46,10 @@ def _selector(spec: Object, noun: str) -> Iterator[Cause]:
 
 
 def _does_not_match(spec: Object) -> Iterator[Cause]:
+    """Return the cause of a template that the selector does not match; a missing selector matches none."""
     selector = compiled(spec.get("selector"))
     labels = part(part(spec, "template"), "metadata").get("labels") or {}
-    if selector is not None and not selector.matches(labels):
+    if spec.get("selector") is None or (selector is not None and not selector.matches(labels)):
         yield invalid("spec.template.metadata.labels", shown_labels(labels), _NO_MATCH)
 
 
@@ -68,7 +69,7 @@ def _matched_template(spec: Object, kind: str) -> Iterator[Cause]:
     if selector and compiled(selector) is None:
         yield invalid("spec.selector", shown("*selector", selector), "invalid label selector")
         return
-    if selector and not is_empty(selector):
+    if selector is None or not is_empty(selector):
         yield from _does_not_match(spec)
     yield from pod_template(part(spec, "template"), "spec.template")
     yield from _always(spec, kind)
@@ -118,13 +119,10 @@ def daemon_set(spec: Object) -> Iterator[Cause]:
     """Return the faults of the spec of a daemon set."""
     selector = spec.get("selector")
     yield from label_selector(selector, "spec.selector")
-    if selector is not None and not is_empty(selector):
+    if selector is None or not is_empty(selector):
         yield from _does_not_match(spec)
-    elif selector is not None:
-        yield invalid("spec.selector", shown("selector", selector), "empty selector is invalid for daemonset")
     else:
-        labels = part(part(spec, "template"), "metadata").get("labels")
-        yield invalid("spec.template.metadata.labels", shown_labels(labels), _NO_MATCH)
+        yield invalid("spec.selector", shown("selector", selector), "empty selector is invalid for daemonset")
     yield from pod_template(part(spec, "template"), "spec.template")
     yield from _always(spec, "DaemonSet")
     yield from non_negative(spec, "spec", "minReadySeconds")
@@ -161,8 +159,8 @@ def stateful_set(spec: Object, *, is_new: bool) -> Iterator[Cause]:
     yield from _stateful_set_strategy(part(spec, "updateStrategy"))
     if (retention := spec.get("persistentVolumeClaimRetentionPolicy")) is not None:
         for name in ("whenDeleted", "whenScaled"):
-            if (word := retention.get(name, "")) not in _RETENTION:
-                yield not_supported(f"spec.persistentVolumeClaimRetentionPolicy.{name}", word, _RETENTION)
+            if (when := retention.get(name, "")) not in _RETENTION:
+                yield not_supported(f"spec.persistentVolumeClaimRetentionPolicy.{name}", when, _RETENTION)
     if is_new:
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
             yield from claim_spec(part(claim, "spec"), f"spec.volumeClaimTemplates[{index}].spec")
@@ -173,11 +171,15 @@ def stateful_set(spec: Object, *, is_new: bool) -> Iterator[Cause]:
     yield from _selector(spec, "statefulset")
     selector, template = spec.get("selector"), part(spec, "template")
     if selector and compiled(selector) is None:
-        yield invalid("spec.selector", shown("*selector", selector), "")
+        yield Cause(
+            "FieldValueInvalid", f"Invalid value: {bytes(shown('selector', selector)).decode()}", "spec.selector"
+        )
     else:
-        if selector and not is_empty(selector):
+        if selector is None or not is_empty(selector):
             yield from _does_not_match(spec)
         yield from pod_template(_with_claims(template, spec.get("volumeClaimTemplates") or ()), "spec.template")
+        # A real server checks the metadata of the template once more.
+        yield from template_metadata(template, "spec.template")
     yield from _always(spec, "StatefulSet")
 
 
@@ -207,8 +209,6 @@ def _stateful_set_strategy(strategy: Object) -> Iterator[Cause]:
             if (most := (rolling or {}).get("maxUnavailable")) is not None:
                 field = f"{place}.rollingUpdate.maxUnavailable"
                 yield from count_or_percent(most, field)
-                if not amount(most):
-                    yield invalid(field, most, "cannot be 0")
                 yield from at_most_all(most, field)
         case _:
             value = shown("StatefulSetUpdateStrategy", strategy)
