@@ -26,6 +26,7 @@ from controller_runtime.apiserver.rules.scale import scale_to_show
 from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
+from controller_runtime.apiserver.writes.addresses import Addresses
 from controller_runtime.apiserver.writes.deletion import Deletion
 from controller_runtime.apiserver.writes.objects import Content, Objects, Written
 from controller_runtime.apiserver.writes.pod_parts import PodParts
@@ -57,7 +58,8 @@ class Verbs:
         self._host = host
         self._release = release
         self._storage = storage
-        self.objects = Objects(host, storage)
+        self._addresses = Addresses(host, storage)
+        self.objects = Objects(host, storage, addresses=self._addresses)
         self._deletion = Deletion(host, storage)
         self._pod_parts = PodParts(host, storage, self._deletion)
         self._authorizer = access.authorizer
@@ -127,7 +129,7 @@ class Verbs:
             return self._reviews.create(route, content)
         objects = self.objects
         if not content.user.may_do_everything:
-            objects = Objects(self._host, self._storage, Guard(self._authorizer, content.user))
+            objects = Objects(self._host, self._storage, Guard(self._authorizer, content.user), self._addresses)
         do = {"create": objects.create, "update": objects.update, "patch": objects.patch}[verb]
         return do(route, content)
 

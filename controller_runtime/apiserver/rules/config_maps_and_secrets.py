@@ -7,7 +7,6 @@ import base64
 from collections.abc import Iterator
 
 from controller_runtime.api.names import config_key_problems
-from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import forbidden, invalid
 from controller_runtime.apiserver.status import Cause
@@ -35,13 +34,7 @@ class ConfigMapRules(Rules):
 
 
 class SecretRules(Rules):
-    """A secret holds bytes in `data`, and its type never changes. `stringData` is a way to write, never stored."""
-
-    def on_create(self, obj: Object) -> Object:
-        return {"type": "Opaque", **_without_texts(obj)}
-
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        return {"type": old["type"], **_without_texts(new)}
+    """A secret holds bytes in `data`, and its type never changes."""
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         data = part(obj, "data")
@@ -55,15 +48,6 @@ class SecretRules(Rules):
         if old["type"] != new["type"]:
             causes.append(invalid("type", new["type"], "field is immutable"))
         return causes
-
-
-def _without_texts(obj: Object) -> Object:
-    """Return a secret with its `stringData` encoded into `data`."""
-    if not (texts := part(obj, "stringData")):
-        return obj
-    encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-    rest = {name: value for name, value in obj.items() if name != "stringData"}
-    return {**rest, "data": {**part(obj, "data"), **encoded}}
 
 
 def _size(encoded: str) -> int:

@@ -19,8 +19,6 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 class NamespaceRules(Rules):
     """A namespace has its name as a label, and a finalizer in its spec that stays until all its objects are gone."""
 
-    adds = (("spec", "finalizers"),)
-
     def on_create(self, obj: Object) -> Object:
         finalizers = part(obj, "spec").get("finalizers", [])
         if FINALIZER not in finalizers:

@@ -21,19 +21,16 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 class NodeRules(Rules):
     """A new node gets the taint `not-ready`, so that no pod is scheduled there until a controller finds it ready."""
 
-    adds = (("spec", "taints"),)
-
     def on_create(self, obj: Object) -> Object:
-        spec, status = part(obj, "spec"), part(obj, "status")
+        spec = part(obj, "spec")
         taints = spec.get("taints", [])
         if not any(_identity(taint) == _identity(_NOT_READY) for taint in taints):
             spec = {**spec, "taints": [*taints, {**_NOT_READY}]}
-        if status.get("capacity") and not status.get("allocatable"):
-            status = {**status, "allocatable": {**status["capacity"]}}
-        return _with_both_cidrs({**obj, "spec": spec, "status": status})
+        return _without_configuration({**obj, "spec": spec})
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        return _with_both_cidrs(super().on_update(kind, old, new, subresource))
+        made = super().on_update(kind, old, new, subresource)
+        return made if "configSource" in part(old, "spec") else _without_configuration(made)
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
@@ -51,15 +48,12 @@ class NodeRules(Rules):
         yield from _taint_causes(after.get("taints", ()))
 
 
-def _with_both_cidrs(obj: Object) -> Object:
-    """Return a node with both fields: `podCIDR` is the first of `podCIDRs`, and clients may set only one of them."""
+def _without_configuration(obj: Object) -> Object:
+    """Return a node without the source of its kubelet's configuration, which no server takes any more."""
     spec = part(obj, "spec")
-    one, many = spec.get("podCIDR"), spec.get("podCIDRs")
-    if one and not many:
-        return {**obj, "spec": {**spec, "podCIDRs": [one]}}
-    if many and not one:
-        return {**obj, "spec": {**spec, "podCIDR": many[0]}}
-    return obj
+    if "configSource" not in spec:
+        return obj
+    return {**obj, "spec": {name: value for name, value in spec.items() if name != "configSource"}}
 
 
 def _identity(taint: Object) -> tuple[object, object]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.kinds.registry import Kind
-from controller_runtime.apiserver.rules.pod_defaults import own_defaults
-from controller_runtime.apiserver.rules.pod_template import CONTAINERS, DEFAULT_GRACE, container_causes, with_defaults
+from controller_runtime.apiserver.rules.pod_defaults import CONTAINERS
+from controller_runtime.apiserver.rules.pod_template import DEFAULT_GRACE, container_causes
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 from controller_runtime.apiserver.rules.validation import forbidden
 from controller_runtime.apiserver.status import Cause
@@ -18,8 +18,14 @@ _TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreach
 # Fields that the admission plugins of a real server add to a pod, and not to a pod template.
 _ADMITTED: Mapping[str, Any] = {
     "priority": 0,
-    "enableServiceLinks": True,
     "preemptionPolicy": "PreemptLowerPriority",
+}
+_GATED: Mapping[str, Any] = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
 # Fields that an update may change, images of containers aside; two of them within limits, see `_may_become`.
 _LIVE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
@@ -33,12 +39,13 @@ _CHANGEABLE = (
 class PodRules(Rules):
     """A new pod is Pending, and hardly any field of its spec may change."""
 
-    adds = (("spec", "tolerations"), ("spec", "priority"), ("spec", "preemptionPolicy"))
-
     def on_create(self, obj: Object) -> Object:
-        spec = _defaulted(part(obj, "spec"))
+        spec = _admitted(part(obj, "spec"))
         metadata = {**obj["metadata"], "generation": 1}
-        return {**obj, "metadata": metadata, "spec": spec, "status": {"phase": "Pending", "qosClass": _quality(spec)}}
+        status: dict[str, Any] = {"phase": "Pending", "qosClass": _quality(spec)}
+        if spec.get("schedulingGates"):
+            status["conditions"] = [{**_GATED, "lastTransitionTime": metadata["creationTimestamp"]}]
+        return {**obj, "metadata": metadata, "spec": spec, "status": status}
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         if subresource == "status":
@@ -46,7 +53,7 @@ class PodRules(Rules):
             metadata = {name: value for name, value in {**new["metadata"], **owners}.items() if value is not None}
             return {**old, "metadata": metadata, "status": new.get("status", {})}
         new = with_status_of(old, new)
-        spec = _defaulted(part(new, "spec")) if new.get("spec") is not old.get("spec") else old["spec"]
+        spec = _admitted(part(new, "spec")) if new.get("spec") is not old.get("spec") else old["spec"]
         if spec == old.get("spec"):
             return {**new, "spec": spec}
         metadata = {**new["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
@@ -72,17 +79,13 @@ def grace_of(obj: Object, asked: int | None) -> int:
     return 1 if grace < 0 else grace
 
 
-def _defaulted(spec: Object) -> dict[str, Any]:
-    defaulted = {**_ADMITTED, **with_defaults(spec)}
-    for name in CONTAINERS:
-        if name in defaulted:
-            on_host = bool(spec.get("hostNetwork"))
-            defaulted[name] = [own_defaults(container, on_host=on_host) for container in defaulted[name]]
+def _admitted(spec: Object) -> dict[str, Any]:
+    admitted = {**_ADMITTED, **spec}
     tolerations = spec.get("tolerations", [])
     missing = [taint for taint in _TOLERATED_TAINTS if not any(_tolerates(one, taint) for one in tolerations)]
     if missing:
-        defaulted["tolerations"] = [*tolerations, *map(_toleration, missing)]
-    return defaulted
+        admitted["tolerations"] = [*tolerations, *map(_toleration, missing)]
+    return admitted
 
 
 def _tolerates(toleration: Object, taint: str) -> bool:

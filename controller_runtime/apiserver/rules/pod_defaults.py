@@ -1,125 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defaults for parts of a pod's spec: probes, hooks, environment variables, ports and volumes.
-
-A function returns its argument itself, not a copy, where nothing is missing. So a caller sees by identity that a part
-has not changed, and most parts are not copied.
-"""
+"""Defaults of pods and their parts that depend on other fields; see `type_defaults`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
-from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.rules import Object, filled, part
 
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_PROBE: Object = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-_HTTP: Object = {"path": "/", "scheme": "HTTP"}
-_MODE: Object = {"defaultMode": 0o644}
-_VOLUMES: Mapping[str, Object] = {
-    "secret": _MODE,
-    "configMap": _MODE,
-    "downwardAPI": _MODE,
-    "projected": _MODE,
-    "hostPath": {"type": ""},
-    "iscsi": {"iscsiInterface": "default"},
-}
-
-Default = Callable[[Object], Object]
+CONTAINERS = ("initContainers", "containers")
 
 
-def container_defaults(container: Object) -> Object:
-    """Return a container of a pod or of a pod template with its defaults."""
-    for name in _PROBES:
-        container = _within(container, name, _probe)
-    container = _within(container, "lifecycle", _lifecycle)
-    return _each(container, "env", lambda one: _within(one, "valueFrom", _source_of_value))
+def _container(value: Object, before: Object) -> Object:
+    return value if "imagePullPolicy" in value else {**value, "imagePullPolicy": _pull_policy(value.get("image", ""))}
 
 
-def volume_defaults(volume: Object) -> Object:
-    """Return a volume with its defaults; a volume without a source is an empty directory."""
-    if len(volume) == 1:
-        return {**volume, "emptyDir": {}}
-    for name, missing in _VOLUMES.items():
-        volume = _within(volume, name, partial(_filled, missing=missing))
-    volume = _within(volume, "downwardAPI", _downward)
-    volume = _within(volume, "projected", lambda one: _each(one, "sources", _projection))
-    return _within(volume, "ephemeral", lambda one: _within(one, "volumeClaimTemplate", _claim_template))
+def _image_volume(value: Object, before: Object) -> Object:
+    return value if "pullPolicy" in value else {**value, "pullPolicy": _pull_policy(value.get("reference", ""))}
 
 
-def own_defaults(container: Object, *, on_host: bool) -> Object:
-    """Return a container of a pod with the defaults that a pod template does not get.
+def _pull_policy(image: str) -> str:
+    """Return the default pull policy of an image.
 
-    A missing resource request defaults to the limit of that resource. With `on_host`, that is, if the pod uses the
-    network of the node, a missing host port defaults to the container's port.
+    It is `Always` if the image has no digest and its tag is `latest` or missing, and `IfNotPresent` otherwise.
     """
-
-    def asking(resources: Object) -> Object:
-        limits = resources.get("limits")
-        if not limits:
-            return resources
-        requests = resources.get("requests") or {}
-        filled = _filled(requests, limits)
-        return resources if filled is requests else {**resources, "requests": filled}
-
-    container = _within(container, "resources", asking)
-    return _each(container, "ports", _host_port) if on_host else container
+    name, _, digest = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    return "Always" if image and not digest and tag in ("", "latest") else "IfNotPresent"
 
 
-def _filled(part: Object, missing: Object) -> Object:
-    """Return `part` with those entries of `missing` that it lacks."""
-    return part if missing.keys() <= part.keys() else {**missing, **part}
+def _volume(value: Object, before: Object) -> Object:
+    """A volume without a source is an empty directory."""
+    return value if value.keys() - {"name"} else {**value, "emptyDir": {}}
 
 
-def _within(part: Object, name: str, default: Default) -> Object:
-    """Return `part` with its object `name`, if there is one, completed by `default`."""
-    inner = part.get(name)
-    if not isinstance(inner, Mapping):
-        return part
-    made = default(inner)
-    return part if made is inner else {**part, name: made}
+def _spec(value: Object, before: Object) -> Object:
+    """The deprecated name of the service account is set, too; the other one wins."""
+    account = value.get("serviceAccountName") or value.get("serviceAccount")
+    if account == value.get("serviceAccount") and account == value.get("serviceAccountName"):
+        return value
+    return {**value, "serviceAccountName": account, "serviceAccount": account}
 
 
-def _each(part: Object, name: str, default: Default) -> Object:
-    """Return `part` with all elements of its list `name` completed by `default`."""
-    old: list[Any] = part.get(name) or []
-    new = [default(one) for one in old]
-    return part if all(made is one for made, one in zip(new, old, strict=True)) else {**part, name: new}
+def _pod(value: Object, before: Object) -> Object:
+    """Add what a pod has and a pod template has not: requests from limits, host ports, links to services."""
+    spec = value.get("spec")
+    if spec is None or spec is before.get("spec"):
+        return value
+    made = filled(spec, {"enableServiceLinks": True})
+    if made.get("terminationGracePeriodSeconds", 0) < 0:
+        made = {**made, "terminationGracePeriodSeconds": 1}
+    for name in CONTAINERS:
+        if made.get(name):
+            containers = [_own(one, on_host=bool(spec.get("hostNetwork"))) for one in made[name]]
+            if any(one is not old for one, old in zip(containers, made[name], strict=True)):
+                made = {**made, name: containers}
+    if part(made, "resources").get("limits"):
+        made = {**made, "resources": _requesting(made["resources"])}
+    return value if made is spec else {**value, "spec": made}
 
 
-def _probe(probe: Object) -> Object:
-    probe = _within(_filled(probe, _PROBE), "httpGet", _http)
-    return _within(probe, "grpc", lambda grpc: _filled(grpc, {"service": ""}))
+def _own(container: Object, *, on_host: bool) -> Object:
+    resources = part(container, "resources")
+    if resources.get("limits") and (made := _requesting(resources)) is not resources:
+        container = {**container, "resources": made}
+    ports = container.get("ports")
+    if not on_host or not ports or all("hostPort" in port for port in ports):
+        return container
+    return {**container, "ports": [_on_host(port) for port in ports]}
 
 
-def _http(action: Object) -> Object:
-    return _filled(action, _HTTP)
+def _on_host(port: Object) -> Object:
+    return filled(port, {"hostPort": port["containerPort"]}) if port.get("containerPort") else port
 
 
-def _lifecycle(lifecycle: Object) -> Object:
-    for name in ("postStart", "preStop"):
-        lifecycle = _within(lifecycle, name, lambda hook: _within(hook, "httpGet", _http))
-    return lifecycle
+def _requesting(resources: Object) -> Object:
+    """Return resources in which a missing request is the limit of that resource."""
+    requests = part(resources, "requests")
+    made = filled(requests, resources["limits"])
+    return resources if made is requests else {**resources, "requests": made}
 
 
-def _source_of_value(source: Object) -> Object:
-    source = _within(source, "fieldRef", lambda one: _filled(one, {"apiVersion": "v1"}))
-    return _within(source, "resourceFieldRef", lambda one: _filled(one, {"divisor": "0"}))
+def _status(value: Object, before: Object) -> Object:
+    """`podIP` is the first of `podIPs`, and clients may set only one of them; if they differ, `podIP` counts."""
+    one, many = value.get("podIP"), value.get("podIPs")
+    if one and (not many or many[0].get("ip") != one):
+        return {**value, "podIPs": [{"ip": one}]}
+    return {**value, "podIP": many[0]["ip"]} if many and not one and many[0].get("ip") else value
 
 
-def _host_port(port: Object) -> Object:
-    return _filled(port, {"hostPort": port["containerPort"]}) if "containerPort" in port else port
-
-
-def _downward(source: Object) -> Object:
-    return _each(source, "items", _source_of_value)
-
-
-def _projection(source: Object) -> Object:
-    source = _within(source, "serviceAccountToken", partial(_filled, missing={"expirationSeconds": 3600}))
-    return _within(source, "downwardAPI", _downward)
-
-
-def _claim_template(template: Object) -> Object:
-    return _within(template, "spec", lambda spec: _filled(spec, {"volumeMode": "Filesystem"}))
+_CORE = "io.k8s.api.core.v1."
+TYPES: Mapping[str, Callable[[Any, Object], Any]] = {
+    f"{_CORE}Container": _container,
+    f"{_CORE}EphemeralContainer": _container,
+    f"{_CORE}ImageVolumeSource": _image_volume,
+    f"{_CORE}Pod": _pod,
+    f"{_CORE}PodSpec": _spec,
+    f"{_CORE}PodStatus": _status,
+    f"{_CORE}Volume": _volume,
+}

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from controller_runtime.api.names import path_segment_problems, subdomain_problems
-from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.causes.selectors import label_selector
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import invalid, not_supported, required
@@ -60,12 +58,6 @@ class BindingRules(Rules):
         self._namespaced = namespaced
         self._roles = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
 
-    def on_create(self, obj: Object) -> Object:
-        return _with_groups(obj)
-
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        return _with_groups(new)
-
     def causes(self, obj: Object) -> Iterator[Cause]:
         reference = part(obj, "roleRef")
         if (group := reference.get("apiGroup", "")) != _GROUP:
@@ -117,18 +109,3 @@ def _aggregation_causes(aggregation: Object, field: str) -> Iterator[Cause]:
         yield from faults
         if faults:
             yield invalid(place, None, "invalid label selector.")
-
-
-def _with_groups(obj: Object) -> Object:
-    reference = {**part(obj, "roleRef")}
-    reference["apiGroup"] = reference.get("apiGroup") or _GROUP
-    made: dict[str, Any] = {**obj, "roleRef": reference}
-    if "subjects" in obj:
-        made["subjects"] = [_subject(one) for one in obj["subjects"] or ()]
-    return made
-
-
-def _subject(subject: Object) -> Object:
-    if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
-        return {**subject, "apiGroup": _GROUP}
-    return subject

@@ -21,12 +21,9 @@ Object = Mapping[str, Any]
 class Rules:
     """The base class of the rules of each kind; used itself for a kind that needs no special rules.
 
-    Attributes:
-        adds: Fields that the server adds to a new object, each as part and name, such as `("spec", "priority")`. No
-            field manager owns such a field unless the client sent it, too.
+    Objects come with the defaults that a real server fills in when it decodes them: the creator owns those, too.
+    No field manager owns what `on_create` adds.
     """
-
-    adds: tuple[tuple[str, str], ...] = ()
 
     def stored_form(self, obj: Object) -> Object:
         """Return an object that a client sent, with the field names under which it is stored.
@@ -49,6 +46,10 @@ class Rules:
             return {**old, "metadata": new["metadata"], "status": new.get("status", {})}
         if kind.has_status:
             return with_status_of(old, new)
+        return new
+
+    def dated(self, old: Object, new: Object, now: str) -> Object:
+        """Return an updated object with the times at which the server notes a change."""
         return new
 
     def causes(self, obj: Object) -> Iterable[Cause]:
@@ -83,6 +84,11 @@ def with_status_of(old: Object, new: Object) -> Object:
     """Return `new` with the status of `old`; without a status if `old` has none."""
     rest = {name: value for name, value in new.items() if name != "status"}
     return {**rest, "status": old["status"]} if "status" in old else rest
+
+
+def filled(value: Object, missing: Object) -> Object:
+    """Return `value` with those fields of `missing` that it lacks: itself if it has them all."""
+    return value if missing.keys() <= value.keys() else {**missing, **value}
 
 
 def part(obj: Object, name: str) -> Mapping[str, Any]:

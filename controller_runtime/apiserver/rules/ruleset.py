@@ -19,18 +19,18 @@ from controller_runtime.apiserver.rules.namespace import NamespaceRules
 from controller_runtime.apiserver.rules.node import NodeRules
 from controller_runtime.apiserver.rules.pod import PodRules
 from controller_runtime.apiserver.rules.rules import Rules
-from controller_runtime.apiserver.rules.volume_claim import ClaimRules
+from controller_runtime.apiserver.rules.volume_claim import ClaimRules, VolumeRules
 
 _NO_RULES = Rules()
-_PENDING = small_kinds.StatusRules({"phase": "Pending"})
 _RULES: Mapping[Kind, Rules] = {
     kinds.CONFIG_MAP: ConfigMapRules(),
     kinds.EVENT: EventRules(),
     kinds.NAMESPACE: NamespaceRules(),
     kinds.NODE: NodeRules(),
     kinds.CLAIM: ClaimRules(),
-    kinds.VOLUME: _PENDING,
+    kinds.VOLUME: VolumeRules(),
     kinds.POD: PodRules(),
+    kinds.POD_TEMPLATE: workload_rules.TemplateRules(),
     kinds.REPLICATION_CONTROLLER: workload_rules.CONTROLLER_RULES,
     kinds.QUOTA: small_kinds.StatusRules({}),
     kinds.SECRET: SecretRules(),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes: functions, compiled from a built-in kind's schema, that check an object and bring it into stored form.
 
-In the stored form, nulls and optional empty lists and maps are left out, unknown fields are left out and reported,
-times are normalized, and defaults are filled in. The schema is walked once, when the shape is compiled, because the
-shape runs for each write: it only looks up fields in dicts.
+In the stored form, nulls and the zero values that a real server does not store are left out, unknown fields are left
+out and reported, times and quantities are normalized, and defaults are filled in. The schema is walked once, when the
+shape is compiled, because the shape runs for each write: it only looks up fields in dicts.
 
 A shape returns a part that needs no change as the same object, not as a copy. A part that *is* a part of the old
 object (by identity) was checked when it was stored, so it is returned without a look: an update that changes one field
@@ -16,7 +16,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from controller_runtime.api.schema import Schema
-from controller_runtime.apiserver.rules.values import Reader, json_name, reader_for, zero_of
+from controller_runtime.apiserver.rules.stored_forms import stored_form_of
+from controller_runtime.apiserver.rules.type_defaults import TYPE_DEFAULTS, TypeDefault
+from controller_runtime.apiserver.rules.values import (
+    Reader,
+    amount,
+    canonical,
+    json_name,
+    quantity,
+    reader_for,
+    zero_of,
+)
 
 Place: TypeAlias = tuple["Place", str] | None
 """The path of a value in the object: the place of its parent and the last step, `.name` or `[0]`; None at the root.
@@ -27,7 +37,6 @@ Shape = Callable[[Any, Any, Place, list[Place]], Any]
 """A function of a value, the old object's value at the same place, the place, and the list that collects the places of
 unknown fields. It returns the value in stored form, and raises `Misshapen`."""
 
-_EVENT = "io.k8s.api.core.v1.Event"
 # Types in the schema of custom resource definitions for which the published schema gives no fields. A value of them is
 # either of the Python type named here, or a schema like the one that holds it.
 _OR_SCHEMA: Mapping[str, type] = {
@@ -56,8 +65,9 @@ class Compiler:
     """A compiler of shapes. It compiles each named schema once: some schemas refer to themselves.
 
     Args:
-        fill: Whether to fill in defaults and leave out empty lists and maps, as for an object that is stored. False for
-            an applied configuration: a field that is missing there is left to others, whatever its default.
+        fill: Whether to bring values into the form in which they are stored: with defaults, without zero values,
+            quantities in their canonical spelling. False for an applied configuration: a field that is missing there
+            is left to others, whatever its default, and its manager owns each field that it sends.
     """
 
     def __init__(self, *, fill: bool = True) -> None:
@@ -73,48 +83,50 @@ class Compiler:
         made = self._made.get(schema.name) if schema.name else None
         return made or self._object(schema)
 
+    def _reader(self, schema: Schema, *, of_map: bool = False) -> Reader | None:
+        reader = reader_for(schema)
+        if reader is quantity and self._fill:
+            return amount if of_map else canonical
+        return reader
+
     def _list(self, items: Schema) -> Shape:
-        reader = reader_for(items)
+        reader = self._reader(items)
         return _list_of_values(reader) if reader else _list_of_parts(self.shape(items))
 
     def _map(self, additional: Schema) -> Shape:
-        reader = reader_for(additional)
+        reader = self._reader(additional, of_map=True)
         return _map_of_values(reader) if reader else _map_of_parts(self.shape(additional))
 
     def _object(self, schema: Schema) -> Shape:
         fields = _Fields()
-        shape = _object_with(fields)
+        shape = _object_with(fields, TYPE_DEFAULTS.get(schema.name) if self._fill else None)
         if schema.name:
             self._made[schema.name] = shape  # before its fields are compiled: they may refer to this schema
+        form = stored_form_of(schema.name) if self._fill else None
         for name, child in schema.properties.items():
-            reader = reader_for(child)
+            reader = self._reader(child)
             if (other := _OR_SCHEMA.get(child.name.rpartition(".")[2])) is not None:
                 fields.parts[name] = _part_or(shape, other)
             elif reader is not None:
                 fields.readers[name] = reader
             else:
                 fields.parts[name] = self.shape(child)
-                is_optional = name not in schema.required and name not in _MEANINGFUL_WHEN_EMPTY
-                if self._fill and not child.properties and is_optional:
-                    fields.left_out_when_empty.add(name)
-            if not self._fill:
+            if not self._fill or name in _MEANINGFUL_WHEN_EMPTY:
                 continue
-            if child.default is not None:
-                default = child.default
+            default = child.default
+            if form is None:  # a type that is not stored, such as a review
+                if reader is None and not child.properties and name not in schema.required:
+                    fields.zeros[name] = None
+            else:
+                if name in form.zeros:
+                    fields.zeros[name] = form.zeros[name]
+                if name in form.defaults and form.defaults[name] is None:
+                    fields.defaults[name] = None
+                if name != "metadata":
+                    default = form.defaults.get(name)
+            if default is not None:
                 fields.defaults[name] = default if reader else fields.parts[name](default, None, None, [])
-            elif _prints_null(schema, child):
-                fields.defaults[name] = None
         return shape
-
-
-def _prints_null(schema: Schema, child: Schema) -> bool:
-    """Return whether a time that is not set is stored as null.
-
-    Go's JSON encoder does not leave out the zero value of a struct, so a real server writes `null` for the times of
-    conditions and of events.
-    """
-    is_time = child.format == "date-time"
-    return is_time and (schema.name.endswith("Condition") or schema.name == _EVENT)
 
 
 class _Fields:
@@ -126,18 +138,19 @@ class _Fields:
         readers: The readers of scalar fields.
         parts: The shapes of lists, maps and objects.
         defaults: Values of fields that are missing or null, in stored form; None: the field is stored as null.
-        left_out_when_empty: Optional lists and maps, which are not stored when they are empty.
+        zeros: What is stored in place of an empty or zero value, by field; None if the field is left out, or stored as
+            null if that is its default. Such a value of other fields is kept.
     """
 
     def __init__(self) -> None:
         self.readers: dict[str, Reader] = {}
         self.parts: dict[str, Shape] = {}
         self.defaults: dict[str, Any] = {}
-        self.left_out_when_empty: set[str] = set()
+        self.zeros: dict[str, Any] = {}
 
 
-def _object_with(fields: _Fields) -> Shape:
-    readers, parts, defaults, droppable = fields.readers, fields.parts, fields.defaults, fields.left_out_when_empty
+def _object_with(fields: _Fields, complete: TypeDefault | None) -> Shape:
+    readers, parts, defaults, zeros = fields.readers, fields.parts, fields.defaults, fields.zeros
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
@@ -154,12 +167,15 @@ def _object_with(fields: _Fields) -> Shape:
                     if name not in defaults:
                         changes[name] = None
                 elif (reader := readers.get(name)) is not None:
-                    if (new := reader(item)) is not item:
+                    new = reader(item)
+                    if not new and name in zeros:
+                        changes[name] = zeros[name]
+                    elif new is not item:
                         changes[name] = new
                 elif (part := parts.get(name)) is not None:
                     new = part(item, before.get(name), (place, f".{name}"), unknown)
-                    if not new and name in droppable:
-                        changes[name] = None
+                    if not new and name in zeros:
+                        changes[name] = zeros[name]
                     elif new is not item:
                         changes[name] = new
                 else:
@@ -171,7 +187,9 @@ def _object_with(fields: _Fields) -> Shape:
             # A field that was sent as null and has the default null stays as it is.
             if value.get(name) is None and (default is not None or name not in value):
                 changes[name] = _fresh(default)
-        return _changed(value, changes, defaults) if changes else value
+        if changes:
+            value = _changed(value, changes, defaults)
+        return complete(value, before) if complete else value
 
     return shape
 

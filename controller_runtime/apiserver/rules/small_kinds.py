@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
+from controller_runtime.apiserver.rules.service_addresses import without_leftovers
 from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.rules.workload import SpecRules
 from controller_runtime.apiserver.status import Cause
@@ -31,15 +30,21 @@ class StatusRules(Rules):
 class ServiceRules(Rules):
     """A service must have ports, unless it is headless or of type ExternalName.
 
-    No service gets a cluster address, unlike on a real server: nothing would answer there.
+    Nothing answers at the addresses that services have here.
     """
 
     def on_create(self, obj: Object) -> Object:
-        return {**obj, "spec": _service_defaults(part(obj, "spec")), "status": {"loadBalancer": {}}}
+        spec = part(obj, "spec")
+        if spec.get("type") == "ExternalName":
+            spec = {name: value for name, value in spec.items() if name != "internalTrafficPolicy"}
+        return {**obj, "spec": spec, "status": {"loadBalancer": {}}}
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)
-        return {**made, "spec": _service_defaults(part(made, "spec"))}
+        if subresource == "status":
+            return made
+        made = {**made, "spec": without_leftovers(part(made, "spec"), part(old, "spec"))}
+        return made if made["spec"].get("type") == "LoadBalancer" else {**made, "status": {"loadBalancer": {}}}
 
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")
@@ -51,7 +56,7 @@ class IngressRules(SpecRules):
     """An ingress must have a default backend or rules. The server routes no traffic."""
 
     def __init__(self) -> None:
-        super().__init__(dict, {"loadBalancer": {}})
+        super().__init__({"loadBalancer": {}})
 
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")
@@ -63,17 +68,10 @@ class BudgetRules(SpecRules):
     """A budget sets at most one of `minAvailable` and `maxUnavailable`."""
 
     def __init__(self) -> None:
-        super().__init__(dict, _COUNTS)
+        super().__init__(_COUNTS)
 
     def causes(self, obj: Object) -> list[Cause]:
         spec = part(obj, "spec")
         if "minAvailable" in spec and "maxUnavailable" in spec:
             return [invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")]
         return []
-
-
-def _service_defaults(spec: Object) -> dict[str, Any]:
-    made = {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster", **spec}
-    if "ports" in spec:
-        made["ports"] = [{"targetPort": port.get("port"), **port} for port in spec["ports"]]
-    return made

@@ -66,17 +66,9 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     return _in_order(made)
 
 
-def as_said(kind: Kind, made: Object, sent: Object) -> Object:
-    """Return `made` without the fields that the server added to `sent`: the fields that its creator owns."""
-    rules = rules_of(kind)
-    said = dict(rules.shown_form(made))
-    for section, name in rules.adds:
-        if section in said and name not in (sent.get(section) or {}):
-            said[section] = {key: value for key, value in said[section].items() if key != name}
-    return said
-
-
-def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "") -> dict[str, Any]:
+def prepare_update(
+    kind: Kind, old: Object, new: Object, *, subresource: str = "", now: datetime | None = None
+) -> dict[str, Any]:
     """Return an updated object as it will be stored, with the resourceVersion of `old`.
 
     The result equals `old` if there is nothing to write.
@@ -86,6 +78,7 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
         old: The stored object, with its resourceVersion.
         new: The object sent, as returned by `decode` or `admit`.
         subresource: `status`, `finalize` (namespaces), or empty.
+        now: The time of the write; without it, the rules date nothing.
 
     Raises:
         StatusError: 400 if the name differs, 409 if the uid differs or the version is stale, 422 if rules are broken.
@@ -96,6 +89,8 @@ def prepare_update(kind: Kind, old: Object, new: Object, *, subresource: str = "
     _check_version(kind, before, new)
     rules = rules_of(kind)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
+    if now is not None:
+        made = rules.dated(old, made, timestamp(now))
     checks = checks_of(kind)
     changes = rules.causes_of_change if checks is None else checks.causes_of_change
     causes = itertools.chain(
@@ -168,7 +163,15 @@ def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
         source = sent if name in CLIENT_METADATA else owned
         if name in source:
             metadata[name] = source[name]
+    if len(owners := metadata.get("ownerReferences", ())) > 1:
+        metadata["ownerReferences"] = _each_once(owners)
     return metadata
+
+
+def _each_once(owners: Sequence[Object]) -> Sequence[Object]:
+    """Return the references to owners without those that occur before; the same list if there are none."""
+    kept = [owner for index, owner in enumerate(owners) if owner not in owners[:index]]
+    return owners if len(kept) == len(owners) else kept
 
 
 def _in_order(obj: Object) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controller_runtime.api.objects import microtime, timestamp
-from controller_runtime.api.quantities import QUANTITY
+from controller_runtime.api.quantities import QUANTITY, canonical_quantity
 from controller_runtime.api.schema import Schema
 
 Reader = Callable[[Any], Any]
@@ -24,6 +24,7 @@ _SECONDS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)"
 _TIME = re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}", re.ASCII)
 _MICRO_TIME = re.compile(rf"{_SECONDS}\.\d{{6}}{_ZONE}", re.ASCII)
+_MILLI = -3
 _LONGEST_QUANTITY = 1_000  # characters; converting a number takes time that grows faster than its digits
 _LINE_BREAKS = str.maketrans("", "", "\r\n")
 _JSON_NAMES = {
@@ -128,6 +129,16 @@ def quantity(value: Any) -> str:
     return text
 
 
+def canonical(value: Any) -> str:
+    """Return an amount in the spelling in which it is stored: `500m` for `0.5`."""
+    return canonical_quantity(quantity(value))
+
+
+def amount(value: Any) -> str:
+    """Return the amount of a resource as `canonical` does, rounded up to thousandths."""
+    return canonical_quantity(quantity(value), _MILLI)
+
+
 def int_or_string(value: Any) -> int | str:
     """Return a string unchanged, such as a port's name, and any other value as `int32` does, such as its number."""
     return value if type(value) is str else int32(value)
@@ -171,6 +182,8 @@ _ZEROS: Mapping[Reader, Any] = {
     int64: 0,
     number: 0,
     quantity: "0",
+    canonical: "0",
+    amount: "0",
     base64_text: "",
 }
 

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defaults of persistent volume claims."""
+"""Rules of persistent volumes and of claims: what the server adds."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.small_kinds import StatusRules
 
-_DEFAULTS: Mapping[str, str] = {"volumeMode": "Filesystem"}
+_CHANGED = "lastPhaseTransitionTime"
 
 
 class ClaimRules(StatusRules):
@@ -19,12 +17,39 @@ class ClaimRules(StatusRules):
         super().__init__({"phase": "Pending"})
 
     def on_create(self, obj: Object) -> Object:
-        return super().on_create(_defaulted(obj))
+        return _with_both_sources(super().on_create(obj))
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)
-        return made if subresource == "status" else _defaulted(made)
+        return made if subresource == "status" else _with_both_sources(made)
 
 
-def _defaulted(obj: Object) -> Object:
-    return {**obj, "spec": {**_DEFAULTS, **part(obj, "spec")}}
+class VolumeRules(StatusRules):
+    """A new volume is Pending, and its status says when its phase changed last."""
+
+    def __init__(self) -> None:
+        super().__init__({"phase": "Pending"})
+
+    def on_create(self, obj: Object) -> Object:
+        made = super().on_create(obj)
+        return {**made, "status": {**made["status"], _CHANGED: obj["metadata"]["creationTimestamp"]}}
+
+    def dated(self, old: Object, new: Object, now: str) -> Object:
+        before, after = part(old, "status"), part(new, "status")
+        said = after.get(_CHANGED)
+        if before.get("phase") != after.get("phase"):
+            changed = now if said in (None, before.get(_CHANGED)) else said
+        else:
+            changed = said or before.get(_CHANGED)
+        return new if changed in (None, said) else {**new, "status": {**after, _CHANGED: changed}}
+
+
+def _with_both_sources(obj: Object) -> Object:
+    """Return a claim with both names of its data source, unless the newer one names another namespace."""
+    spec = part(obj, "spec")
+    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if old and not new:
+        return {**obj, "spec": {**spec, "dataSourceRef": old}}
+    if new and not old and "namespace" not in new:
+        return {**obj, "spec": {**spec, "dataSource": new}}
+    return obj

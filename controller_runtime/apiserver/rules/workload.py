@@ -1,49 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of workloads, the kinds that create pods: defaults, generations, and selectors that match the pod template."""
+"""Rules of workloads, the kinds that create pods: generations, and selectors that match the pod template."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.label_match import selects
-from controller_runtime.apiserver.rules.pod_template import container_causes, with_defaults
+from controller_runtime.apiserver.rules.pod_template import container_causes
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
+from controller_runtime.apiserver.rules.type_defaults import TEMPLATE_GENERATION
 from controller_runtime.apiserver.rules.validation import invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
-
-Defaults = Callable[[Object], dict[str, Any]]
-"""From a spec as sent to the spec with its defaults."""
-
-_REPLICAS = {"replicas": 1}
-_HISTORY = {"revisionHistoryLimit": 10}
-_RETENTION = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
 class SpecRules(Rules):
     """Rules of a kind that counts the generations of its spec.
 
     Args:
-        defaults: Returns a spec with its defaults.
         status: The status of a new object; empty if None.
     """
 
-    def __init__(self, defaults: Defaults = dict, status: Object | None = None) -> None:
-        self._defaults = defaults
+    def __init__(self, status: Object | None = None) -> None:
         self._status = status or {}
 
     def on_create(self, obj: Object) -> Object:
         metadata = {**obj["metadata"], "generation": 1}
-        return {**obj, "metadata": metadata, "spec": self._defaults(part(obj, "spec")), "status": dict(self._status)}
+        return {**obj, "metadata": metadata, "status": dict(self._status)}
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)
         if subresource == "status":
             return made
-        spec, generation = self._defaults(part(made, "spec")), old["metadata"].get("generation", 1)
-        changed = spec != old.get("spec") or self._is_other(old["metadata"], made["metadata"])
-        return {**made, "metadata": {**made["metadata"], "generation": generation + changed}, "spec": spec}
+        spec, generation = part(made, "spec"), old["metadata"].get("generation", 1)
+        changed = spec != part(old, "spec") or self._is_other(old["metadata"], made["metadata"])
+        return {**made, "metadata": {**made["metadata"], "generation": generation + changed}}
 
     def _is_other(self, before: Object, after: Object) -> bool:
         """Return whether a change of metadata counts as a new generation, as a change of the spec does."""
@@ -76,9 +67,6 @@ class WorkloadRules(SpecRules):
 class JobRules(SpecRules):
     """A job selects pods by its own uid, so that no two jobs have the same pods, unless `manualSelector` is set."""
 
-    def __init__(self) -> None:
-        super().__init__(job_defaults)
-
     def on_create(self, obj: Object) -> Object:
         made = super().on_create(obj)
         spec, metadata = made["spec"], made["metadata"]
@@ -89,11 +77,15 @@ class JobRules(SpecRules):
         own |= {f"{prefix}job-name": metadata["name"] for prefix in ("batch.kubernetes.io/", "")}
         template = part(spec, "template")
         about = part(template, "metadata")
-        labelled = {**template, "metadata": {**about, "labels": {**about.get("labels", {}), **own}}}
+        given = about.get("labels")
+        labels = {**(given or {}), **own}
+        labelled = {**template, "metadata": {**about, "labels": labels}}
         sent = part(spec, "selector")
-        labels = {**part(sent, "matchLabels"), "batch.kubernetes.io/controller-uid": uid}
-        selector = {**sent, "matchLabels": labels}
-        return {**made, "spec": {**spec, "selector": selector, "template": labelled}}
+        wanted = {**part(sent, "matchLabels"), "batch.kubernetes.io/controller-uid": uid}
+        selector = {**sent, "matchLabels": wanted}
+        if metadata.get("labels") is given:  # none, or the template's by default: then they follow those
+            metadata = {**metadata, "labels": labels}
+        return {**made, "metadata": metadata, "spec": {**spec, "selector": selector, "template": labelled}}
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         return _job_causes(part(obj, "spec"), "spec.template.spec")
@@ -101,9 +93,6 @@ class JobRules(SpecRules):
 
 class CronJobRules(SpecRules):
     """A cron job has a schedule, and a template for jobs."""
-
-    def __init__(self) -> None:
-        super().__init__(_cron_job_defaults)
 
     def causes(self, obj: Object) -> Iterator[Cause]:
         spec = part(obj, "spec")
@@ -115,11 +104,38 @@ class CronJobRules(SpecRules):
 class DeploymentRules(WorkloadRules):
     """A change of a deployment's annotations is a new generation, too: they are copied to its replica sets."""
 
-    def __init__(self) -> None:
-        super().__init__(deployment_defaults)
-
     def _is_other(self, before: Object, after: Object) -> bool:
         return bool((before.get("annotations") or {}) != (after.get("annotations") or {}))
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        made = super().on_update(kind, old, new, subresource)
+        return _with_labels_of(old, made) if subresource == "status" else made
+
+
+class DaemonSetRules(WorkloadRules):
+    """The versions of a daemon set's template are numbered in an annotation, which clients do not write."""
+
+    def on_create(self, obj: Object) -> Object:
+        made = super().on_create(obj)
+        return _numbered(made, max(1, _number(made)))
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        made = super().on_update(kind, old, new, subresource)
+        if subresource == "status":
+            return made
+        changed = part(old, "spec").get("template") != part(made, "spec").get("template")
+        return _numbered(made, _number(old) + changed)
+
+
+class TemplateRules(Rules):
+    """The generation of a pod template rises with a change of it."""
+
+    def on_create(self, obj: Object) -> Object:
+        return {**obj, "metadata": {**obj["metadata"], "generation": 1}}
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        generation = old["metadata"].get("generation", 0) + (old.get("template") != new.get("template"))
+        return {**new, "metadata": {**new["metadata"], "generation": generation}} if generation else new
 
 
 class RevisionRules(Rules):
@@ -139,75 +155,21 @@ class RevisionRules(Rules):
         return [] if before == after else [invalid("data", after, "field is immutable")]
 
 
-def deployment_defaults(spec: Object) -> dict[str, Any]:
-    """Return a deployment's spec with its defaults."""
-    rolling = {"maxUnavailable": "25%", "maxSurge": "25%"}
-    strategy = _update_strategy(part(spec, "strategy"), rolling)
-    return _templated({**_REPLICAS, **_HISTORY, "progressDeadlineSeconds": 600, **spec, "strategy": strategy})
+def _with_labels_of(old: Object, new: Object) -> Object:
+    metadata = {name: value for name, value in new["metadata"].items() if name != "labels"}
+    labels = {"labels": old["metadata"]["labels"]} if "labels" in old["metadata"] else {}
+    return {**new, "metadata": {**metadata, **labels}}
 
 
-def replica_set_defaults(spec: Object) -> dict[str, Any]:
-    """Return a replica set's spec with its defaults."""
-    return _templated({**_REPLICAS, **spec})
+def _number(daemon_set: Object) -> int:
+    text = part(daemon_set["metadata"], "annotations").get(TEMPLATE_GENERATION, "0")
+    return int(text) if text.isdecimal() and text.isascii() else 0
 
 
-def controller_defaults(spec: Object) -> dict[str, Any]:
-    """Return a replication controller's spec with its defaults; its selector is the labels of its template."""
-    made = _templated({**_REPLICAS, **spec})
-    labels = part(part(made, "template"), "metadata").get("labels")
-    return {"selector": labels, **made} if labels else made
-
-
-def daemon_set_defaults(spec: Object) -> dict[str, Any]:
-    """Return a daemon set's spec with its defaults."""
-    strategy = _update_strategy(part(spec, "updateStrategy"), {"maxUnavailable": 1, "maxSurge": 0})
-    return _templated({**_HISTORY, **spec, "updateStrategy": strategy})
-
-
-def stateful_set_defaults(spec: Object) -> dict[str, Any]:
-    """Return a stateful set's spec with its defaults."""
-    strategy = _update_strategy(part(spec, "updateStrategy"), {"partition": 0})
-    retention = {**_RETENTION, **part(spec, "persistentVolumeClaimRetentionPolicy")}
-    made = {**_REPLICAS, **_HISTORY, "podManagementPolicy": "OrderedReady", **spec, "updateStrategy": strategy}
-    return _templated({**made, "persistentVolumeClaimRetentionPolicy": retention})
-
-
-def job_defaults(spec: Object) -> dict[str, Any]:
-    """Return a job's spec with its defaults."""
-    defaults = {
-        "backoffLimit": 6,
-        "completionMode": "NonIndexed",
-        "manualSelector": False,
-        "podReplacementPolicy": "TerminatingOrFailed",
-        "suspend": False,
-    }
-    if "completions" not in spec and "parallelism" not in spec:
-        defaults |= {"completions": 1, "parallelism": 1}
-    return _templated({**defaults, "parallelism": 1, **spec} if "completions" in spec else {**defaults, **spec})
-
-
-def _cron_job_defaults(spec: Object) -> dict[str, Any]:
-    defaults = {
-        "concurrencyPolicy": "Allow",
-        "suspend": False,
-        "successfulJobsHistoryLimit": 3,
-        "failedJobsHistoryLimit": 1,
-    }
-    template = part(spec, "jobTemplate")
-    return {**defaults, **spec, "jobTemplate": {**template, "spec": _templated(part(template, "spec"))}}
-
-
-def _update_strategy(given: Object, rolling: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an update strategy with its defaults: rolling, unless it names another."""
-    type_ = given.get("type") or "RollingUpdate"
-    if type_ != "RollingUpdate":
-        return dict(given)
-    return {**given, "type": type_, "rollingUpdate": {**rolling, **part(given, "rollingUpdate")}}
-
-
-def _templated(spec: Mapping[str, Any]) -> dict[str, Any]:
-    template = part(spec, "template")
-    return {**spec, "template": {**template, "spec": with_defaults(part(template, "spec"))}}
+def _numbered(daemon_set: Object, number: int) -> Object:
+    metadata = daemon_set["metadata"]
+    annotations = {**part(metadata, "annotations"), TEMPLATE_GENERATION: str(number)}
+    return {**daemon_set, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _replica_causes(spec: Object) -> list[Cause]:
@@ -226,10 +188,9 @@ def _job_causes(spec: Object, place: str) -> Iterator[Cause]:
 
 
 DEPLOYMENT_RULES = DeploymentRules()
-REPLICA_SET_RULES = WorkloadRules(replica_set_defaults, {"replicas": 0})
-STATEFUL_SET_RULES = WorkloadRules(stateful_set_defaults, {"availableReplicas": 0, "replicas": 0})
-DAEMON_SET_RULES = WorkloadRules(
-    daemon_set_defaults,
+REPLICA_SET_RULES = WorkloadRules({"replicas": 0})
+STATEFUL_SET_RULES = WorkloadRules({"availableReplicas": 0, "replicas": 0})
+DAEMON_SET_RULES = DaemonSetRules(
     {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0},
 )
-CONTROLLER_RULES = SpecRules(controller_defaults, {"replicas": 0})
+CONTROLLER_RULES = SpecRules({"replicas": 0})

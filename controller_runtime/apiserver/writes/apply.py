@@ -145,8 +145,16 @@ def apply(
         _refuse_conflicts(others, changes.taken - last_applied.unchanged_since(kind, live, writer.manager))
     rest = [entry for other in others if (entry := less(other, changes.taken | changes.removed)) is not None]
     mine = [writer.entry(kind, owned, now)] if owned else []
+    if mine and target == live:
+        mine = [_as_of(mine[0], next((one for one in entries if writer.owns(kind, one)), {}))]
     annotated = last_applied.with_annotation(kind, live, target, config, writer.manager)
     return Applied(annotated, in_order([*rest, *mine]))
+
+
+def _as_of(entry: Entry, before: Entry) -> Entry:
+    """Return an entry with the time of the manager's last one: an apply that changes no field is not dated."""
+    undated = {name: value for name, value in entry.items() if name != "time"}
+    return {**undated, "time": before["time"]} if "time" in before else undated
 
 
 def _owned(kind: Kind, config: Object, writer: Writer) -> Fields:

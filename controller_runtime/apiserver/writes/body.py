@@ -109,22 +109,21 @@ def empty(kind: Kind) -> dict[str, Any]:
     """Return an object of this kind before any field is set. It is shared: do not modify it."""
     if kind.definition is not None:
         return {"metadata": {}}
-    obj, _ = _shaped(kind, {}, None)
-    return _bare(kind.schema, obj)
+    return _bare(kind.schema)
 
 
-def _bare(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
-    """Return `value`, an object with all defaults, without those that are not empty, and with null for required fields.
+def _bare(schema: Schema) -> dict[str, Any]:
+    """Return an object with the empty values that its schema gives as defaults, and with null for required fields.
 
     In a real server, an object of which no field has been set yet has null in its required lists and maps, instead of
     lacking them. Ownership in a new object is computed by comparing the object with such an empty one.
     """
     bare: dict[str, Any] = dict.fromkeys(schema.required)
-    for name, part in value.items():
-        if type(part) is dict:
-            bare[name] = _bare(schema.properties[name], part)
-        elif not part:
-            bare[name] = part
+    for name, child in schema.properties.items():
+        if type(child.default) is dict:
+            bare[name] = _bare(child)
+        elif child.default is not None and not child.default:
+            bare[name] = child.default
     return bare
 
 

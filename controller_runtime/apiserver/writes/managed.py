@@ -157,17 +157,18 @@ def updated(
         kind: The object's kind.
         old: The object in storage.
         new: The object to be stored, still with the entries of `old`.
-        sent: The object from the client, which may replace the entries or clear them.
+        sent: The object from the client with its defaults, in the form that clients see. Its differences from `old`
+            decide the ownership, whatever of them is stored; it may replace the entries or clear them.
         writer: The client.
         now: The time of a new entry.
         show: Converts an object from its stored form to the form that clients see, whose fields are owned.
     """
     before = entries_of(old)
     base = _base(before, sent["metadata"].get("managedFields"), writer)
-    if new == old or not base:
+    if not base:
         return settled(old, new, base)
-    changes = changes_of(kind, show(old), show(new), writer)
-    return with_entries(new, _with_changes(kind, base, changes, writer, now))
+    changes = changes_of(kind, show(old), sent, writer)
+    return settled(old, new, _with_changes(kind, base, changes, writer, now))
 
 
 def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:

@@ -8,6 +8,7 @@ otherwise it starts again. So only the rules of a kind refuse a write for its re
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from controller_runtime.api.equality import same_json
@@ -21,7 +22,6 @@ from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import scale_applied, scale_of, scaled
 from controller_runtime.apiserver.rules.strategy import (
-    as_said,
     check_name,
     is_finished,
     named_version,
@@ -47,6 +47,7 @@ from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored, key_of
 from controller_runtime.apiserver.users import ADMIN, User
 from controller_runtime.apiserver.writes import apply
+from controller_runtime.apiserver.writes.addresses import Addresses
 from controller_runtime.apiserver.writes.body import admit, decode
 from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.entries import APPLY, Entry, with_entries
@@ -93,14 +94,18 @@ class Objects:
         host: Provides time and randomness.
         storage: The objects.
         guard: Checks what the user may write; None if that is everything.
+        addresses: Gives services their addresses; shared by all that write to this storage. None for a new one.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage, guard: Guard | None = None) -> None:
+    def __init__(
+        self, host: Host, storage: Storage, guard: Guard | None = None, addresses: Addresses | None = None
+    ) -> None:
         self._host = host
         self._storage = storage
         self._guard = guard
+        self._addresses = addresses or Addresses(host, storage)
 
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
@@ -129,8 +134,7 @@ class Objects:
                 status = 201
             else:
                 old = current.decode()
-                new = self._updated(route, old, obj, writer)
-                raw = self._write(route, current, old, new, options.dry_run)
+                raw = self._replaced(route, current, old, obj, writer, options.dry_run)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
@@ -150,7 +154,7 @@ class Objects:
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
-            raw = self._write(route, current, old, self._updated(route, old, obj, writer), options.dry_run)
+            raw = self._replaced(route, current, old, obj, writer, options.dry_run)
             if raw is not None:
                 return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
@@ -173,18 +177,24 @@ class Objects:
                 applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
                 obj, _ = admit(kind, applied, options.field_validation, old=shown)
                 self._check_rights(kind, route.namespace, route.name, old, obj)
-                new = settled(old, prepare_update(kind, old, obj, subresource=route.subresource), entries)
-                raw = self._write(route, current, old, new, options.dry_run)
+                with self._addresses.claimed(kind, obj, old, route.subresource) as given:
+                    made = prepare_update(kind, old, given, subresource=route.subresource, now=now)
+                    raw = self._write(route, current, old, settled(old, made, entries), options.dry_run)
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *rules_of(kind).warnings(config, old)])
 
-    def _updated(self, route: Route, old: Object, obj: Object, writer: Writer) -> Object:
+    def _replaced(
+        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool
+    ) -> bytes | None:
         if route.sent is SCALE:
             obj = scaled(route.kind, old, obj)
         self._check_rights(route.kind, route.namespace, route.name, old, obj)
-        new = prepare_update(route.kind, old, obj, subresource=route.subresource)
-        return updated(route.kind, old, new, obj, writer, self._host.now(), rules_of(route.kind).shown_form)
+        kind, part, now = route.kind, route.subresource, self._host.now()
+        with self._addresses.claimed(kind, obj, old, part) as given:
+            made = prepare_update(kind, old, given, subresource=part, now=now)
+            new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
+            return self._write(route, current, old, new, dry_run)
 
     def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
@@ -212,11 +222,18 @@ class Objects:
 
         `entries` are its managed fields. If they are None, the writer owns all of its fields.
         """
-        host, now = self._host, self._host.now()
+        now = self._host.now()
+        if entries is None:
+            entries = created(kind, obj, writer, now)
+        with self._addresses.claimed(kind, obj, None) as given:
+            return self._try_add_given(kind, namespace, given, entries, now, dry_run)
+
+    def _try_add_given(
+        self, kind: Kind, namespace: str, obj: Object, entries: Sequence[Entry], now: datetime, dry_run: bool
+    ) -> tuple[str, bytes | None]:
+        host = self._host
         suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
         made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
-        if entries is None:
-            entries = created(kind, as_said(kind, made, obj), writer, now)
         name: str = made["metadata"]["name"]
         key, draft = key_of(namespace, name), storable(with_entries(made, entries), is_definition=kind is DEFINITION)
         if dry_run:

@@ -259,9 +259,6 @@ def test_a_new_node_is_tainted_once_until_it_is_ready() -> None:
             'Invalid value: ["10.1.0.0/24","10.2.0.0/24"]: may specify no more than one CIDR for each IP family',
             id="two ranges of one family",
         ),
-        pytest.param(
-            {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.2.0.0/24"]}, "spec.podCIDR", "Invalid value", id="two opinions"
-        ),
     ],
 )
 def test_bad_nodes_are_refused_at_the_field_a_real_server_names(spec: dict[str, Any], field: str, message: str) -> None:

@@ -31,7 +31,8 @@ def made(obj: Object, writer: Writer = A) -> Object:
 def written(old: Object, new: Object, writer: Writer, *, after: float = 1.0, sent: Any = None) -> Any:
     """Return `new` in the form in which it is stored after `writer` replaced `old` with it, some seconds later."""
     new = with_entries(new, entries_of(old))
-    request = {"metadata": {} if sent is None else {"managedFields": sent}}
+    claimed = {} if sent is None else {"managedFields": sent}
+    request = {**new, "metadata": {**new["metadata"], "managedFields": None, **claimed}}
     return updated(LEASE, old, new, request, writer, T0 + timedelta(seconds=after))
 
 
@@ -82,18 +83,18 @@ def test_the_time_of_an_entry_moves_with_a_value_and_not_with_a_removal() -> Non
 
 def test_each_door_has_an_entry_of_its_own() -> None:
     status = Writer("a", subresource="status")
-    old = {"metadata": {"name": "n", "labels": {"l": "1"}}, "status": {}}
-    old = with_entries(old, created(NODE, old, A, T0))
+    obj = {"metadata": {"name": "n", "labels": {"l": "1"}}, "status": {}}
+    old = with_entries(obj, created(NODE, obj, A, T0))
     new = {**old, "status": {"phase": "Running"}}
 
-    entries = entries_of(updated(NODE, old, new, {"metadata": {}}, status, T0))
+    entries = entries_of(updated(NODE, old, new, {**new, "metadata": obj["metadata"]}, status, T0))
 
     assert [entry.get("subresource") for entry in entries] == [None, "status"]
 
 
 def test_entries_are_not_set_through_the_door_of_a_part() -> None:
     old = with_entries(obj := {"metadata": {"labels": {"l": "1"}}, "spec": {}}, created(NODE, obj, A, T0))
-    sent = {"metadata": {"managedFields": [{**entries_of(old)[0], "manager": "other"}]}}
+    sent = {**obj, "metadata": {**obj["metadata"], "managedFields": [{**entries_of(old)[0], "manager": "other"}]}}
 
     assert updated(NODE, old, old, sent, Writer("a", subresource="status"), T0) == old
 

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a real server stores the fields of each built-in type, as data that a real server was asked for.
+
+`tests/tools/stored_forms.py` makes the data again. They are loaded at first use, in about a millisecond.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, NamedTuple
+
+import msgspec
+
+_DATA = "data/stored-forms-1.36.json.gz"
+# Definitions are stored as JSON, all other built-in kinds as protobuf, in which a list without elements is no list.
+_AS_JSON = "io.k8s.apiextensions-apiserver."
+
+# Fields whose default depends on more than their absence, so that it is left to `type_defaults`.
+_LEFT: Mapping[str, tuple[str, ...]] = {"io.k8s.api.apps.v1.StatefulSetUpdateStrategy": ("type",)}
+# Stored as null by a real server when they are absent, but refused then: rules see them as absent.
+_REFUSED_WITHOUT = (
+    *("conditions", "containers", "monitors", "nodeSelectorTerms", "pathType", "selector", "storedVersions"),
+    *("values", "verbs", "versions"),
+)
+
+
+class StoredForm(NamedTuple):
+    """How the fields of one type are stored.
+
+    Attributes:
+        defaults: The values of absent fields; None for a field that is stored as null.
+        zeros: By field: what is stored in place of the zero value of its type (an empty text, 0, false, an empty list
+            or map); None if the field is left out. The zero value of any other field is kept.
+    """
+
+    defaults: Mapping[str, Any]
+    zeros: Mapping[str, Any]
+
+
+def stored_form_of(name: str) -> StoredForm | None:
+    """Return the stored form of the type with this name in the schema, or None if no server was asked about it."""
+    return _forms().get(name)
+
+
+def defaults_of(name: str) -> Mapping[str, Any]:
+    """Return the defaults of a type; empty if it has none."""
+    form = stored_form_of(name)
+    return {} if form is None else form.defaults
+
+
+@functools.cache
+def _forms() -> Mapping[str, StoredForm]:
+    packed = resources.files(__package__).joinpath(_DATA).read_bytes()
+    raw: dict[str, dict[str, Any]] = msgspec.json.decode(gzip.decompress(packed))
+    return {name: _form(name, facts) for name, facts in raw.items()}
+
+
+def _form(name: str, facts: Mapping[str, Any]) -> StoredForm:
+    known: Mapping[str, Any] = facts.get("defaults", {})
+    defaults = {field: value for field, value in known.items() if value is not None or field not in _REFUSED_WITHOUT}
+    zeros: dict[str, Any] = dict.fromkeys(facts.get("dropped", ()))
+    zeros |= {field: defaults[field] for field in facts.get("filled", ()) if field in defaults}
+    if not name.startswith(_AS_JSON):
+        zeros |= {field: None for field, value in known.items() if value is None}
+    if left := _LEFT.get(name):
+        defaults = {field: value for field, value in defaults.items() if field not in left}
+        zeros |= dict.fromkeys(left)
+    return StoredForm(defaults, zeros)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Defaults that depend on other fields, one function for each type, wherever the type occurs.
+
+All other defaults are data; see `stored_forms`. A shape calls the function of a type after it has filled in those.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controller_runtime.apiserver.rules.pod_defaults import TYPES as POD_TYPES
+from controller_runtime.apiserver.rules.rules import Object, filled, part
+from controller_runtime.apiserver.rules.service_defaults import port, service
+from controller_runtime.apiserver.rules.stored_forms import defaults_of
+
+TypeDefault = Callable[[Any, Object], Any]
+"""From a value with the defaults that are data, and the old object's value at its place (empty if there is none), to
+the value with all defaults: the same one if it has them already."""
+
+_NO_PER_INDEX_LIMIT = (1 << 31) - 1
+_APPS, _CORE = "io.k8s.api.apps.v1.", "io.k8s.api.core.v1."
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_RBAC = "rbac.authorization.k8s.io"
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+def _rolling(type_name: str) -> TypeDefault:
+    def strategy(value: Object, before: Object) -> Object:
+        if value.get("type") == "RollingUpdate" and "rollingUpdate" not in value:
+            return {**value, "rollingUpdate": dict(defaults_of(type_name))}
+        return value
+
+    return strategy
+
+
+def _stateful_strategy(value: Object, before: Object) -> Object:
+    """A strategy that names its type gets no rolling update, unlike one that does not."""
+    if "type" in value:
+        return value
+    rolling = dict(defaults_of(f"{_APPS}RollingUpdateStatefulSetStrategy"))
+    return {"type": "RollingUpdate", "rollingUpdate": rolling, **value}
+
+
+def _claim_templates(value: Object, before: Object) -> Object:
+    templates = value.get("volumeClaimTemplates")
+    if not templates or templates is before.get("volumeClaimTemplates"):
+        return value
+    typed = [filled(one, {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}) for one in templates]
+    return {**value, "volumeClaimTemplates": typed}
+
+
+def _job(value: Object, before: Object) -> Object:
+    spec = part(value, "spec")
+    if spec is before.get("spec"):
+        return with_labels_of_template(value)
+    missing = {
+        "backoffLimit": _NO_PER_INDEX_LIMIT if "backoffLimitPerIndex" in spec else 6,
+        "completionMode": "NonIndexed",
+        "manualSelector": False,
+        "parallelism": 1,
+        "podReplacementPolicy": "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",
+        "suspend": False,
+    }
+    if "completions" not in spec and "parallelism" not in spec:
+        missing["completions"] = 1
+    return with_labels_of_template({**value, "spec": filled(spec, missing)})
+
+
+def with_labels_of_template(obj: Object) -> Object:
+    """Return an object of which the labels are those of its pod template (the same dict), unless it has labels."""
+    metadata, labels = part(obj, "metadata"), labels_of_template(obj)
+    if not labels or metadata.get("labels"):
+        return obj
+    return {**obj, "metadata": {**metadata, "labels": labels}}
+
+
+def labels_of_template(obj: Object) -> Object:
+    """Return the labels of the pod template in a spec."""
+    return part(part(part(part(obj, "spec"), "template"), "metadata"), "labels")
+
+
+def _controller(value: Object, before: Object) -> Object:
+    labels, spec = labels_of_template(value), part(value, "spec")
+    if labels and not spec.get("selector"):
+        value = {**value, "spec": {**spec, "selector": dict(labels)}}
+    return with_labels_of_template(value)
+
+
+def _namespace(value: Object, before: Object) -> Object:
+    metadata = part(value, "metadata")
+    name, labels = metadata.get("name"), part(metadata, "labels")
+    if not name or labels.get(_NAME_LABEL) == name:
+        return value
+    return {**value, "metadata": {**metadata, "labels": {**labels, _NAME_LABEL: name}}}
+
+
+def _node_spec(value: Object, before: Object) -> Object:
+    """`podCIDR` is the first of `podCIDRs`, and clients may set only one of them; if they differ, `podCIDR` counts."""
+    one, many = value.get("podCIDR"), value.get("podCIDRs")
+    if one and (not many or many[0] != one):
+        return {**value, "podCIDRs": [one]}
+    return {**value, "podCIDR": many[0]} if many and not one else value
+
+
+def _node_status(value: Object, before: Object) -> Object:
+    capacity = value.get("capacity")
+    return {**value, "allocatable": dict(capacity)} if capacity and "allocatable" not in value else value
+
+
+def _daemon_set(value: Object, before: Object) -> Object:
+    """Add the annotation that a real server makes of the number of the template; an object without a number has 0."""
+    metadata = part(value, "metadata")
+    annotations = part(metadata, "annotations")
+    if TEMPLATE_GENERATION in annotations:
+        return value
+    return {**value, "metadata": {**metadata, "annotations": {**annotations, TEMPLATE_GENERATION: "0"}}}
+
+
+def _limit(value: Object, before: Object) -> Object:
+    if value.get("type") != "Container":
+        return value
+    default = {**part(value, "max"), **part(value, "default")}
+    request = {**part(value, "min"), **default, **part(value, "defaultRequest")}
+    made = {"default": default, "defaultRequest": request}
+    return {**value, **{name: amounts for name, amounts in made.items() if amounts}}
+
+
+def _secret(value: Object, before: Object) -> Object:
+    """`stringData` is a way to write `data`, and never stored."""
+    if not (texts := value.get("stringData")):
+        return value
+    encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    rest = {name: item for name, item in value.items() if name != "stringData"}
+    return {**rest, "data": {**part(value, "data"), **encoded}}
+
+
+def _subject(value: Object, before: Object) -> Object:
+    if value.get("kind") in ("User", "Group") and not value.get("apiGroup"):
+        return {**value, "apiGroup": _RBAC}
+    return value
+
+
+TYPE_DEFAULTS: Mapping[str, TypeDefault] = {
+    **POD_TYPES,
+    f"{_APPS}DaemonSet": _daemon_set,
+    f"{_APPS}DaemonSetUpdateStrategy": _rolling(f"{_APPS}RollingUpdateDaemonSet"),
+    f"{_APPS}DeploymentStrategy": _rolling(f"{_APPS}RollingUpdateDeployment"),
+    f"{_APPS}StatefulSetUpdateStrategy": _stateful_strategy,
+    f"{_APPS}StatefulSetSpec": _claim_templates,
+    "io.k8s.api.batch.v1.Job": _job,
+    f"{_CORE}LimitRangeItem": _limit,
+    f"{_CORE}Namespace": _namespace,
+    f"{_CORE}NodeSpec": _node_spec,
+    f"{_CORE}NodeStatus": _node_status,
+    f"{_CORE}ReplicationController": _controller,
+    f"{_CORE}Secret": _secret,
+    f"{_CORE}Service": service,
+    f"{_CORE}ServicePort": port,
+    "io.k8s.api.rbac.v1.Subject": _subject,
+}

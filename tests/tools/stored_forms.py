@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes apiserver/rules/data/stored-forms-1.36.json.gz: how a real server stores each field of each built-in type.
+
+Start a kube-apiserver on this machine with --disable-admission-plugins=ServiceAccount,Priority,
+DefaultTolerationSeconds,TaintNodesByCondition (they change objects), then run
+
+    python tests/tools/stored_forms.py --kubeconfig FILE
+
+For each field of each type, the tool sends one object with the field absent, one with its zero value, and one with
+another value. A mutating webhook, which the tool serves itself, refuses each of them and says in its refusal what it
+was shown: the object as it was decoded, with its defaults, before any validation. So also objects can be asked about
+that no server would take, and nothing is stored.
+
+A default that differs between the places of a type, or with the value of another field, is not written but printed:
+such a rule is a function in the package `rules`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from controller_runtime.api.schema import Schema
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.registry import KINDS
+from controller_runtime.apiserver.rules.values import reader_for
+from tests.kit.shown_by_webhook import ABSENT, Asker
+
+DATA = Path(__file__).resolve().parents[2] / "controller_runtime" / "apiserver" / "rules" / "data"
+FILE = DATA / "stored-forms-1.36.json.gz"
+MOST_PLACES = 4
+# Not asked about, because the server fills them in; the metadata of templates are asked about.
+OF_THE_SERVER = ("kind", "apiVersion", "metadata")
+QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+ZEROS: Mapping[str, Any] = {"string": "", "boolean": False, "integer": 0, "number": 0, "array": [], "object": {}}
+OTHERS: Mapping[str, Any] = {"string": "a", "boolean": True, "integer": 7, "number": 7, "array": [], "object": {}}
+FORMATS: Mapping[str, Any] = {"date-time": "2026-01-01T00:00:00Z", "byte": "YQ==", "int-or-string": 7}
+
+
+class Place(NamedTuple):
+    """Where a type occurs: a kind, and the steps to the value; `[]` is a list's first element, `{}` a map's value."""
+
+    kind: Kind
+    steps: tuple[str, ...]
+
+    def document(self, value: Any) -> dict[str, Any]:
+        """Return an object of the kind that has `value` here and nothing else."""
+        for step in reversed(self.steps):
+            value = [value] if step == "[]" else {"a" if step == "{}" else step: value}
+        document = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, **value}
+        return {**document, "metadata": {"name": "probe", **document.get("metadata", {})}}
+
+    def value_in(self, shown: Any) -> Any:
+        """Return the value here, or ABSENT."""
+        for step in self.steps:
+            try:
+                shown = shown[0 if step == "[]" else "a" if step == "{}" else step]
+            except (KeyError, IndexError, TypeError):
+                return ABSENT
+        return shown
+
+
+def places() -> dict[str, tuple[Schema, list[Place]]]:
+    """Return each named type with fields, and some places where it occurs: one for each field that has the type."""
+    found: dict[str, tuple[Schema, list[Place]]] = {}
+    walked: set[str] = set()
+
+    def walk(schema: Schema, place: Place) -> None:
+        inner = schema.items or schema.additional
+        if inner is not None:
+            walk(inner, place._replace(steps=(*place.steps, "[]" if schema.items else "{}")))
+        elif schema.properties and reader_for(schema) is None:
+            known = found.setdefault(schema.name, (schema, []))[1]
+            if place.steps != ("metadata",):
+                known.append(place)
+            if schema.name not in walked:
+                walked.add(schema.name)
+                for name, child in schema.properties.items():
+                    walk(child, place._replace(steps=(*place.steps, name)))
+
+    for kind in KINDS.stored:
+        walk(kind.schema, Place(kind, ()))
+    return {name: (schema, known[:MOST_PLACES]) for name, (schema, known) in found.items()}
+
+
+def samples(schema: Schema) -> Iterator[tuple[str, Any]]:
+    """Yield the values to ask about: the zero value, and another one; each with its name."""
+    if schema.name == QUANTITY:
+        yield from (("zero", "0"), ("other", "1024Mi"))
+        return
+    if schema.format in FORMATS:
+        if schema.format == "byte":
+            yield "zero", ""
+        if schema.format == "int-or-string":
+            yield "zero", 0
+        yield "other", FORMATS[schema.format]
+        return
+    if schema.type in ZEROS:
+        yield "zero", ZEROS[schema.type]
+        if schema.type not in ("array", "object"):
+            yield "other", OTHERS[schema.type]
+
+
+class Answers(NamedTuple):
+    """What a server makes of a type at one place.
+
+    Attributes:
+        absent: The value without any field; ABSENT if there is none then.
+        given: By field and sample: the value in which that field alone was sent.
+    """
+
+    absent: Any
+    given: Mapping[tuple[str, str], Any]
+
+
+def ask(asker: Asker, schema: Schema, place: Place) -> Answers:
+    """Return the answers about each field of a type at one place."""
+
+    def shown(value: Any) -> Any:
+        answer = asker.shown(place.kind, place.document(value))
+        return answer if isinstance(answer, str) else place.value_in(answer)
+
+    given = {
+        (name, sample): shown({name: value})
+        for name, child in schema.properties.items()
+        if name not in OF_THE_SERVER
+        for sample, value in samples(child)
+    }
+    return Answers(shown({}), given)
+
+
+def facts_of(answers: Answers, schema: Schema) -> dict[str, dict[str, Any]]:
+    """Return by kind of fact and field what the answers at one place say.
+
+    - `defaults`: the value of a field that is absent, where no other field changes it.
+    - `filled`: its default replaces the zero value, too.
+    - `dropped`: its zero value is not stored.
+    - `depends`: it has a default that depends on another field.
+    """
+    base = answers.absent if isinstance(answers.absent, dict) else {}
+    facts: dict[str, dict[str, Any]] = {"defaults": {}, "filled": {}, "dropped": {}, "depends": {}}
+    for name in schema.properties:
+        if name in OF_THE_SERVER:
+            continue
+        others = [
+            (field, value) for (field, _), value in answers.given.items() if field != name and isinstance(value, dict)
+        ]
+        default = base.get(name, ABSENT)
+        changed = sorted({field for field, value in others if value.get(name, ABSENT) != default})
+        if changed:
+            facts["depends"][name] = changed
+        elif default is not ABSENT:
+            facts["defaults"][name] = default
+        zero = answers.given.get((name, "zero"), ABSENT)
+        if not isinstance(zero, dict):
+            continue
+        sent = dict(samples(schema.properties[name]))["zero"]
+        if name not in zero:
+            facts["dropped"][name] = True
+        elif zero[name] != sent and default is not ABSENT and sent not in ([], {}):
+            facts["filled"][name] = True
+    return facts
+
+
+def merged(name: str, known: Mapping[Place, dict[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Return the facts on which all places of a type agree; print those on which they do not."""
+    found: dict[str, Any] = {}
+    for sort in ("defaults", "filled", "dropped"):
+        fields = sorted({field for facts in known.values() for field in facts[sort]})
+        for field in fields:
+            values = [facts[sort].get(field, ABSENT) for facts in known.values()]
+            if all(value == values[0] for value in values):
+                found.setdefault(sort, {})[field] = values[0]
+            else:
+                where = {f"{p.kind.kind}.{'.'.join(p.steps)}": facts[sort].get(field) for p, facts in known.items()}
+                sys.stderr.write(f"{name}.{field}: {sort} differ: {where}\n")
+    for field, changed in {f: c for facts in known.values() for f, c in facts["depends"].items()}.items():
+        sys.stderr.write(f"{name}.{field}: depends on {', '.join(changed)}\n")
+    return {sort: value if sort == "defaults" else sorted(value) for sort, value in found.items()}
+
+
+def main() -> int:
+    """Ask about all types, write the file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kubeconfig", type=Path, required=True)
+    parser.add_argument("--only", default="", help="ask about types whose names contain this, and print what is found")
+    options = parser.parse_args()
+    forms = {}
+    with Asker(options.kubeconfig) as asker:
+        for name, (schema, known) in sorted(places().items()):
+            if options.only not in name:
+                continue
+            facts = {place: facts_of(ask(asker, schema, place), schema) for place in known}
+            if found := merged(name, facts):
+                forms[name] = found
+    if options.only:
+        sys.stdout.write(json.dumps(forms, indent=1))
+        return 0
+    text = json.dumps(forms, separators=(",", ":"), sort_keys=True)
+    DATA.mkdir(exist_ok=True)
+    FILE.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    sys.stdout.write(f"{len(forms)} types, {FILE.stat().st_size} bytes\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
