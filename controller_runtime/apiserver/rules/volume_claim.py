@@ -7,6 +7,8 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.small_kinds import StatusRules
 
+# The group and kind of the objects from which a claim can be filled; the older of its two fields is dropped otherwise.
+_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 _CHANGED = "lastPhaseTransitionTime"
 
 
@@ -48,6 +50,9 @@ def _with_both_sources(obj: Object) -> Object:
     """Return a claim with both names of its data source, unless the newer one names another namespace."""
     spec = part(obj, "spec")
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if old and (old.get("apiGroup") or "", old.get("kind")) not in _SOURCES:
+        spec = {name: value for name, value in spec.items() if name != "dataSource"}
+        return {**obj, "spec": spec}
     if old and not new:
         return {**obj, "spec": {**spec, "dataSourceRef": old}}
     if new and not old and "namespace" not in new:

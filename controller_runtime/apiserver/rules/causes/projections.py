@@ -68,9 +68,7 @@ def downward_file(item: Object, place: str) -> Iterator[Cause]:
 
 def field_reference(reference: Object, supported: Collection[str], place: str) -> Iterable[Cause]:
     """Return the faults of a reference to a field of the pod."""
-    version, path = reference.get("apiVersion", ""), reference.get("fieldPath", "")
-    if not version:
-        return [required(f"{place}.apiVersion")]
+    version, path = reference.get("apiVersion") or "v1", reference.get("fieldPath", "")
     if not path:
         return [required(f"{place}.fieldPath")]
     if version != "v1":

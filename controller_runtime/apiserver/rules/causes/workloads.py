@@ -166,8 +166,8 @@ def stateful_set(spec: Object, *, is_new: bool) -> Iterator[Cause]:
             yield from claim_spec(part(claim, "spec"), f"spec.volumeClaimTemplates[{index}].spec")
     yield from non_negative(spec, "spec", "replicas", "minReadySeconds")
     yield from non_negative(part(spec, "ordinals"), "spec.ordinals", "start")
-    if is_new and (name := spec.get("serviceName")):
-        yield from label(name, "spec.serviceName")
+    if is_new and (service := spec.get("serviceName")):
+        yield from label(service, "spec.serviceName")
     yield from _selector(spec, "statefulset")
     selector, template = spec.get("selector"), part(spec, "template")
     if selector and compiled(selector) is None:
