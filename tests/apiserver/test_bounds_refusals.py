@@ -19,17 +19,17 @@ Object = dict[str, Any]
 
 
 def test_of_very_many_faults_the_first_are_told_and_the_others_counted(ask: Asking) -> None:
-    owners = [{} for _ in range(1_000)]
+    owners = [{"blockOwnerDeletion": False, "name": f"{n}"} for n in range(1_000)]
 
     answer = ask.response("POST", CONFIGS, {"metadata": {"name": "a", "ownerReferences": owners}})
     refused = json.loads(answer.body)
 
     assert (answer.status, len(refused["details"]["causes"])) == (422, 100)
-    assert refused["message"].endswith(": must not be empty, and 3,900 more]")
+    assert refused["message"].endswith(": must not be empty, and 2,900 more]")
 
 
 def test_the_search_for_faults_ends(ask: Asking) -> None:
-    containers = [{} for _ in range(20_000)]
+    containers = [{} for _ in range(6_000)]
 
     answer = ask.response("POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": containers}})
 

@@ -51,11 +51,11 @@ class Echo(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-class Asker:
-    """A webhook on loopback, registered with a server while the context lasts.
+class Server:
+    """A real server, asked in JSON over one connection.
 
     Args:
-        kubeconfig: The administrator's kubeconfig with a token; the server must be on this machine.
+        kubeconfig: The administrator's kubeconfig with a token.
     """
 
     def __init__(self, kubeconfig: Path) -> None:
@@ -63,6 +63,24 @@ class Asker:
         self._address = config["clusters"][0]["cluster"]["server"].partition("://")[2]
         self._token = config["users"][0]["user"]["token"]
         self._connection = http.client.HTTPSConnection(self._address, context=ssl._create_unverified_context())
+
+    def path(self, kind: Kind, namespace: str) -> str:
+        """Return the path of a collection."""
+        root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+        return f"{root}{f'/namespaces/{namespace}' if kind.namespaced else ''}/{kind.plural}"
+
+    def request(self, method: str, path: str, body: Any) -> Any:
+        """Send one request and return its answer."""
+        headers = {"authorization": f"Bearer {self._token}", "content-type": "application/json"}
+        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
+        return json.loads(self._connection.getresponse().read() or "null")
+
+
+class Asker(Server):
+    """A webhook on loopback, registered with a server on this machine while the context lasts."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        super().__init__(kubeconfig)
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
 
     def __enter__(self) -> Asker:
@@ -100,18 +118,10 @@ class Asker:
 
     def shown(self, kind: Kind, document: dict[str, Any]) -> Any:
         """Return the object that the webhook was shown for `document`, or the text of a refusal before that."""
-        root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-        middle = f"/namespaces/{NAMESPACE}" if kind.namespaced else ""
-        answer = self.request("POST", f"{root}{middle}/{kind.plural}?dryRun=All", document)
+        answer = self.request("POST", f"{self.path(kind, NAMESPACE)}?dryRun=All", document)
         text: str = answer.get("message", "")
         _, mark, shown = text.partition(MARK)
         return json.loads(shown) if mark else f"refused: {text or answer}"
-
-    def request(self, method: str, path: str, body: Any) -> Any:
-        """Send one request and return its answer."""
-        headers = {"authorization": f"Bearer {self._token}", "content-type": "application/json"}
-        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
-        return json.loads(self._connection.getresponse().read() or "null")
 
 
 def _tls() -> tuple[bytes, ssl.SSLContext]:

@@ -34,7 +34,7 @@ from tests.kit.shown_by_webhook import ABSENT, Asker
 DATA = Path(__file__).resolve().parents[2] / "controller_runtime" / "apiserver" / "rules" / "data"
 FILE = DATA / "stored-forms-1.36.json.gz"
 MOST_PLACES = 4
-# Not asked about, because the server fills them in; the metadata of templates are asked about.
+# Fields of kinds that are not asked about, because the server fills them in; the metadata of templates are.
 OF_THE_SERVER = ("kind", "apiVersion", "metadata")
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 ZEROS: Mapping[str, Any] = {"string": "", "boolean": False, "integer": 0, "number": 0, "array": [], "object": {}}
@@ -106,6 +106,12 @@ def samples(schema: Schema) -> Iterator[tuple[str, Any]]:
             yield "other", OTHERS[schema.type]
 
 
+def asked(schema: Schema) -> dict[str, Schema]:
+    """Return the fields of a type about which the tool asks."""
+    is_kind = all(name in schema.properties for name in OF_THE_SERVER)
+    return {name: child for name, child in schema.properties.items() if not is_kind or name not in OF_THE_SERVER}
+
+
 class Answers(NamedTuple):
     """What a server makes of a type at one place.
 
@@ -127,8 +133,7 @@ def ask(asker: Asker, schema: Schema, place: Place) -> Answers:
 
     given = {
         (name, sample): shown({name: value})
-        for name, child in schema.properties.items()
-        if name not in OF_THE_SERVER
+        for name, child in asked(schema).items()
         for sample, value in samples(child)
     }
     return Answers(shown({}), given)
@@ -144,9 +149,7 @@ def facts_of(answers: Answers, schema: Schema) -> dict[str, dict[str, Any]]:
     """
     base = answers.absent if isinstance(answers.absent, dict) else {}
     facts: dict[str, dict[str, Any]] = {"defaults": {}, "filled": {}, "dropped": {}, "depends": {}}
-    for name in schema.properties:
-        if name in OF_THE_SERVER:
-            continue
+    for name in asked(schema):
         others = [
             (field, value) for (field, _), value in answers.given.items() if field != name and isinstance(value, dict)
         ]

@@ -42,7 +42,8 @@ class PodRules(Rules):
         if subresource == "status":
             owners = {"ownerReferences": old["metadata"].get("ownerReferences")}
             metadata = {name: value for name, value in {**new["metadata"], **owners}.items() if value is not None}
-            return {**old, "metadata": metadata, "status": new.get("status", {})}
+            kept = {"qosClass": quality} if (quality := part(old, "status").get("qosClass")) else {}
+            return {**old, "metadata": metadata, "status": {**kept, **part(new, "status")}}
         new = with_status_of(old, new)
         spec = _admitted(part(new, "spec")) if new.get("spec") is not old.get("spec") else old["spec"]
         if spec == old.get("spec"):

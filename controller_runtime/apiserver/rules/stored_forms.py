@@ -64,7 +64,8 @@ def _form(name: str, facts: Mapping[str, Any]) -> StoredForm:
     zeros: dict[str, Any] = dict.fromkeys(facts.get("dropped", ()))
     zeros |= {field: defaults[field] for field in facts.get("filled", ()) if field in defaults}
     if not name.startswith(_AS_JSON):
-        zeros |= {field: None for field, value in known.items() if value is None}
+        # A selector without terms is not a missing one: rules tell them apart.
+        zeros |= {field: None for field, value in known.items() if value is None and field != "selector"}
     if left := _LEFT.get(name):
         defaults = {field: value for field, value in defaults.items() if field not in left}
         zeros |= dict.fromkeys(left)

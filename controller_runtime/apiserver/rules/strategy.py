@@ -170,8 +170,8 @@ def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
 
 def _each_once(owners: Sequence[Object]) -> Sequence[Object]:
     """Return the references to owners without those that occur before; the same list if there are none."""
-    kept = [owner for index, owner in enumerate(owners) if owner not in owners[:index]]
-    return owners if len(kept) == len(owners) else kept
+    each = {tuple(sorted(owner.items())): owner for owner in reversed(owners)}
+    return owners if len(each) == len(owners) else list(reversed(each.values()))
 
 
 def _in_order(obj: Object) -> dict[str, Any]:

@@ -136,6 +136,14 @@ def _secret(value: Object, before: Object) -> Object:
     return {**rest, "data": {**part(value, "data"), **encoded}}
 
 
+def _definition(value: Object, before: Object) -> Object:
+    names = part(value, "names")
+    kind = names.get("kind", "")
+    missing = {"singular": kind.lower(), "listKind": f"{kind}List"} if kind else {}
+    made = filled(names, missing)
+    return value if made is names else {**value, "names": made}
+
+
 def _subject(value: Object, before: Object) -> Object:
     if value.get("kind") in ("User", "Group") and not value.get("apiGroup"):
         return {**value, "apiGroup": _RBAC}
@@ -143,6 +151,7 @@ def _subject(value: Object, before: Object) -> Object:
 
 
 TYPE_DEFAULTS: Mapping[str, TypeDefault] = {
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec": _definition,
     **POD_TYPES,
     f"{_APPS}DaemonSet": _daemon_set,
     f"{_APPS}DaemonSetUpdateStrategy": _rolling(f"{_APPS}RollingUpdateDaemonSet"),

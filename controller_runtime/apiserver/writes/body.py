@@ -13,6 +13,7 @@ from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
 from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
+from controller_runtime.apiserver.rules.stored_forms import defaults_of
 from controller_runtime.apiserver.writes import documents
 
 STRICT = "Strict"
@@ -115,10 +116,11 @@ def empty(kind: Kind) -> dict[str, Any]:
 def _bare(schema: Schema) -> dict[str, Any]:
     """Return an object with the empty values that its schema gives as defaults, and with null for required fields.
 
-    In a real server, an object of which no field has been set yet has null in its required lists and maps, instead of
-    lacking them. Ownership in a new object is computed by comparing the object with such an empty one.
+    In a real server, an object of which no field has been set yet has null in its required lists and maps and in its
+    times, instead of lacking them. Ownership in a new object is computed by comparing it with such an empty one.
     """
-    bare: dict[str, Any] = dict.fromkeys(schema.required)
+    nulls = [name for name, value in defaults_of(schema.name).items() if value is None]
+    bare: dict[str, Any] = dict.fromkeys((*schema.required, *nulls))
     for name, child in schema.properties.items():
         if type(child.default) is dict:
             bare[name] = _bare(child)

@@ -66,15 +66,19 @@ class Writer(NamedTuple):
 
     def entry(self, kind: Kind, fields: Fields, now: datetime) -> Entry:
         """Return the entry that records this writer as the owner of `fields`."""
-        entry = {
+        entry: dict[str, Any] = {
             "manager": self.manager or _UNKNOWN,
             "operation": self.operation,
             "apiVersion": kind.api_version,
-            "time": timestamp(now),
+            **self.time(now),
             "fieldsType": "FieldsV1",
             "fieldsV1": encode(fields),
         }
         return {**entry, "subresource": self.subresource} if self.subresource else entry
+
+    def time(self, now: datetime) -> Entry:
+        """Return the time of an entry; a real server dates none that is written through `scale`."""
+        return {} if self.subresource == "scale" else {"time": timestamp(now)}
 
 
 def manager_from(user_agent: str) -> str:
@@ -109,12 +113,10 @@ def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
     """Return the differences between two states in the fields that `writer` can own."""
     changes = Changes(set(), set(), set())
     declared, elsewhere = kind.schema.properties, _elsewhere(kind, writer)
-    # A custom kind can store null as a value. In a built-in kind null is a time that was never set.
-    present = _of if kind.definition is None else _in
     for name in {**old, **new}:
         if name != "metadata" and name not in elsewhere:
             path = (field_step(name),)
-            compare(child_of(kind.schema, name), present(old, name), present(new, name), path, changes)
+            compare(child_of(kind.schema, name), _in(old, name), _in(new, name), path, changes)
     before, after = old.get("metadata", {}), new.get("metadata", {})
     for name in CLIENT_METADATA:
         if name in before or name in after:
@@ -246,6 +248,6 @@ def less(entry: Entry, lost: set[Path]) -> Entry | None:
 def _more(kind: Kind, entry: Entry | None, gained: set[Path], writer: Writer, now: datetime) -> Entry:
     # Most updates change fields that their writer owns already: then only the time is new.
     if entry is not None and all(contains(entry["fieldsV1"], path) for path in gained):
-        return {**entry, "time": timestamp(now)}
+        return {**entry, **writer.time(now)}
     owned = NOTHING if entry is None else decode(entry["fieldsV1"])
     return writer.entry(kind, owned | gained, now)

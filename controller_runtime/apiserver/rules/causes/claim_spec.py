@@ -61,8 +61,9 @@ def _size(spec: Object, field: str) -> Iterator[Cause]:
 
 
 def _sources(spec: Object, place: str) -> Iterator[Cause]:
-    # A real server drops a `dataSource` that it would refuse.
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None:
+        yield from _source(source, f"{place}.dataSource")
     if reference is not None:
         yield from _source(reference, f"{place}.dataSourceRef")
         if namespace := reference.get("namespace"):

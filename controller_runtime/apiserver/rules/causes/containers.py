@@ -165,8 +165,8 @@ def _resize_policies(given: Sequence[Object], place: str, restarts: str) -> Iter
         if name in seen:
             yield duplicate(f"{place}[{index}]", name)
         seen.add(name)
-        yield from given_one_of(name, ("cpu", "memory"), place)
-        yield from given_one_of(restart, _RESIZES, place)
+        for word, supported in ((name, ("cpu", "memory")), (restart, _RESIZES)):
+            yield from one_of(word, supported, place) if word else [required(place)]
         if restarts == "Never" and restart != "NotRequired":
             yield invalid(place, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 

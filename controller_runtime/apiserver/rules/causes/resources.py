@@ -116,7 +116,7 @@ def amount_causes(name: str, text: str, field: str) -> list[Cause]:
     value, causes = quantity(text), []
     if value < 0:
         causes.append(invalid(field, text, NOT_NEGATIVE))
-    if value % 1 and (name in _COUNTED or _is_extended(name)):
+    if value != value.to_integral_value() and (name in _COUNTED or _is_extended(name)):
         causes.append(invalid(field, text, "must be an integer"))
     return causes
 
@@ -165,7 +165,7 @@ def _huge_causes(name: str, text: str, field: str) -> Iterator[Cause]:
     try:
         size = parse_quantity(name.removeprefix(_HUGE))
         fits = size > 0 and quantity(text) % size == 0
-    except ValueError:
+    except (ValueError, ArithmeticError):
         fits = False
     if not fits:
         yield invalid(field, text, f"{text} is not positive integer multiple of {name}")
