@@ -26,8 +26,9 @@ from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.storage import Cursor, Storage
 from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.writes.content import Content
 from controller_runtime.apiserver.writes.deletion import Deletion
-from controller_runtime.apiserver.writes.objects import Content, Objects
+from controller_runtime.apiserver.writes.objects import Objects
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger

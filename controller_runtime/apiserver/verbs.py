@@ -27,8 +27,9 @@ from controller_runtime.apiserver.status import StatusError, bad_request, method
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
 from controller_runtime.apiserver.writes.addresses import Addresses
+from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.apiserver.writes.deletion import Deletion
-from controller_runtime.apiserver.writes.objects import Content, Objects, Written
+from controller_runtime.apiserver.writes.objects import Objects
 from controller_runtime.apiserver.writes.pod_parts import PodParts
 from controller_runtime.apiserver.writes.reviews import Reviews
 from controller_runtime.apiserver.writes.token_requests import TokenRequests

@@ -132,6 +132,9 @@ SAMPLES: tuple[tuple[Kind, Object], ...] = (
     (kinds.CLUSTER_ROLE_BINDING, {"roleRef": ROLE, "subjects": [
         {"kind": "ServiceAccount", "name": "s", "namespace": "n"}]}),
 )  # fmt: skip
+# Answers of a real server that are not worth having: it stores a limit of 0 only where it is not read, and an event's
+# empty reference.
+DIFFERENT = ("9 daemonsets spec.updateStrategy.rollingUpdate={}", "related={}")
 ZEROS = {"string": "", "boolean": False, "integer": 0, "array": [], "object": {}}
 
 
@@ -141,6 +144,7 @@ class Case(NamedTuple):
     kind: Kind
     body: Object
     name: str
+    sample: int
 
 
 def cases() -> Iterator[Case]:
@@ -148,14 +152,16 @@ def cases() -> Iterator[Case]:
     for number, (kind, sample) in enumerate(SAMPLES):
         whole = {"apiVersion": kind.api_version, "kind": kind.kind, **sample}
         whole["metadata"] = {"name": "o", **sample.get("metadata", {})}
-        yield Case(kind, whole, f"{number} {kind.plural}")
+        yield Case(kind, whole, f"{number} {kind.plural}", number)
         for path, value in _edits(kind.schema, whole, ()):
             body = copy.deepcopy(whole)
             inner: Any = body
             for step in path[:-1]:
                 inner = inner[step]
             inner[path[-1]] = value
-            yield Case(kind, body, f"{number} {kind.plural} {'.'.join(map(str, path))}={json.dumps(value)}")
+            name = f"{number} {kind.plural} {'.'.join(map(str, path))}={json.dumps(value)}"
+            if not name.endswith(DIFFERENT):
+                yield Case(kind, body, name, number)
 
 
 def _edits(schema: Schema, value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -164,7 +170,7 @@ def _edits(schema: Schema, value: Any, path: tuple[str | int, ...]) -> Iterator[
             yield from _edits(schema.items, item, (*path, index))
     elif isinstance(value, dict) and schema.properties and reader_for(schema) is None:
         for name, child in schema.properties.items():
-            if path == () and name in ("apiVersion", "kind", "metadata"):
+            if name == "managedFields" or (path == () and name in ("apiVersion", "kind", "metadata")):
                 continue
             place = (*path, name)
             if name in value:

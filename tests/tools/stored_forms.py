@@ -83,8 +83,9 @@ def places() -> dict[str, tuple[Schema, list[Place]]]:
                 for name, child in schema.properties.items():
                     walk(child, place._replace(steps=(*place.steps, name)))
 
-    for kind in KINDS.stored:
-        walk(kind.schema, Place(kind, ()))
+    for kind in KINDS:
+        if kind.is_stored:
+            walk(kind.schema, Place(kind, ()))
     return {name: (schema, known[:MOST_PLACES]) for name, (schema, known) in found.items()}
 
 
@@ -177,7 +178,7 @@ def merged(name: str, known: Mapping[Place, dict[str, dict[str, Any]]]) -> dict[
         fields = sorted({field for facts in known.values() for field in facts[sort]})
         for field in fields:
             values = [facts[sort].get(field, ABSENT) for facts in known.values()]
-            if all(value == values[0] for value in values):
+            if sort == "dropped" or all(value == values[0] for value in values):
                 found.setdefault(sort, {})[field] = values[0]
             else:
                 where = {f"{p.kind.kind}.{'.'.join(p.steps)}": facts[sort].get(field) for p, facts in known.items()}

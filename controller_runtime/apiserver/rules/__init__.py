@@ -14,9 +14,13 @@ A request passes through these modules from top to bottom; each imports only tho
   definitions, and the custom objects whose kinds they define.
 - `causes`: what built-in kinds are checked by, one function for each rule, shared by all kinds that embed the part.
 - `go_structs`: parts of objects as a real server's messages show them.
-- Parts that several kinds share: `pod_defaults` (pod specs, also inside workloads), `label_match` (label selectors).
-- `shape`: a compiler from a built-in kind's schema to a function that checks types, prunes unknown fields and fills
-  in defaults. `writes` applies it to each body before `strategy` sees the object.
+- `label_match`: label selectors that objects hold.
+- `shape`: a compiler from a built-in kind's schema to a function that checks types, prunes unknown fields, leaves out
+  zero values and fills in defaults. `writes` applies it to each body before `strategy` sees the object. `shape_parts`
+  has the shapes of lists and maps.
+- `stored_forms`: how a real server stores each field of each type, as data. `type_defaults`, `pod_defaults` and
+  `service_defaults`: what depends on other fields, one function for each type.
+- `service_addresses`: the addresses and ports that a service needs, keeps and gives back.
 - `values`: the scalar types of these schemas, such as times and quantities.
 - `validation`: the rules of `metadata` for all kinds, and the constructors of causes (`invalid`, `required`, …), in
   the words of a real server.

@@ -19,7 +19,8 @@ class NodeRules(Rules):
         taints = spec.get("taints", [])
         if not any(_identity(taint) == _identity(_NOT_READY) for taint in taints):
             spec = {**spec, "taints": [*taints, {**_NOT_READY}]}
-        return _without_configuration({**obj, "spec": spec})
+        status = {name: value for name, value in part(obj, "status").items() if name != "config"}
+        return _without_configuration({**obj, "spec": spec, "status": status})
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)

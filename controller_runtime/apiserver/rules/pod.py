@@ -86,7 +86,10 @@ def _toleration(taint: str) -> dict[str, Any]:
 
 def _quality(spec: Object) -> str:
     """Return the quality of service class, which follows from requests and limits of all containers."""
-    resources = [part(container, "resources") for container in _containers(spec)]
+    if "resources" in spec:  # of the whole pod
+        resources = [part(spec, "resources")]
+    else:
+        resources = [part(container, "resources") for container in _containers(spec)]
     wants = [{**part(one, "limits"), **part(one, "requests")} for one in resources]
     if not any(wants):
         return "BestEffort"

@@ -12,11 +12,24 @@ of a large object costs little. The rules of pods rely on both, to see whether a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 from controller_runtime.api.schema import Schema
-from controller_runtime.apiserver.rules.stored_forms import stored_form_of
+from controller_runtime.apiserver.rules.shape_parts import (
+    Misshapen,
+    Place,
+    Shape,
+    checked_by,
+    empty_after,
+    list_of_parts,
+    list_of_values,
+    map_of_parts,
+    map_of_values,
+    part_or,
+    path_of,
+)
+from controller_runtime.apiserver.rules.stored_forms import OFF, stored_form_of
 from controller_runtime.apiserver.rules.type_defaults import TYPE_DEFAULTS, TypeDefault
 from controller_runtime.apiserver.rules.values import (
     Reader,
@@ -25,17 +38,9 @@ from controller_runtime.apiserver.rules.values import (
     json_name,
     quantity,
     reader_for,
-    zero_of,
 )
 
-Place: TypeAlias = tuple["Place", str] | None
-"""The path of a value in the object: the place of its parent and the last step, `.name` or `[0]`; None at the root.
-
-Its text is made by `path_of` only when a message needs it: a pair per level costs less than a string per value."""
-
-Shape = Callable[[Any, Any, Place, list[Place]], Any]
-"""A function of a value, the old object's value at the same place, the place, and the list that collects the places of
-unknown fields. It returns the value in stored form, and raises `Misshapen`."""
+__all__ = ["Compiler", "Misshapen", "Place", "Shape", "path_of"]
 
 # Types in the schema of custom resource definitions for which the published schema gives no fields. A value of them is
 # either of the Python type named here, or a schema like the one that holds it.
@@ -46,19 +51,6 @@ _OR_SCHEMA: Mapping[str, type] = {
 }
 # Kept although empty: an empty `managedFields` is a request to reset the ownership of all fields, which `writes` reads.
 _MEANINGFUL_WHEN_EMPTY = ("managedFields",)
-
-
-class Misshapen(Exception):
-    """A value has the wrong type; the message begins with its path."""
-
-
-def path_of(place: Place) -> str:
-    """Return a place in the form of messages: `spec.taints[0].key`."""
-    steps = []
-    while place is not None:
-        place, step = place
-        steps.append(step)
-    return "".join(reversed(steps)).removeprefix(".")
 
 
 class Compiler:
@@ -91,11 +83,11 @@ class Compiler:
 
     def _list(self, items: Schema) -> Shape:
         reader = self._reader(items)
-        return _list_of_values(reader) if reader else _list_of_parts(self.shape(items))
+        return list_of_values(reader) if reader else list_of_parts(self.shape(items))
 
     def _map(self, additional: Schema) -> Shape:
         reader = self._reader(additional, of_map=True)
-        return _map_of_values(reader) if reader else _map_of_parts(self.shape(additional))
+        return map_of_values(reader) if reader else map_of_parts(self.shape(additional))
 
     def _object(self, schema: Schema) -> Shape:
         fields = _Fields()
@@ -106,7 +98,7 @@ class Compiler:
         for name, child in schema.properties.items():
             reader = self._reader(child)
             if (other := _OR_SCHEMA.get(child.name.rpartition(".")[2])) is not None:
-                fields.parts[name] = _part_or(shape, other)
+                fields.parts[name] = part_or(shape, other)
             elif reader is not None:
                 fields.readers[name] = reader
             else:
@@ -120,11 +112,15 @@ class Compiler:
             else:
                 if name in form.zeros:
                     fields.zeros[name] = form.zeros[name]
+                elif reader is None and name in form.nulls:
+                    fields.zeros[name] = None
                 if name in form.defaults and form.defaults[name] is None:
                     fields.defaults[name] = None
                 if name != "metadata":
                     default = form.defaults.get(name)
-            if default is not None:
+            if name in OFF.get(schema.name, ()):
+                fields.leave_out(name)
+            elif default is not None:
                 fields.defaults[name] = default if reader else fields.parts[name](default, None, None, [])
         return shape
 
@@ -147,6 +143,14 @@ class _Fields:
         self.parts: dict[str, Shape] = {}
         self.defaults: dict[str, Any] = {}
         self.zeros: dict[str, Any] = {}
+
+    def leave_out(self, name: str) -> None:
+        """Have a field checked and not stored, whatever its value."""
+        self.zeros[name] = None
+        if (reader := self.readers.pop(name, None)) is not None:
+            self.parts[name] = checked_by(reader)
+        else:
+            self.parts[name] = empty_after(self.parts[name])
 
 
 def _object_with(fields: _Fields, complete: TypeDefault | None) -> Shape:
@@ -201,93 +205,3 @@ def _fresh(default: Any) -> Any:
 
 def _changed(value: dict[str, Any], changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     return {name: item for name, item in {**value, **changes}.items() if item is not None or name in defaults}
-
-
-def _part_or(part: Shape, other: type) -> Shape:
-    """Return the shape of a value that is either a part or a value of type `other`, which is stored unchecked."""
-
-    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
-        return value if type(value) is other else part(value, old, place, unknown)
-
-    return shape
-
-
-def _list_of_values(reader: Reader) -> Shape:
-    zero = zero_of(reader)  # a null becomes this: inside a list it cannot be left out
-
-    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
-        if value is old:
-            return value
-        if type(value) is not list:
-            raise Misshapen(f"{path_of(place)}: expected a list, got {json_name(value)}")
-        read: list[Any] = []
-        try:
-            for item in value:
-                read.append(zero if item is None else reader(item))
-        except ValueError as error:
-            raise Misshapen(f"{path_of(place)}[{len(read)}]: {error}") from error
-        # Equality suffices although True == 1: no reader returns another value that equals the one it was given.
-        return value if read == value else read
-
-    return shape
-
-
-def _list_of_parts(part: Shape) -> Shape:
-    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
-        if value is old:
-            return value
-        if type(value) is not list:
-            raise Misshapen(f"{path_of(place)}: expected a list, got {json_name(value)}")
-        # By identity, not by position: an item may have moved. The old list keeps its items alive, so that no other
-        # object has the same id.
-        known = {id(item) for item in old} if type(old) is list else ()
-        changed = False
-        read = []
-        for index, item in enumerate(value):
-            if id(item) not in known:
-                new = part({} if item is None else item, None, (place, f"[{index}]"), unknown)
-                changed |= new is not item
-                item = new
-            read.append(item)
-        return read if changed else value
-
-    return shape
-
-
-def _map_of_values(reader: Reader) -> Shape:
-    zero = zero_of(reader)
-
-    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
-        if value is old:
-            return value
-        if type(value) is not dict:
-            raise Misshapen(f"{path_of(place)}: expected an object, got {json_name(value)}")
-        changes: dict[str, Any] = {}
-        name = ""
-        try:
-            for name, item in value.items():
-                new = zero if item is None else reader(item)
-                if new is not item:
-                    changes[name] = new
-        except ValueError as error:
-            raise Misshapen(f"{path_of((place, f'.{name}'))}: {error}") from error
-        return {**value, **changes} if changes else value
-
-    return shape
-
-
-def _map_of_parts(part: Shape) -> Shape:
-    def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
-        if value is old:
-            return value
-        if type(value) is not dict:
-            raise Misshapen(f"{path_of(place)}: expected an object, got {json_name(value)}")
-        before = old if type(old) is dict else {}
-        changes: dict[str, Any] = {}
-        for name, item in value.items():
-            new = part({} if item is None else item, before.get(name), (place, f".{name}"), unknown)
-            if new is not item:
-                changes[name] = new
-        return {**value, **changes} if changes else value
-
-    return shape

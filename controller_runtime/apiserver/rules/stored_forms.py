@@ -18,6 +18,13 @@ _DATA = "data/stored-forms-1.36.json.gz"
 # Definitions are stored as JSON, all other built-in kinds as protobuf, in which a list without elements is no list.
 _AS_JSON = "io.k8s.apiextensions-apiserver."
 
+# Fields that a real server takes and does not store, because their features are off by default.
+OFF: Mapping[str, tuple[str, ...]] = {
+    "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
+    "io.k8s.api.core.v1.Lifecycle": ("stopSignal",),
+    "io.k8s.api.core.v1.PodSpec": ("schedulingGroup",),
+    "io.k8s.api.core.v1.VolumeProjection": ("clusterTrustBundle", "podCertificate"),
+}
 # Fields whose default depends on more than their absence, so that it is left to `type_defaults`.
 _LEFT: Mapping[str, tuple[str, ...]] = {"io.k8s.api.apps.v1.StatefulSetUpdateStrategy": ("type",)}
 # Stored as null by a real server when they are absent, but refused then: rules see them as absent.
@@ -34,10 +41,12 @@ class StoredForm(NamedTuple):
         defaults: The values of absent fields; None for a field that is stored as null.
         zeros: By field: what is stored in place of the zero value of its type (an empty text, 0, false, an empty list
             or map); None if the field is left out. The zero value of any other field is kept.
+        nulls: Lists and maps that are stored as null when they are empty.
     """
 
     defaults: Mapping[str, Any]
     zeros: Mapping[str, Any]
+    nulls: tuple[str, ...] = ()
 
 
 def stored_form_of(name: str) -> StoredForm | None:
@@ -62,11 +71,11 @@ def _form(name: str, facts: Mapping[str, Any]) -> StoredForm:
     known: Mapping[str, Any] = facts.get("defaults", {})
     defaults = {field: value for field, value in known.items() if value is not None or field not in _REFUSED_WITHOUT}
     zeros: dict[str, Any] = dict.fromkeys(facts.get("dropped", ()))
-    zeros |= {field: defaults[field] for field in facts.get("filled", ()) if field in defaults}
-    if not name.startswith(_AS_JSON):
-        # A selector without terms is not a missing one: rules tell them apart.
-        zeros |= {field: None for field, value in known.items() if value is None and field != "selector"}
+    zeros |= {field: defaults.get(field) for field in facts.get("filled", ())}
+    # A selector without terms is not a missing one: rules tell them apart.
+    nulls = tuple(field for field, value in known.items() if value is None and field != "selector")
+    nulls = () if name.startswith(_AS_JSON) else nulls
     if left := _LEFT.get(name):
         defaults = {field: value for field, value in defaults.items() if field not in left}
         zeros |= dict.fromkeys(left)
-    return StoredForm(defaults, zeros)
+    return StoredForm(defaults, zeros, nulls)

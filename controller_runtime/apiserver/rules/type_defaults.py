@@ -47,7 +47,7 @@ def _claim_templates(value: Object, before: Object) -> Object:
     templates = value.get("volumeClaimTemplates")
     if not templates or templates is before.get("volumeClaimTemplates"):
         return value
-    typed = [filled(one, {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}) for one in templates]
+    typed = [{**one, "kind": "PersistentVolumeClaim", "apiVersion": "v1"} for one in templates]
     return {**value, "volumeClaimTemplates": typed}
 
 

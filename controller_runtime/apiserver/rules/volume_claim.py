@@ -47,12 +47,15 @@ class VolumeRules(StatusRules):
 
 
 def _with_both_sources(obj: Object) -> Object:
-    """Return a claim with both names of its data source, unless the newer one names another namespace."""
+    """Return a claim with both names of its data source, unless the newer one names another namespace.
+
+    The older name is for two kinds only; another kind is not stored there.
+    """
     spec = part(obj, "spec")
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
-    if old and (old.get("apiGroup") or "", old.get("kind")) not in _SOURCES:
-        spec = {name: value for name, value in spec.items() if name != "dataSource"}
-        return {**obj, "spec": spec}
+    if old is not None and (old.get("apiGroup") or "", old.get("kind")) not in _SOURCES:
+        old, spec = None, {name: value for name, value in spec.items() if name != "dataSource"}
+        obj = {**obj, "spec": spec}
     if old and not new:
         return {**obj, "spec": {**spec, "dataSourceRef": old}}
     if new and not old and "namespace" not in new:

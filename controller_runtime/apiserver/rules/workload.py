@@ -85,16 +85,6 @@ class DaemonSetRules(SpecRules):
         return _numbered(made, _number(old) + changed)
 
 
-class StatefulSetRules(SpecRules):
-    """The limit to unavailable pods of a stateful set is not stored: its feature is off by default."""
-
-    def on_create(self, obj: Object) -> Object:
-        return _without_limit(super().on_create(obj))
-
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        return super().on_update(kind, old, new if subresource == "status" else _without_limit(new), subresource)
-
-
 class TemplateRules(Rules):
     """The generation of a pod template rises with a change of it."""
 
@@ -112,16 +102,6 @@ def _with_labels_of(old: Object, new: Object) -> Object:
     return {**new, "metadata": {**metadata, **labels}}
 
 
-def _without_limit(obj: Object) -> Object:
-    spec = part(obj, "spec")
-    strategy = part(spec, "updateStrategy")
-    rolling = part(strategy, "rollingUpdate")
-    if "maxUnavailable" not in rolling:
-        return obj
-    rolling = {name: value for name, value in rolling.items() if name != "maxUnavailable"}
-    return {**obj, "spec": {**spec, "updateStrategy": {**strategy, "rollingUpdate": rolling}}}
-
-
 def _number(daemon_set: Object) -> int:
     text = part(daemon_set["metadata"], "annotations").get(TEMPLATE_GENERATION, "0")
     return int(text) if text.isdecimal() and text.isascii() else 0
@@ -135,7 +115,7 @@ def _numbered(daemon_set: Object, number: int) -> Object:
 
 DEPLOYMENT_RULES = DeploymentRules()
 REPLICA_SET_RULES = SpecRules({"replicas": 0})
-STATEFUL_SET_RULES = StatefulSetRules({"availableReplicas": 0, "replicas": 0})
+STATEFUL_SET_RULES = SpecRules({"availableReplicas": 0, "replicas": 0})
 DAEMON_SET_RULES = DaemonSetRules(
     {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0},
 )

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
 from controller_runtime.apiserver.list_options import version_number
-from controller_runtime.apiserver.options import Query, WriteOptions
+from controller_runtime.apiserver.options import WriteOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
@@ -45,13 +44,13 @@ from controller_runtime.apiserver.status import (
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored, key_of
-from controller_runtime.apiserver.users import ADMIN, User
 from controller_runtime.apiserver.writes import apply
 from controller_runtime.apiserver.writes.addresses import Addresses
 from controller_runtime.apiserver.writes.body import admit, decode
+from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.entries import APPLY, Entry, with_entries
-from controller_runtime.apiserver.writes.managed import Writer, created, manager_from, settled, updated
+from controller_runtime.apiserver.writes.managed import Writer, created, settled, updated
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
 from controller_runtime.apiserver.writes.storable import storable
 from controller_runtime.core.host import Host
@@ -61,28 +60,6 @@ _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _GENERATED_NAMES_TRIED = 8
 _SERVER = Writer("kube-apiserver")
-
-
-class Written(NamedTuple):
-    """The result of a write: an HTTP status, the encoded object, and warnings."""
-
-    status: int
-    raw: bytes
-    warnings: Sequence[str] = ()
-
-
-class Content(NamedTuple):
-    """The input of a write: the body, its media type, the query, the client's User-Agent, and the user."""
-
-    body: bytes
-    media_type: str
-    query: Query
-    agent: str = ""
-    user: User = ADMIN
-
-    def writer(self, options: WriteOptions, route: Route) -> Writer:
-        """Return the writer of an update: the field manager in the options, or the one from the User-Agent."""
-        return Writer(options.field_manager or manager_from(self.agent), subresource=route.subresource)
 
 
 class Objects:

@@ -29,8 +29,8 @@ from controller_runtime.apiserver.status import (
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored
 from controller_runtime.apiserver.writes.body import decode
+from controller_runtime.apiserver.writes.content import Content
 from controller_runtime.apiserver.writes.deletion import Deletion, check_preconditions
-from controller_runtime.apiserver.writes.objects import Content
 from controller_runtime.core.host import Host
 
 _BINDING = Options("Binding", "", "pods/binding")  # the resource that a real server names in conflicts of a binding

@@ -23,7 +23,7 @@ from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import CREATE_OPTIONS, Cause, Options, bad_request, check
 from controller_runtime.apiserver.users import User
 from controller_runtime.apiserver.writes.body import decode
-from controller_runtime.apiserver.writes.objects import Content, Written
+from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.core.host import Host
 
 # The kind that refusals name: a real server leaves it out.

@@ -20,7 +20,7 @@ from controller_runtime.apiserver.status import CREATE_OPTIONS, Options, bad_req
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import key_of
 from controller_runtime.apiserver.writes.body import decode
-from controller_runtime.apiserver.writes.objects import Content, Written
+from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.core.host import Host
 
 LEAST_SECONDS, MOST_SECONDS = 10 * 60, 1 << 32
