@@ -129,7 +129,7 @@ def variable_sources(given: Sequence[Object], place: str) -> Iterator[Cause]:
 def mounts(container: Object, volumes: Mapping[str, Object], place: str) -> Iterator[Cause]:
     """Return the faults of the mounts of a container; `place` is its own path."""
     devices = {one.get("name", ""): one.get("devicePath", "") for one in container.get("volumeDevices") or ()}
-    seen, whole = set(), f"{place}.volumeMounts"
+    paths_of_devices, seen, whole = set(devices.values()), set(), f"{place}.volumeMounts"
     for index, mount in enumerate(container.get("volumeMounts") or ()):
         field, name, path = f"{whole}[{index}]", mount.get("name", ""), mount.get("mountPath", "")
         if not name:
@@ -143,7 +143,7 @@ def mounts(container: Object, volumes: Mapping[str, Object], place: str) -> Iter
         seen.add(path)
         if name in devices:
             yield invalid(f"{field}.name", name, "must not already exist in volumeDevices")
-        if path in devices.values():
+        if path in paths_of_devices:
             yield invalid(f"{field}.mountPath", path, "must not already exist as a path in volumeDevices")
         if len(mount) > 2:
             yield from _mount_options(mount, container, field, whole)
@@ -178,6 +178,7 @@ def _mount_options(mount: Object, container: Object, field: str, whole: str) -> 
 def devices(container: Object, volumes: Mapping[str, Object], place: str) -> Iterator[Cause]:
     """Return the faults of the block devices of a container; `place` is its own path."""
     mounted = {one.get("name", ""): one.get("mountPath", "") for one in container.get("volumeMounts") or ()}
+    paths_of_mounts = set(mounted.values())
     paths: set[str] = set()
     names: set[str] = set()
     for index, device in enumerate(container.get("volumeDevices") or ()):
@@ -202,6 +203,6 @@ def devices(container: Object, volumes: Mapping[str, Object], place: str) -> Ite
             paths.add(path)
         if name in mounted:
             yield invalid(f"{field}.name", name, "must not already exist in volumeMounts")
-        if path in mounted.values():
+        if path in paths_of_mounts:
             yield invalid(f"{field}.devicePath", path, "must not already exist as a path in volumeMounts")
         names |= {name} if name else set()

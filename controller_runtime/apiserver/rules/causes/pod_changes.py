@@ -75,7 +75,7 @@ def _deadline(before: int | None, after: int | None) -> Cause | None:
 
 
 def _kept_tolerations(before: Sequence[Object], after: Sequence[Object]) -> Iterator[Cause]:
-    known = [_without_seconds(one) for one in after]
+    known = {_without_seconds(one) for one in after}
     if any(_without_seconds(one) not in known for one in before):
         text = "existing toleration can not be modified except its tolerationSeconds"
         yield forbidden("spec.tolerations", text)
@@ -83,8 +83,8 @@ def _kept_tolerations(before: Sequence[Object], after: Sequence[Object]) -> Iter
         yield from tolerations(after, "spec.tolerations")
 
 
-def _without_seconds(toleration: Object) -> Object:
-    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+def _without_seconds(toleration: Object) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted((name, value) for name, value in toleration.items() if name != "tolerationSeconds"))
 
 
 def _kept_gates(before: Sequence[Object], after: Sequence[Object]) -> Iterator[Cause]:

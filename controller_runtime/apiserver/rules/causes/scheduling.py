@@ -107,6 +107,7 @@ def _label_keys(term: Object, place: str) -> Iterator[Cause]:
 
 def spread_constraints(given: Sequence[Object], place: str) -> Iterator[Cause]:
     """Return the faults of the rules by which pods are spread."""
+    last = {(one.get("topologyKey", ""), one.get("whenUnsatisfiable", "")): index for index, one in enumerate(given)}
     for index, one in enumerate(given):
         field, key, action = f"{place}[{index}]", one.get("topologyKey", ""), one.get("whenUnsatisfiable", "")
         if (skew := one.get("maxSkew", 0)) <= 0:
@@ -114,8 +115,7 @@ def spread_constraints(given: Sequence[Object], place: str) -> Iterator[Cause]:
         if not key:
             yield required(f"{field}.topologyKey", "can not be empty")
         yield from one_of(action, ("DoNotSchedule", "ScheduleAnyway"), f"{field}.whenUnsatisfiable")
-        rest = given[index + 1 :]
-        if any((other.get("topologyKey", ""), other.get("whenUnsatisfiable", "")) == (key, action) for other in rest):
+        if last[key, action] > index:
             yield duplicate(f"{field}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}")
         if (domains := one.get("minDomains")) is not None:
             if domains <= 0:
