@@ -97,6 +97,11 @@ def node(obj: Object) -> Iterator[Cause]:
     # A real server names the metadata, too, although taints are in the spec.
     yield from taints(spec.get("taints") or (), "metadata.taints")
     yield from _node_status(status)
+    yield from _ranges(spec)
+
+
+def _ranges(spec: Object) -> Iterator[Cause]:
+    """Return the faults of the address ranges of the pods of a node."""
     ranges: Sequence[str] = spec.get("podCIDRs") or ()
     if ranges and spec.get("podCIDR", ranges[0]) != ranges[0]:
         yield invalid("spec.podCIDR", spec["podCIDR"], "must be equal to podCIDRs[0]")
@@ -128,8 +133,10 @@ def node_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of a changed node, those of its general metadata aside."""
     before, after, status = part(old, "spec"), part(new, "spec"), part(new, "status")
     is_tainted = before.get("taints") != after.get("taints")
-    if is_tainted:
-        yield from taints(after.get("taints") or (), "metadata.taints")
+    if before != after:  # a real server checks the whole node first
+        if is_tainted:
+            yield from taints(after.get("taints") or (), "metadata.taints")
+        yield from _ranges(after)
     if status is not old.get("status") and status != old.get("status"):
         yield from _node_status(status)
         yield from _repeated_addresses(status)
