@@ -57,7 +57,8 @@ def _problems(text: str, limit: int, good: object, rule: str) -> list[str]:
 
 def label_problems(name: str) -> list[str]:
     """Return what is wrong with a DNS label, such as the name of a namespace."""
-    return _problems(name, 63, _is_label(name), _LABEL_TEXT)
+    rule = "must not contain dots" if _is_subdomain(name) else _LABEL_TEXT
+    return _problems(name, 63, _is_label(name), rule)
 
 
 def subdomain_problems(name: str) -> list[str]:

@@ -17,7 +17,7 @@ from controller_runtime.api.quantities import QUANTITY
 from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.apiserver.kinds.registry import CONFIG_MAP
 from controller_runtime.apiserver.rules.definitions.schema_causes import schema_causes
-from controller_runtime.apiserver.rules.validation import metadata_causes
+from controller_runtime.apiserver.rules.validation import updated_metadata_causes
 from controller_runtime.apiserver.writes import jsonpatch
 
 Object = dict[str, Any]
@@ -91,7 +91,7 @@ def test_finalizers_are_compared_with_those_before_once_each() -> None:
         return [Compared(f"a.b/{letter}{index}") for index in range(2_000)]
 
     before = {"name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z", "finalizers": finalizers("x")}
-    causes = list(metadata_causes(CONFIG_MAP, {**before, "finalizers": finalizers("y")}, before))
+    causes = list(updated_metadata_causes(CONFIG_MAP, before, {**before, "finalizers": finalizers("y")}, {}, ""))
 
     assert [cause.reason for cause in causes] == 2 * ["FieldValueForbidden"]
     assert Compared.times < 20_000

@@ -33,8 +33,6 @@ _TABLES = Deviation(Part.WORDING, "what the columns mean is said in our own word
 _BUILD = Deviation(Part.ANSWER, "another program of another make")
 _FEWER_KINDS = Deviation(Part.ANSWER, "fewer kinds are served; those that are, are told alike (test_discovery.py)")
 
-_GO_DIFF = Deviation(Part.WORDING, "the real text ends with a diff of Go structs")
-
 DEVIATIONS: dict[str, Deviation] = {
     "create: MicroTime without a fraction": _LANGUAGE,
     "create: MicroTime with three digits": _LANGUAGE,
@@ -48,7 +46,6 @@ DEVIATIONS: dict[str, Deviation] = {
     "discovery: discovery and health (4)": _FEWER_KINDS,
     "discovery: discovery and health (5)": _FEWER_KINDS,
     "discovery: discovery and health (6)": _FEWER_KINDS,
-    "pod: most of a pod spec cannot be changed": _GO_DIFF,
     "list: a broken continue token": _LANGUAGE,
     "list: a version that is no number": _LANGUAGE,
     "crd: a table with the printer columns": _TABLES,
@@ -83,8 +80,4 @@ DEVIATIONS: dict[str, Deviation] = {
     "outcomes: base64 for paths": _LANGUAGE,
     "outcomes: dry run of a create as a table": _TABLES,
     "outcomes: dry run of an apply as a table": _TABLES,
-    "outcomes: a claim's modes never change": _GO_DIFF,
-    "outcomes: a pending claim's request never changes": _GO_DIFF,
-    "outcomes: a claim's class never changes": _GO_DIFF,
-    "outcomes: a claim's volume never changes": _GO_DIFF,
 }

@@ -33,7 +33,7 @@ class Kind:
         create_on_update: True if a PUT of an object that does not exist creates it.
         unconditional_update: True if a PUT may come without a resourceVersion, so that the last writer wins.
         deletes_with_object: True if DELETE responds with the object, False if with a `Status`.
-        name_rule: The rule for names: `subdomain`, `label`, `dns1035`, `key`, or `path` (any path segment).
+        name_rule: The rule for names: `subdomain`, `label`, `key`, or `path` (any path segment).
         fields: The fields that a field selector may name besides name and namespace. The value of each is what a
             selector compares if an object lacks the field.
         field_paths: For each of `fields` whose name is not its path in the stored object: that path.

@@ -186,7 +186,7 @@ SERVICE = _core(
     subresources=_STATUS,
     create_on_update=True,
     deletes_with_object=True,
-    name_rule="dns1035",
+    name_rule="label",
     fields={"spec.clusterIP": "", "spec.type": ""},
 )
 
@@ -205,7 +205,12 @@ REPLICA_SET = _apps(
     fields={"status.replicas": "0"},
 )
 STATEFUL_SET = _apps(
-    kind="StatefulSet", plural="statefulsets", short_names=("sts",), categories=_ALL, subresources=_SCALED
+    kind="StatefulSet",
+    plural="statefulsets",
+    short_names=("sts",),
+    categories=_ALL,
+    subresources=_SCALED,
+    name_rule="label",
 )
 
 _review = partial(Kind, version="v1", verbs=("create",))

@@ -7,11 +7,14 @@ A request passes through these modules from top to bottom; each imports only tho
   `prepare_update`), and the fields that a field selector may name. `writes` and `reads` call it.
 - `scale`: the `scale` subresource of workloads. `writes` calls it.
 - `ruleset`: the table from a kind to its `Rules`. A kind without an entry has none of its own.
-- One module for each kind or group of kinds, with subclasses of `Rules`: `config_maps_and_secrets`, `event`, `lease`,
+- `checks`: the table from a kind to the functions of `causes` that check its objects when they are created and changed.
+- One module for each kind or group of kinds, with subclasses of `Rules`: `event`, `lease`,
   `lease_candidate`, `namespace`, `node`, `pod`, `volume_claim`, `workload` (all that create pods), and `small_kinds`
   (services, ingresses, disruption budgets, roles). `definitions` is a package of its own: custom resource
   definitions, and the custom objects whose kinds they define.
-- Parts that several kinds share: `pod_template` (pod specs, also inside workloads), `label_match` (label selectors).
+- `causes`: what built-in kinds are checked by, one function for each rule, shared by all kinds that embed the part.
+- `go_structs`: parts of objects as a real server's messages show them.
+- `label_match`: label selectors that objects hold.
 - `shape`: a compiler from a built-in kind's schema to a function that checks types, prunes unknown fields, leaves out
   zero values and fills in defaults. `writes` applies it to each body before `strategy` sees the object. `shape_parts`
   has the shapes of lists and maps.

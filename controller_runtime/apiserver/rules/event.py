@@ -43,6 +43,8 @@ _SHOWN_IN_NEW: Mapping[str, Any] = {
     "deprecatedLastTimestamp": None,
 }
 _TYPES = ("Normal", "Warning")
+# Stored fields that only events of the core group have, in the order of messages.
+_OLDER = ("firstTimestamp", "lastTimestamp", "count", "source")
 _LONGEST, _LONGEST_NOTE = 128, 1024  # characters, as on a real server
 # Stored fields that an update through events.k8s.io must not change.
 _FIXED = (
@@ -68,10 +70,8 @@ class EventRules(Rules):
 
     def _action_causes(self, obj: Object) -> list[Cause]:
         controller = obj.get("reportingComponent", "")
-        if controller:
-            causes = [invalid(self._controller, controller, text) for text in qualified_name_problems(controller)]
-        else:
-            causes = [required(self._controller)]
+        causes = [] if controller else [required(self._controller)]
+        causes += [invalid(self._controller, controller, text) for text in qualified_name_problems(controller)]
         for name in ("reportingInstance", "action", "reason"):
             value = obj.get(name, "")
             if not value:
@@ -102,11 +102,33 @@ class NewEventRules(EventRules):
         if not obj.get("eventTime"):
             causes.append(required("eventTime"))
         if type_ not in _TYPES:
-            causes.append(invalid("type", type_, f"has invalid value: {type_}"))
+            causes.append(invalid("type", "", f"has invalid value: {type_}"))
         return causes
+
+    def causes_of_new(self, obj: Object) -> list[Cause]:
+        causes = self.causes(obj)
+        place = len(causes) - (obj.get("type", "") not in _TYPES) - (not obj.get("eventTime"))
+        causes[place:place] = _series_causes(obj)
+        return causes + [invalid(name, "", "needs to be unset") for name in _OLDER if _is_set(obj.get(name))]
+
+    def causes_of_change(self, old: Object, new: Object, subresource: str) -> list[Cause]:
+        series = [] if old.get("series") == new.get("series") else _series_causes(new)
+        return [*EventRules.causes(self, new), *series, *self.update_causes(old, new, subresource)]
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
         return [invalid(name, new.get(name), "field is immutable") for name in _FIXED if old.get(name) != new.get(name)]
+
+
+def _is_set(value: Any) -> bool:
+    return any(value.values()) if isinstance(value, Mapping) else bool(value)
+
+
+def _series_causes(obj: Object) -> list[Cause]:
+    """Return the faults of a series of events: how often there was one, and when the last."""
+    if (series := obj.get("series")) is None:
+        return []
+    causes = [] if series.get("count", 0) >= 2 else [invalid("series.count", "", "should be at least 2")]
+    return causes if series.get("lastObservedTime") else [*causes, required("series.lastObservedTime")]
 
 
 def _namespace_causes(obj: Object, *for_cluster_scoped: str) -> list[Cause]:

@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
-from controller_runtime.api.names import qualified_name_problems
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
-from controller_runtime.apiserver.rules.validation import invalid
-from controller_runtime.apiserver.status import Cause
 
 FINALIZER = "kubernetes"
 _NAME_LABEL = "kubernetes.io/metadata.name"
@@ -33,17 +29,6 @@ class NamespaceRules(Rules):
 
     def on_delete(self, obj: Object, now: datetime) -> Object:
         return {**obj, "status": {**part(obj, "status"), "phase": "Terminating"}}
-
-    def causes(self, obj: Object) -> Iterator[Cause]:
-        for index, name in enumerate(part(obj, "spec").get("finalizers", ())):
-            for text in qualified_name_problems(name):
-                yield invalid(f"spec.finalizers[{index}]", name, text)
-
-    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        phase = part(new, "status").get("phase", "")
-        if subresource == "status" and "deletionTimestamp" not in old["metadata"] and phase != "Active":
-            return [invalid("status.phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]
-        return []
 
 
 def _labelled(obj: Object) -> Object:

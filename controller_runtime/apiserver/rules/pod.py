@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of pods: defaults, the few fields that may change, and grace periods. No pod runs here; pods are data."""
+"""Rules of pods: what admission adds, status and grace periods. No pod runs here; pods are data."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.pod_defaults import CONTAINERS
-from controller_runtime.apiserver.rules.pod_template import DEFAULT_GRACE, container_causes
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
-from controller_runtime.apiserver.rules.validation import forbidden
-from controller_runtime.apiserver.status import Cause
+
+DEFAULT_GRACE = 30  # seconds
 
 _GATED: Mapping[str, Any] = {
     "type": "PodScheduled",
@@ -20,17 +19,10 @@ _GATED: Mapping[str, Any] = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
-# Fields that an update may change, images of containers aside; two of them within limits, see `_may_become`.
-_LIVE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
-_CHANGEABLE = (
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
-)
 
 
 class PodRules(Rules):
-    """A new pod is Pending, and hardly any field of its spec may change."""
+    """A new pod is Pending."""
 
     def on_create(self, obj: Object) -> Object:
         spec = part(obj, "spec")
@@ -52,13 +44,6 @@ class PodRules(Rules):
             return {**new, "spec": spec}
         metadata = {**new["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
         return {**new, "metadata": metadata, "spec": spec}
-
-    def causes(self, obj: Object) -> Iterator[Cause]:
-        return container_causes(part(obj, "spec"), "spec")
-
-    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        unchanged = old["spec"] is new["spec"]
-        return [] if unchanged or _may_become(old["spec"], new["spec"]) else [forbidden("spec", _CHANGEABLE)]
 
 
 def grace_of(obj: Object, asked: int | None) -> int:
@@ -93,26 +78,3 @@ def _quality(spec: Object) -> str:
 def _containers(spec: Object) -> Iterator[Object]:
     for name in CONTAINERS:
         yield from spec.get(name, ())
-
-
-def _may_become(old: Object, new: Object) -> bool:
-    """Return whether the spec of a pod may change from `old` to `new`."""
-    grace = new.get("terminationGracePeriodSeconds")
-    before = old.get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-    keeps_tolerations = _tolerated(old) <= _tolerated(new)
-    return keeps_tolerations and (grace == before or (before < 0 and grace == 1)) and _fixed(old) == _fixed(new)
-
-
-def _tolerated(spec: Object) -> set[tuple[Any, ...]]:
-    """Return the tolerations without their seconds, which may change."""
-    tolerations = [{**toleration, "tolerationSeconds": None} for toleration in spec.get("tolerations", ())]
-    return {tuple(sorted(toleration.items())) for toleration in tolerations}
-
-
-def _fixed(spec: Object) -> dict[str, Any]:
-    """Return the part of a spec that must not change: all except the `_LIVE` fields and the images of containers."""
-    fixed = {name: value for name, value in spec.items() if name not in _LIVE}
-    for group in CONTAINERS:
-        if group in spec:
-            fixed[group] = [{**container, "image": ""} for container in spec[group]]
-    return fixed

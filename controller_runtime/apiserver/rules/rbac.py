@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from controller_runtime.api.names import path_segment_problems, subdomain_problems
-from controller_runtime.api.selectors import LabelSelector
+from controller_runtime.apiserver.rules.causes.selectors import label_selector
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
-from controller_runtime.apiserver.rules.validation import invalid, label_causes, not_supported, required
+from controller_runtime.apiserver.rules.validation import invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
 
 _GROUP = "rbac.authorization.k8s.io"
@@ -105,19 +105,7 @@ def _aggregation_causes(aggregation: Object, field: str) -> Iterator[Cause]:
         yield required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")
     for index, selector in enumerate(selectors or ()):
         place = f"{field}[{index}]"
-        labels = list(label_causes(part(selector, "matchLabels"), f"{place}.matchLabels"))
-        operators = [one.get("operator", "") for one in selector.get("matchExpressions") or ()]
-        wrong = [(number, name) for number, name in enumerate(operators) if not _is_operator(name)]
-        yield from labels
-        for number, name in wrong:
-            yield invalid(f"{place}.matchExpressions[{number}].operator", name, "not a valid selector operator")
-        if labels or wrong:
+        faults = list(label_selector(selector, place))
+        yield from faults
+        if faults:
             yield invalid(place, None, "invalid label selector.")
-
-
-def _is_operator(name: str) -> bool:
-    try:
-        LabelSelector.from_object({"matchExpressions": [{"key": "a", "operator": name}]})
-    except ValueError:
-        return False
-    return True

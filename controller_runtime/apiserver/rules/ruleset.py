@@ -9,7 +9,6 @@ from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules import rbac, small_kinds
 from controller_runtime.apiserver.rules import workload as workload_rules
-from controller_runtime.apiserver.rules.config_maps_and_secrets import ConfigMapRules, SecretRules
 from controller_runtime.apiserver.rules.definitions.custom_objects import CustomRules
 from controller_runtime.apiserver.rules.definitions.definition import DefinitionRules
 from controller_runtime.apiserver.rules.event import EventRules, NewEventRules
@@ -23,7 +22,6 @@ from controller_runtime.apiserver.rules.volume_claim import ClaimRules, VolumeRu
 
 _NO_RULES = Rules()
 _RULES: Mapping[Kind, Rules] = {
-    kinds.CONFIG_MAP: ConfigMapRules(),
     kinds.EVENT: EventRules(),
     kinds.NAMESPACE: NamespaceRules(),
     kinds.NODE: NodeRules(),
@@ -33,15 +31,13 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.POD_TEMPLATE: workload_rules.TemplateRules(),
     kinds.REPLICATION_CONTROLLER: workload_rules.CONTROLLER_RULES,
     kinds.QUOTA: small_kinds.StatusRules({}),
-    kinds.SECRET: SecretRules(),
     kinds.SERVICE: small_kinds.ServiceRules(),
-    kinds.CONTROLLER_REVISION: workload_rules.RevisionRules(),
     kinds.DAEMON_SET: workload_rules.DAEMON_SET_RULES,
     kinds.DEPLOYMENT: workload_rules.DEPLOYMENT_RULES,
     kinds.REPLICA_SET: workload_rules.REPLICA_SET_RULES,
     kinds.STATEFUL_SET: workload_rules.STATEFUL_SET_RULES,
     kinds.NEW_EVENT: NewEventRules(),
-    kinds.CRON_JOB: workload_rules.CronJobRules(),
+    kinds.CRON_JOB: workload_rules.SpecRules(),
     kinds.JOB: workload_rules.JobRules(),
     kinds.INGRESS: small_kinds.IngressRules(),
     kinds.DISRUPTION_BUDGET: small_kinds.BudgetRules(),

@@ -6,9 +6,7 @@ from __future__ import annotations
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.service_addresses import without_leftovers
-from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.rules.workload import SpecRules
-from controller_runtime.apiserver.status import Cause
 
 _COUNTS = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
 
@@ -28,7 +26,7 @@ class StatusRules(Rules):
 
 
 class ServiceRules(Rules):
-    """A service must have ports, unless it is headless or of type ExternalName.
+    """Services get addresses and ports.
 
     Nothing answers at the addresses that services have here.
     """
@@ -46,32 +44,16 @@ class ServiceRules(Rules):
         made = {**made, "spec": without_leftovers(part(made, "spec"), part(old, "spec"))}
         return made if made["spec"].get("type") == "LoadBalancer" else {**made, "status": {"loadBalancer": {}}}
 
-    def causes(self, obj: Object) -> list[Cause]:
-        spec = part(obj, "spec")
-        headless = spec.get("clusterIP") == "None" or spec.get("type") == "ExternalName"
-        return [] if headless or spec.get("ports") else [required("spec.ports")]
-
 
 class IngressRules(SpecRules):
-    """An ingress must have a default backend or rules. The server routes no traffic."""
+    """A new ingress has no addresses. The server routes no traffic."""
 
     def __init__(self) -> None:
         super().__init__({"loadBalancer": {}})
 
-    def causes(self, obj: Object) -> list[Cause]:
-        spec = part(obj, "spec")
-        text = "either `defaultBackend` or `rules` must be specified"
-        return [] if spec.get("rules") or spec.get("defaultBackend") else [invalid("spec", spec, text)]
-
 
 class BudgetRules(SpecRules):
-    """A budget sets at most one of `minAvailable` and `maxUnavailable`."""
+    """A new budget has counted nothing."""
 
     def __init__(self) -> None:
         super().__init__(_COUNTS)
-
-    def causes(self, obj: Object) -> list[Cause]:
-        spec = part(obj, "spec")
-        if "minAvailable" in spec and "maxUnavailable" in spec:
-            return [invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")]
-        return []

@@ -72,7 +72,9 @@ def _form(name: str, facts: Mapping[str, Any]) -> StoredForm:
     defaults = {field: value for field, value in known.items() if value is not None or field not in _REFUSED_WITHOUT}
     zeros: dict[str, Any] = dict.fromkeys(facts.get("dropped", ()))
     zeros |= {field: defaults.get(field) for field in facts.get("filled", ())}
-    nulls = () if name.startswith(_AS_JSON) else tuple(field for field, value in known.items() if value is None)
+    # A selector without terms is not a missing one: rules tell them apart.
+    nulls = tuple(field for field, value in known.items() if value is None and field != "selector")
+    nulls = () if name.startswith(_AS_JSON) else nulls
     if left := _LEFT.get(name):
         defaults = {field: value for field, value in defaults.items() if field not in left}
         zeros |= dict.fromkeys(left)

@@ -22,9 +22,10 @@ from controller_runtime.apiserver import status
 from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, METADATA_ORDER
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
+from controller_runtime.apiserver.rules.checks import checks_of
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
-from controller_runtime.apiserver.rules.validation import invalid, metadata_causes
+from controller_runtime.apiserver.rules.validation import invalid, metadata_causes, updated_metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
 _STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of five, a DNS label of 63 at most
@@ -61,7 +62,9 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     rules = rules_of(kind)
     obj = _of_own_type(kind, name, obj)
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
-    causes = itertools.chain(metadata_causes(kind, made["metadata"]), rules.causes_of_new(made))
+    checks = checks_of(kind)
+    found = rules.causes_of_new(made) if checks is None else checks.new(made)
+    causes = itertools.chain(metadata_causes(kind, made["metadata"]), found)
     status.check(kind.stored, name, causes)
     return _in_order(made)
 
@@ -92,8 +95,10 @@ def prepare_update(
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
     if now is not None:
         made = rules.dated(old, made, timestamp(now))
+    checks = checks_of(kind)
+    changes = rules.causes_of_change if checks is None else checks.causes_of_change
     causes = itertools.chain(
-        metadata_causes(kind, made["metadata"], before), rules.causes_of_change(old, made, subresource)
+        updated_metadata_causes(kind, before, made["metadata"], sent, subresource), changes(old, made, subresource)
     )
     status.check(kind.stored, name, causes)
     return _in_order(made)

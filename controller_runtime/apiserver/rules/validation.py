@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api import names
+from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.status import Cause
 
@@ -20,7 +21,6 @@ _NAME_RULES = {
     "label": names.label_problems,
     "path": names.path_segment_problems,
     "key": names.config_key_problems,
-    "dns1035": names.service_name_problems,
 }
 _MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together, as on a real server
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
@@ -48,38 +48,45 @@ def duplicate(field: str, value: object, text: str = "") -> Cause:
     return Cause("FieldValueDuplicate", f"{shown}: {text}" if text else shown, field)
 
 
-def not_supported(field: str, value: str, supported: Sequence[str]) -> Cause:
+def not_supported(field: str, value: object, supported: Sequence[str]) -> Cause:
     """Return the cause that reports a value that is none of the allowed words."""
     allowed = ", ".join(f'"{word}"' for word in supported)
-    return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {allowed}', field)
+    shown = msgspec.json.encode(value).decode()
+    return Cause("FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {allowed}", field)
 
 
-def metadata_causes(kind: Kind, metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterator[Cause]:
-    """Return the faults of an object's metadata.
+def not_found(field: str, value: str, text: str = "") -> Cause:
+    """Return the cause of a name of something that is not there."""
+    shown = f"Not found: {msgspec.json.encode(value).decode()}"
+    return Cause("FieldValueNotFound", f"{shown}: {text}" if text else shown, field)
 
-    A field that is equal in `old` is not checked again: it was accepted once, perhaps under older rules, and an update
-    of something else must still succeed.
-    """
-    before = old or {}
-    if old is None:
-        yield from name_causes(kind, metadata)
-        if (generation := metadata.get("generation", 0)) < 0:
-            yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
-    if (labels := metadata.get("labels")) != before.get("labels"):
-        yield from label_causes(labels or {}, "metadata.labels")
-    if (annotations := metadata.get("annotations")) != before.get("annotations"):
-        yield from _annotation_causes(annotations or {})
-    if (owners := metadata.get("ownerReferences")) != before.get("ownerReferences"):
-        yield from _owner_causes(owners or ())
-    if (finalizers := metadata.get("finalizers", ())) != before.get("finalizers", ()):
-        yield from _finalizer_causes(finalizers)
-        # Custom objects get a warning instead, see `CustomRules.warnings`; definitions get neither.
-        if kind.definition is None and kind is not DEFINITION:
-            for _ in range(1 if old is None else 2):  # an update reports them twice, as a real server does
-                yield from _unqualified_causes(finalizers)
-        if "deletionTimestamp" in before:
-            # Reported twice, as by a real server: by the rules of all objects and again by those of the kind.
-            yield from 2 * _new_finalizer_causes(finalizers, before.get("finalizers", ()))
+
+def too_long(field: str, limit: int) -> Cause:
+    """Return the cause of a text, or of data, with more than `limit` bytes."""
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
+
+
+def too_many(field: str, count: int, limit: int) -> Cause:
+    """Return the cause of a list with more than `limit` items."""
+    noun = "item" if limit == 1 else "items"
+    return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {limit} {noun}", field)
+
+
+def invalid_part(field: str, text: str) -> Cause:
+    """Return the cause of a part that breaks a rule, if the message does not show the part."""
+    return Cause("FieldValueInvalid", f"Invalid value: {text}", field)
+
+
+def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:
+    """Return the faults of the metadata of a new object."""
+    yield from name_causes(kind, metadata)
+    if (generation := metadata.get("generation", 0)) < 0:
+        yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
+    yield from _common_causes(metadata, {})
+    yield from _finalizer_causes(metadata.get("finalizers", ()))
+    # Custom objects get a warning instead, see `CustomRules.warnings`; definitions get neither.
+    if kind.definition is None and kind is not DEFINITION:
+        yield from _unqualified_causes(metadata.get("finalizers", ()))
 
 
 def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
@@ -104,14 +111,94 @@ def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
             yield invalid(field, value, text)
 
 
-def _annotation_causes(annotations: Mapping[str, str]) -> Iterator[Cause]:
-    field = "metadata.annotations"
+def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Cause]:
+    """Return the faults of annotations: their keys, and the size of all."""
     for key in annotations:
         for text in names.qualified_name_problems(key.lower()):
             yield invalid(field, key, text)
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
-        text = f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
-        yield Cause("FieldValueTooLong", text, field)
+        yield too_long(field, _MAX_ANNOTATIONS)
+
+
+def _common_causes(metadata: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[Cause]:
+    """Return the faults of fields that both rules of metadata check, of all objects and of their updates.
+
+    A field that is equal in `before` was accepted once, perhaps under older rules, and an update of something else must
+    still succeed.
+    """
+    if (labels := metadata.get("labels")) != before.get("labels"):
+        yield from label_causes(labels or {}, "metadata.labels")
+    if (annotations := metadata.get("annotations")) != before.get("annotations"):
+        yield from annotation_causes(annotations or {}, "metadata.annotations")
+    if (owners := metadata.get("ownerReferences")) != before.get("ownerReferences"):
+        yield from _owner_causes(owners or ())
+
+
+def updated_metadata_causes(
+    kind: Kind, before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any], subresource: str
+) -> Iterator[Cause]:
+    """Return the faults of updated metadata, each as often as a real server reports it.
+
+    There, all updates are checked by general rules and then by the rules of the kind, and these call the rules of
+    metadata once or twice more.
+
+    Args:
+        kind: The kind.
+        before: The stored metadata.
+        metadata: The metadata that will be stored.
+        sent: The metadata that the client sent.
+        subresource: The subresource that is written; empty for the object itself.
+    """
+    names = ("finalizers", "labels", "annotations", "ownerReferences")
+    changed = any(metadata.get(name) != before.get(name) for name in names)
+    if not changed and not any(name in sent for name in _SET_BY_DELETION):
+        return
+    common = list(_common_causes(metadata, before))
+    fixed = list(_fixed_causes(before, metadata, sent))
+    finalizers = metadata.get("finalizers", ())
+    is_new = finalizers != before.get("finalizers", ())
+    malformed = list(_finalizer_causes(finalizers)) if is_new else []
+    unqualified = list(_unqualified_causes(finalizers)) if is_new else []
+    yield from (*fixed, *common, *common, *malformed)
+    for rule in _order_of_rules(kind, subresource):
+        yield from (*(fixed if rule in "ug" else ()), *common)
+        yield from (*(malformed if rule == "w" else ()), *(unqualified if rule in "uw" else ()))
+
+
+_SET_BY_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
+# The rules that a kind calls besides the general ones: `w` those of all metadata, `u` those of an update, `g` those of
+# an update that allow any finalizer.
+_RULES_OF_KINDS: Mapping[str, Sequence[Kind]] = {
+    "uw": (
+        *(kinds.POD, kinds.CONTROLLER_REVISION, kinds.ENDPOINTS, kinds.INGRESS, kinds.CONFIG_MAP, kinds.SECRET),
+        *(kinds.SERVICE_ACCOUNT, kinds.CLAIM),
+    ),
+    "wu": (
+        *(kinds.JOB, kinds.ROLE, kinds.CLUSTER_ROLE, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE_BINDING),
+        *(kinds.NAMESPACE, kinds.NODE),
+    ),
+    "ww": (kinds.VOLUME,),
+    "w": (kinds.LIMIT_RANGE,),
+    "g": (kinds.LEASE, kinds.LEASE_CANDIDATE, kinds.DEFINITION),
+    "": (kinds.DISRUPTION_BUDGET, kinds.EVENT, kinds.NEW_EVENT),
+}
+_RULES_OF_KIND = {kind: rules for rules, of in _RULES_OF_KINDS.items() for kind in of}
+
+
+def _order_of_rules(kind: Kind, subresource: str) -> str:
+    if kind.definition is not None:
+        return "g"
+    if subresource and kind not in (kinds.DISRUPTION_BUDGET, kinds.DEFINITION):
+        return "" if kind is kinds.CRON_JOB else "u"
+    return _RULES_OF_KIND.get(kind, "u")
+
+
+def _fixed_causes(before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any]) -> Iterator[Cause]:
+    if "deletionTimestamp" in before:
+        yield from _new_finalizer_causes(metadata.get("finalizers", ()), before.get("finalizers", ()))
+    for name in _SET_BY_DELETION:
+        if (value := sent.get(name)) is not None and value != before.get(name):
+            yield invalid(f"metadata.{name}", value, "field is immutable")
 
 
 def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
@@ -124,12 +211,19 @@ def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
             if not owner.get(name):
                 yield invalid(f"{field}.{name}", "", "must not be empty")
         if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
-            yield invalid(field, "v1, Kind=Event", "is disallowed from being an owner")
+            yield invalid(field, _shown_owner(owner), "/v1, Kind=Event is disallowed from being an owner")
         if owner.get("controller"):
-            controllers.append(str(owner.get("name")))
-    if len(controllers) > 1:
-        text = 'Only one reference can have Controller set to true. Found "true" in references for'
-        yield invalid(field, owners, f"{text} {' and '.join(controllers)}")
+            controllers.append(f"{owner.get('kind', '')}/{owner.get('name', '')}")
+            if len(controllers) > 1:
+                text = 'Only one reference can have Controller set to true. Found "true" in references for'
+                found = f"{text} {controllers[0]} and {controllers[-1]}"
+                yield invalid(field, [_shown_owner(one) for one in owners], found)
+
+
+def _shown_owner(owner: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an owner with its fields in the order of messages."""
+    needed = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
+    return needed | {name: owner[name] for name in ("controller", "blockOwnerDeletion") if name in owner}
 
 
 def _version_of(api_version: str) -> str:

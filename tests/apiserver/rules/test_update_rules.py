@@ -69,7 +69,6 @@ def test_the_servers_own_metadata_is_not_the_clients_to_change() -> None:
         "name": "x",
         "resourceVersion": "5",
         "creationTimestamp": "2001-01-01T00:00:00Z",
-        "deletionTimestamp": "2001-01-01T00:00:00Z",
         "generation": 9,
         "managedFields": [{"manager": "m"}],
         "labels": {"b": "2"},
@@ -241,7 +240,17 @@ def test_metadata_is_checked_on_update_where_it_changes() -> None:
 
     body = refused(LEASE, lease, changed(lease, metadata={"labels": {"a b": "c"}})).body()
 
-    assert [cause["field"] for cause in body["details"]["causes"]] == ["metadata.labels"]
+    # As often as a real server tells it, which checks them by three rules.
+    assert [cause["field"] for cause in body["details"]["causes"]] == 3 * ["metadata.labels"]
+
+
+@pytest.mark.parametrize("name", ["deletionTimestamp", "deletionGracePeriodSeconds"])
+def test_what_a_deletion_sets_is_not_set_by_an_update(name: str) -> None:
+    lease, value = stored(LEASE), "2001-01-01T00:00:00Z" if name == "deletionTimestamp" else 5
+
+    body = refused(LEASE, lease, changed(lease, metadata={name: value})).body()
+
+    assert {cause["message"].rpartition(": ")[2] for cause in body["details"]["causes"]} == {"field is immutable"}
 
 
 def test_a_pods_generation_counts_changes_of_its_spec() -> None:
