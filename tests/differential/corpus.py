@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from differential.classify import Difference, differences
+from differential.classify import CLASSES, Difference, differences
 from differential.normal import Normal
 from differential.operations import Operation
 from differential.play import Play, Side
@@ -57,10 +57,28 @@ def answers() -> dict[str, Normal]:
     return {one["name"]: Normal(one["status"], one["headers"], one["body"]) for one in found}
 
 
-def known() -> dict[str, str]:
-    """Return the reason why a case differs, by name."""
-    reasons: dict[str, str] = json.loads(KNOWN.read_text(encoding="utf-8"))
-    return reasons
+@attrs.frozen
+class Known:
+    """A difference that is known.
+
+    Attributes:
+        number: Its class.
+        reason: Why there is one.
+    """
+
+    number: str
+    reason: str
+
+
+def known() -> dict[str, Known]:
+    """Return the known differences, by the name of the case."""
+    found = json.loads(KNOWN.read_text(encoding="utf-8"))
+    return {name: Known(one["class"], one["reason"]) for name, one in found.items()}
+
+
+def heaviest(found: Iterable[Difference]) -> str:
+    """Return the class of the heaviest difference; an empty text if there is none."""
+    return min((one.number for one in found), key=CLASSES.index, default="")
 
 
 def replayed(case: Case, embedded: Embedded, expected: Normal, namespace: str) -> list[Difference]:
@@ -79,17 +97,11 @@ def record(real: Real, prefix: str) -> int:
     """Write the real server's answers to the corpus."""
     lines = []
     for number, case in enumerate(load()):
-        *_, result = _compared(case, None, real, f"{prefix}-r{number}")
-        lines.append(json.dumps({"name": case.name, **result.to_json()}, ensure_ascii=False))
+        *_, result = Play(None, real, f"{prefix}-r{number}").run([*case.before, case.request])
+        lines.append(json.dumps({"name": case.name, **result.real.to_json()}, ensure_ascii=False))
     ANSWERS.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{len(lines)} answers written to {ANSWERS}")
     return 0
-
-
-def _compared(case: Case, embedded: Embedded | None, real: Real, namespace: str) -> list[Normal]:
-    server: Any = embedded or real
-    play = Play(server, real, namespace)
-    return [result.real for result in play.run([*case.before, case.request])]
 
 
 def compare(cases: Sequence[Case], embedded: Embedded, real: Real, prefix: str) -> int:

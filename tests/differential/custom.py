@@ -38,14 +38,42 @@ _SCALARS: tuple[dict[str, Any], ...] = (
     ),
 )
 _FAULTS: tuple[dict[str, Any], ...] = (
-    *({}, {"type": "foo"}, {"type": "array"}, {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": True}),
-    *({"type": "string", "default": 1}, {"type": "integer", "enum": []}, {"type": "array", "items": {}}, {"type": "string", "pattern": "("}),
-    *({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "map"}, {"type": "object", "x-kubernetes-embedded-resource": True}),
-    *({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "set"}, {"type": "string", "x-kubernetes-map-type": "atomic"}),
-    *({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, {"type": "object", "additionalProperties": False}, {"$ref": "#/x"}),
-    *({"type": "object", "x-kubernetes-validations": [{"rule": "self."}]}, {"anyOf": [{"type": "string"}]}, {"type": "string", "id": "x"}),
-    *({"type": "object", "patternProperties": {"a": {"type": "string"}}}, {"type": "array", "items": True}, {"type": "string", "nullable": "yes"}),
-)  # fmt: skip
+    *(
+        {},
+        {"type": "foo"},
+        {"type": "array"},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": True},
+    ),
+    *(
+        {"type": "string", "default": 1},
+        {"type": "integer", "enum": []},
+        {"type": "array", "items": {}},
+        {"type": "string", "pattern": "("},
+    ),
+    *(
+        {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "map"},
+        {"type": "object", "x-kubernetes-embedded-resource": True},
+    ),
+    *(
+        {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "set"},
+        {"type": "string", "x-kubernetes-map-type": "atomic"},
+    ),
+    *(
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        {"type": "object", "additionalProperties": False},
+        {"$ref": "#/x"},
+    ),
+    *(
+        {"type": "object", "x-kubernetes-validations": [{"rule": "self."}]},
+        {"anyOf": [{"type": "string"}]},
+        {"type": "string", "id": "x"},
+    ),
+    *(
+        {"type": "object", "patternProperties": {"a": {"type": "string"}}},
+        {"type": "array", "items": True},
+        {"type": "string", "nullable": "yes"},
+    ),
+)
 
 
 def schema(random: Random, depth: int = 0) -> dict[str, Any]:

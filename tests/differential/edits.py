@@ -21,14 +21,25 @@ _ENUMS = {
     "operator": ("In", "NotIn", "Exists", "DoesNotExist", "Equal", "Gt", "Bad"),
     "effect": ("NoSchedule", "NoExecute", "PreferNoSchedule", "Bad"),
     "protocol": ("TCP", "UDP", "SCTP", "Bad"),
-    "type": ("RollingUpdate", "Recreate", "OnDelete", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "Container", "Bad", ""),
+    "type": (
+        "RollingUpdate",
+        "Recreate",
+        "OnDelete",
+        "ClusterIP",
+        "NodePort",
+        "LoadBalancer",
+        "ExternalName",
+        "Container",
+        "Bad",
+        "",
+    ),
     "imagePullPolicy": ("Always", "IfNotPresent", "Never", "Bad"),
     "restartPolicy": ("Always", "OnFailure", "Never", "Bad"),
     "dnsPolicy": ("ClusterFirst", "Default", "None", "Bad"),
     "status": ("True", "False", "Unknown", "Bad"),
     "schedule": ("* * * * *", "@daily", "nope", ""),
     "timeZone": ("Etc/UTC", "Nope/Zone", ""),
-}  # fmt: skip
+}
 
 
 def value_of(random: Random, schema: Schema | None, key: str, depth: int = 0) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one server answered, without what differs between two runs: uids, versions, times, addresses, random suffixes."""
+"""Answers without what differs between two runs: uids, versions, times, addresses, random suffixes."""
 
 from __future__ import annotations
 

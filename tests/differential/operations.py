@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -24,7 +25,7 @@ REMOVED = {"$removed": True}
 """As the value of an edit: take the field away."""
 PATH = re.compile(
     r"^/(?:api/(?P<core>[^/]+)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))"
-    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>.+))?$"
+    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/)(?!/(?:status|finalize)$))?/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>.+))?$"
 )
 _METHODS = {"POST": "create", "PUT": "update", "DELETE": "delete"}
 
@@ -129,7 +130,7 @@ def edited(obj: Any, edits: tuple[tuple[tuple[str | int, ...], Any], ...]) -> An
     copy = json.loads(json.dumps(obj))
     for path, value in edits:
         place = copy
-        for step, following in zip(path, path[1:], strict=False):
+        for step, following in pairwise(path):
             if isinstance(place, dict):
                 place = place.setdefault(step, [] if isinstance(following, int) else {})
             elif isinstance(place, list) and isinstance(step, int) and step < len(place):

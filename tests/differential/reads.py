@@ -86,10 +86,26 @@ def watched(random: Random, sample: Sample) -> str:
 
 def wrong(random: Random, sample: Sample, item: str) -> Operation:
     """Return a request that no client means."""
-    method, target, body = random.choice((
-        ("PUT", sample.collection, {}), ("POST", item, {}), ("GET", f"{item}/nope", None), ("PATCH", sample.collection, {}), ("OPTIONS", item, None),
-        ("HEAD", item, None), ("GET", f"{sample.collection}/..%2f", None), ("DELETE", f"{item}/nope", None), ("POST", sample.collection, "{"),
-        ("POST", sample.collection, "[]"), ("POST", sample.collection, ""), ("PUT", item, "null"), ("GET", f"{item}/", None), ("TRACE", item, None),
-        ("POST", f"{sample.collection}?timeout=1x", {}), ("GET", f"{item}?timeout=1x", None), ("GET", f"{item}?timeout=1ns", None), ("POST", sample.collection, "null"),
-    ))  # fmt: skip
+    method, target, body = random.choice(
+        (
+            ("PUT", sample.collection, {}),
+            ("POST", item, {}),
+            ("GET", f"{item}/nope", None),
+            ("PATCH", sample.collection, {}),
+            ("OPTIONS", item, None),
+            ("HEAD", item, None),
+            ("GET", f"{sample.collection}/..%2f", None),
+            ("DELETE", f"{item}/nope", None),
+            ("POST", sample.collection, "{"),
+            ("POST", sample.collection, "[]"),
+            ("POST", sample.collection, ""),
+            ("PUT", item, "null"),
+            ("GET", f"{item}/", None),
+            ("TRACE", item, None),
+            ("POST", f"{sample.collection}?timeout=1x", {}),
+            ("GET", f"{item}?timeout=1x", None),
+            ("GET", f"{item}?timeout=1ns", None),
+            ("POST", sample.collection, "null"),
+        )
+    )
     return Operation(method=method, target=target, body=body)

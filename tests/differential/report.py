@@ -80,7 +80,8 @@ class Report:
                 first = seen[0]
                 yield f"- {len(seen)}x {signature}"
                 yield f"    {first.profile} {first.seed} #{first.index}: {str(first.operation)[:400]}"
-                yield f"    at {first.difference.where}: ours {_text(first.difference.ours)} | real {_text(first.difference.real)}"
+                one = first.difference
+                yield f"    at {one.where}: ours {_text(one.ours)} | real {_text(one.real)}"
 
     def _rates(self, name: str, table: dict[str, Counter[str]]) -> Iterator[str]:
         yield ""
@@ -99,7 +100,9 @@ class Report:
             if count:
                 rates = " | ".join(f"{1000 * counter[number] / count:.1f}" for number in CLASSES)
                 equal = 100 * counter["equal"] / count
-                yield f"| {each} | {count} | {counter['taken']} | {equal:.1f} | {counter['echo']} | {1000 * outcome(counter) / count:.1f} | {rates} |"
+                cells = (each, count, counter["taken"], f"{equal:.1f}", counter["echo"])
+                weighed = f"{1000 * outcome(counter) / count:.1f}"
+                yield f"| {' | '.join(map(str, cells))} | {weighed} | {rates} |"
 
 
 def _count(counter: Counter[str]) -> int:

@@ -19,13 +19,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 if sys.path[1:2] == [str(Path(__file__).resolve().parent)]:  # of the script: its modules are those of the package
     del sys.path[1]
 
-from differential.corpus import compare, load, record  # noqa: E402
-from differential.generate import PROFILES, sequence  # noqa: E402
-from differential.play import Play  # noqa: E402
-from differential.real import started  # noqa: E402
-from differential.report import Report  # noqa: E402
-from differential.servers import Embedded, Real  # noqa: E402
-from differential.shrink import Shrinker  # noqa: E402
+from differential.corpus import compare, load, record
+from differential.generate import PROFILES, sequence
+from differential.play import Play
+from differential.real import started
+from differential.report import Report
+from differential.servers import Embedded, Real
+from differential.shrink import Shrinker
 
 SKIPPED = "skipped: no real API server; give --kubeconfig FILE, --real-apiserver DIR, or set REAL_KUBECONFIG"
 
