@@ -39,6 +39,7 @@ _OPERATORS: Mapping[str, Operator] = {
     "<": Operator.LESS,
 }
 _SYMBOLS = frozenset(["!", "(", ")", ",", "=", "==", "!=", "<", ">"])
+_BEGINNING = "',', ')' or identifier"
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
 
 
@@ -144,7 +145,7 @@ class LabelParser:
         if not key or key in _SYMBOLS:
             raise ValueError(f"found '{key}', expected: identifier")
         if problems := qualified_name_problems(key):
-            raise ValueError(f'Invalid value: "{key}": {"; ".join(problems)}')
+            raise ValueError(f'<nil>: Invalid value: "{key}": {"; ".join(problems)}')
         if absent:
             return _requirement(key, Operator.NOT_EXISTS)
         if self._peek() in ("", ","):
@@ -169,12 +170,14 @@ class LabelParser:
         token = self._take()
         if token != "(":
             raise ValueError(f"found '{token}' expected: '('")
+        start = self._at + 1
         values = [""]  # between two commas stands one value; if nothing stands there, the value is empty
         while (token := self._take()) != ")":
             if token == ",":
                 values.append("")
             elif token in _SYMBOLS or not token:
-                raise ValueError(f"found '{token}', expected: ',', ')' or identifier")
+                missing = "',' or ')'" if values[-1] else "',', or identifier"
+                raise ValueError(f"found '{token}', expected: {missing if self._at > start else _BEGINNING}")
             elif values[-1]:
                 raise ValueError(f"found '{token}', expected: ',' or ')'")
             else:

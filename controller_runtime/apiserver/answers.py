@@ -113,6 +113,8 @@ def refusal(error: StatusError, accept: str = "") -> HTTPResponse:
         accept: The `Accept` header of the request. If it accepts no form of a `Status`, that is sent as JSON.
     """
     headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+    if error.warnings:
+        headers = warned(headers, error.warnings)
     return document(error.body(), document_type(accept) or JSON, status=error.code, headers=headers)
 
 

@@ -68,6 +68,7 @@ class StatusError(Exception):
         details: None leaves them out of the answer. An empty mapping is part of it, as `{}`.
         retry_after: Whole seconds until the client may try again; None if it should not.
         continue_: A token with which a client can continue a list whose version has expired.
+        warnings: What was noticed about the request before it was refused; set by the code that reads its body.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class StatusError(Exception):
         self.details = details
         self.retry_after = retry_after
         self.continue_ = continue_
+        self.warnings: Sequence[str] = ()
 
     def body(self) -> dict[str, Any]:
         """Return the `Status` object."""
@@ -237,6 +239,11 @@ def not_acceptable(accepted: Sequence[str]) -> StatusError:
     """Return a 406 for a request that accepts none of the media types in `accepted`."""
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(accepted)}"
     return StatusError(406, "NotAcceptable", text, details={})
+
+
+def only_accepted(offered: Sequence[str]) -> StatusError:
+    """Return a 406 for media types that the server knows, but cannot produce for this request."""
+    return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 
 def expired(text: str, continue_: str | None = None) -> StatusError:

@@ -58,9 +58,10 @@ class Difference:
         where = where.replace(operation.kind, "KIND")
         if _POD_SPEC.search(where) and kind in _POD_KINDS:
             where, kind = _POD_SPEC.sub("PODSPEC", where, count=1), "podspec"
-        if self.number in ("1c", "4"):
-            return f"{kind}: {where}: {_short(self.ours)} for {_short(self.real)}"
-        return f"{kind} {verb}: {where}: {_short(self.ours)} for {_short(self.real)}"
+        difference = f"{where}: {_short(self.ours)} for {_short(self.real)}"
+        if self.number in ("2a", "2b", "2c", "doc"):
+            return difference.replace(operation.kind, "KIND")
+        return f"{kind}: {difference}" if self.number in ("1c", "4") else f"{kind} {verb}: {difference}"
 
 
 def _general(text: str) -> str:
@@ -70,6 +71,8 @@ def _general(text: str) -> str:
 
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else "" if value is None else repr(value)
+    if text.startswith("299 - "):
+        text = text.removeprefix("299 - ").strip('"').replace('\\"', "'")
     return _general(text)[:140]
 
 

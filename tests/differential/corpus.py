@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The corpus: minimal requests that once showed a difference, each with the answer of a real server.
 
-`data/corpus.jsonl` has a case on each line: a name, what has to be there before, and the request. `data/answers.jsonl`
-has the real answers, written by `run.py --record`. `data/known.json` has the cases that still differ, each with the
-reason why.
+`tests/differential/data/corpus.jsonl` has a case on each line: a name, what has to be there before, and the request.
+`answers.jsonl` beside it has the real answers, written by `--record`, and `known.json` the cases that still differ,
+each with the reason why.
 """
 
 from __future__ import annotations

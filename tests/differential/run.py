@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 if sys.path[1:2] == [str(Path(__file__).resolve().parent)]:  # of the script: its modules are those of the package
     del sys.path[1]
 
+import controller_runtime
 from differential.corpus import compare, load, record
 from differential.generate import PROFILES, sequence
 from differential.play import Play
@@ -86,6 +87,7 @@ def random_runs(chosen: argparse.Namespace, embedded: Embedded, real: Real) -> i
             play = Play(embedded, real, f"{chosen.prefix}-{profile[:2]}{seed}")
             for index, result in enumerate(play.run(sequence(seed, profile))):
                 report.add(profile, seed, index, result)
+    print(f"embedded server: {Path(controller_runtime.__file__).parent}")
     if chosen.kinds:
         kept = chosen.kinds.split(",")
         found = {key: [s for s in seen if s.operation.kind in kept] for key, seen in report.signatures.items()}

@@ -56,6 +56,8 @@ class Embedded:
         pairs = tuple(parse_qsl(query, keep_blank_values=True))
         sent = {"user-agent": AGENT, **headers}
         answer = self._server.handle(HTTPRequest(method, unquote(path), pairs, sent, body), on_ready=lambda: None)
+        if isinstance(answer, HTTPResponse) and method == "HEAD":  # the HTTP server sends no body
+            answer = answer._replace(body=b"")
         if isinstance(answer, HTTPResponse):
             found = {name: _split(name, value) for name, value in answer.headers.items() if name in HEADERS}
             return Answer(answer.status, found, answer.body)

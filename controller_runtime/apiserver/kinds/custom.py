@@ -87,17 +87,24 @@ def _kind(definition: Object, version: Object, stored_as: Kind | None) -> Kind:
         fields=dict.fromkeys(selectable, ""),
         names_known_fields=False,
         stored_as=stored_as,
-        deprecation=_deprecation(group, version, kind),
+        deprecation=_deprecation(spec, version, kind),
         scale=_scale(parts["scale"]) if "scale" in parts else WORKLOAD,
         definition=Definition.of(group, version["name"], kind, structure, columns),
         is_terminating="deletionTimestamp" in definition["metadata"],
     )
 
 
-def _deprecation(group: str, version: Object, kind: str) -> str:
+def _deprecation(spec: Object, version: Object, kind: str) -> str:
+    """Return the warning of a deprecated version, which names the most stable newer one if there is one."""
     if not version.get("deprecated"):
         return ""
-    return version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"
+    if "deprecationWarning" in version:
+        return str(version["deprecationWarning"])
+    group, name = spec["group"], version["name"]
+    served = [one["name"] for one in spec["versions"] if one["served"] and not one.get("deprecated")]
+    better = sorted((one for one in served if _rank(one) < _rank(name)), key=_rank)
+    advice = f"; use {group}/{better[0]} {kind}" if better else ""
+    return f"{group}/{name} {kind} is deprecated{advice}"
 
 
 def _scale(paths: Object) -> ScalePaths:

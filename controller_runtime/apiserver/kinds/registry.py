@@ -137,7 +137,14 @@ NEW_EVENT = Kind(
 
 _core = partial(Kind, group="", version="v1")
 CONFIG_MAP = _core(kind="ConfigMap", plural="configmaps", short_names=("cm",))
-ENDPOINTS = _core(kind="Endpoints", plural="endpoints", short_names=("ep",), create_on_update=True)
+ENDPOINTS = _core(
+    kind="Endpoints",
+    plural="endpoints",
+    short_names=("ep",),
+    create_on_update=True,
+    deprecated=33,
+    deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+)
 LIMIT_RANGE = _core(kind="LimitRange", plural="limitranges", short_names=("limits",), create_on_update=True)
 CLAIM = _core(
     kind="PersistentVolumeClaim",

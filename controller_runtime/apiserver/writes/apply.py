@@ -50,13 +50,12 @@ class Applied(NamedTuple):
     entries: Sequence[Entry]
 
 
-def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: str) -> tuple[Object, list[str]]:
+def read(kind: Kind, name: str, body: bytes, field_validation: str) -> tuple[Object, list[str]]:
     """Return the configuration in a request's body, without kind and apiVersion, and the warnings.
 
     Args:
         kind: The kind that the path names.
         name: The name in the path, for messages.
-        namespace: The namespace in the path, for messages.
         body: YAML, of which JSON is a subset.
         field_validation: `Strict` refuses a repeated field name, `Ignore` suppresses the warning.
 
@@ -72,6 +71,8 @@ def read(kind: Kind, name: str, namespace: str, body: bytes, field_validation: s
     if repeated and field_validation == STRICT:
         raise status.bad_request(f"error strict decoding YAML: {', '.join(repeated)}")
     _check(kind, raw)
+    metadata = raw.get("metadata")
+    namespace = metadata.get("namespace", "") if type(metadata) is dict else ""  # as sent, for messages
     try:
         config, unknown = configuration(kind, raw)
     except Misshapen as error:

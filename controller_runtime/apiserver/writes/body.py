@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.api.schema import Schema
@@ -23,6 +24,16 @@ IGNORE = "Ignore"
 _KINDS = 512
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+
+
+@contextlib.contextmanager
+def noticed(warnings: Sequence[str]) -> Iterator[None]:
+    """Add the warnings about a body to the refusal of what it asks for."""
+    try:
+        yield
+    except status.StatusError as error:
+        error.warnings = warnings
+        raise
 
 
 def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "") -> tuple[dict[str, Any], list[str]]:
@@ -53,7 +64,7 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
             f"the object provided is unrecognized (must be of type {kind.kind}): couldn't get version/kind; {error}"
         ) from error
     if kind.definition is not None:
-        _check_has_kind(kind, raw)
+        _check_has_kind(kind, raw, body)
     version, body_kind = raw.get("apiVersion") or kind.api_version, raw.get("kind") or kind.kind
     refusal = f'{body_kind} in version "{str(version).rpartition("/")[2]}" cannot be handled as a {kind.kind}'
     try:
@@ -132,7 +143,7 @@ def _patch_refused(kind: Kind, name: str, text: str) -> status.StatusError:
     return status.invalid(kind, name, [status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")])
 
 
-def _check_has_kind(kind: Kind, raw: Mapping[str, Any]) -> None:
+def _check_has_kind(kind: Kind, raw: Mapping[str, Any], body: bytes) -> None:
     """Refuse an object without kind or apiVersion. A real server supplies them from the path for built-in kinds only.
 
     Raises:
@@ -140,8 +151,9 @@ def _check_has_kind(kind: Kind, raw: Mapping[str, Any]) -> None:
     """
     for word, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not raw.get(word):
-            text = f"the object provided is unrecognized (must be of type {kind.kind}): Object '{title}' is missing"
-            raise status.bad_request(text)
+            whole = body.decode("utf-8", "replace")
+            missing = f"Object '{title}' is missing in '{whole}' ({documents.beginning_of(body)})"
+            raise status.bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {missing}")
 
 
 def _check_kind(kind: Kind, api_version: object, name: object) -> None:

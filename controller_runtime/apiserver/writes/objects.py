@@ -47,7 +47,7 @@ from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored, key_of
 from controller_runtime.apiserver.users import ADMIN, User
 from controller_runtime.apiserver.writes import apply
-from controller_runtime.apiserver.writes.body import admit, decode
+from controller_runtime.apiserver.writes.body import admit, decode, noticed
 from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.entries import APPLY, Entry, with_entries
 from controller_runtime.apiserver.writes.managed import Writer, created, manager_from, settled, updated
@@ -113,27 +113,29 @@ class Objects:
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
         writer = content.writer(options, route)
-        raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
+        with noticed(warnings):
+            raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
         return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
         """Handle a PUT of an object or of its subresource."""
         kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
         obj, warnings = decode(route.sent, content.body, content.media_type, options.field_validation)
-        check_name(obj, namespace=route.namespace, name=route.name)
-        writer = content.writer(options, route)
-        while True:
-            current, old = self._storage.get(kind.resource, route.key), None
-            if current is None:
-                raw = self._create_by_update(route, obj, writer, options.dry_run)
-                status = 201
-            else:
-                old = current.decode()
-                new = self._updated(route, old, obj, writer)
-                raw = self._write(route, current, old, new, options.dry_run)
-                status = 200
-            if raw is not None:
-                return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
+        with noticed(warnings):
+            check_name(obj, namespace=route.namespace, name=route.name)
+            writer = content.writer(options, route)
+            while True:
+                current, old = self._storage.get(kind.resource, route.key), None
+                if current is None:
+                    raw = self._create_by_update(route, obj, writer, options.dry_run)
+                    status = 201
+                else:
+                    old = current.decode()
+                    new = self._updated(route, old, obj, writer)
+                    raw = self._write(route, current, old, new, options.dry_run)
+                    status = 200
+                if raw is not None:
+                    return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
     def patch(self, route: Route, content: Content) -> Written:
         """Handle a PATCH of an object or of its subresource."""
@@ -150,14 +152,15 @@ class Objects:
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
-            raw = self._write(route, current, old, self._updated(route, old, obj, writer), options.dry_run)
+            with noticed(warnings):
+                raw = self._write(route, current, old, self._updated(route, old, obj, writer), options.dry_run)
             if raw is not None:
                 return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
 
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
-        config, warnings = apply.read(route.sent, route.name, route.namespace, content.body, options.field_validation)
+        config, warnings = apply.read(route.sent, route.name, content.body, options.field_validation)
         if route.sent is SCALE:
             config = scale_applied(kind, config)
         writer = Writer(options.field_manager, APPLY, route.subresource)
@@ -245,11 +248,11 @@ class Objects:
         return raw
 
     def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
-        kind, metadata = route.kind, obj["metadata"]
+        kind = route.kind
         if not kind.create_on_update or route.subresource:
             raise not_found(kind, route.name)
         sent_version(obj)
-        if uid := metadata.get("uid"):
+        if uid := obj["metadata"].get("uid"):
             raise uid_conflict(kind, route.namespace, route.name, uid, "")
         self._check_place(kind, route.namespace, obj)
         if self._guard is not None:
@@ -291,7 +294,6 @@ class Objects:
             raise namespace_terminating(kind, obj.get("metadata", {}).get("name", ""), namespace)
 
     def _check_rights(self, kind: Kind, namespace: str, name: str, old: Object | None, new: Object) -> None:
-        """Refuse a role or binding that grants what the user may not grant."""
         if self._guard is not None:
             self._guard.check_write(kind, namespace, name, old, new)
 

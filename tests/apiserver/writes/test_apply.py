@@ -181,7 +181,7 @@ def body(**parts: Any) -> bytes:
 )
 def test_what_is_no_configuration_is_refused(content: bytes, code: int, message: str) -> None:
     with pytest.raises(StatusError) as refused:
-        apply.read(LEASE, "name", "ns", content, "")
+        apply.read(LEASE, "name", content, "")
 
     assert (refused.value.code, refused.value.message) == (code, message)
 
@@ -194,7 +194,7 @@ def test_what_is_no_configuration_is_refused(content: bytes, code: int, message:
     ],
 )
 def test_a_configuration_may_be_json_or_yaml_and_null_says_nothing(content: bytes) -> None:
-    config, warnings = apply.read(LEASE, "x", "ns", content, "")
+    config, warnings = apply.read(LEASE, "x", content, "")
 
     assert (config, warnings) == ({"metadata": {"name": "x"}, "spec": {}}, [])
 
@@ -216,6 +216,6 @@ def test_an_unknown_field_is_found_by_the_keys_above_it(spec: dict[str, Any], pa
     content = json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": spec}).encode()
 
     with pytest.raises(StatusError) as refused:
-        apply.read(POD, "name", "ns", content, "")
+        apply.read(POD, "name", content, "")
 
     assert refused.value.message.endswith(f"Kind=Pod): {path}: field not declared in schema")
