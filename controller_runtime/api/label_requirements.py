@@ -88,12 +88,12 @@ class LabelRequirement:
 def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> LabelRequirement:
     """Return a requirement whose values are sorted, without duplicates; raise ValueError if one is no label value."""
     sorted_values = tuple(sorted(dict.fromkeys(values)))
-    for value in sorted_values:
+    for index, value in enumerate(sorted_values):
         if problems := label_value_problems(value):
-            raise ValueError(f'values[{key}]: Invalid value: "{value}": {"; ".join(problems)}')
+            raise ValueError(f'values[{index}][{key}]: Invalid value: "{value}": {"; ".join(problems)}')
         if operator in (Operator.GREATER, Operator.LESS) and integer(value) is None:
             raise ValueError(
-                f"values[{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
+                f"values[{index}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
             )
     return LabelRequirement(key, operator, sorted_values)
 

@@ -14,6 +14,7 @@ from controller_runtime.apiserver.options import Query, forbidden, is_true, numb
 from controller_runtime.apiserver.status import LIST_OPTIONS, Cause, bad_request, check, untyped
 
 _NUMBER = re.compile(r"[0-9]+")
+_MOST_DIGITS = 20  # more do not fit into 64 bits, and take long to read
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 _SINCE, _MATCH, _INITIAL = "resourceVersion", "resourceVersionMatch", "sendInitialEvents"
 _NOT_WITH_TOKEN = f"{_MATCH} is forbidden when continue is provided"
@@ -145,9 +146,10 @@ def version_number(text: str, *, of_list: bool = False) -> int:
     """
     if not text:
         return 0
-    if _NUMBER.fullmatch(text) and (number := int(text)) < 1 << 64:
+    is_number = _NUMBER.fullmatch(text) is not None
+    if is_number and len(text) <= _MOST_DIGITS and (number := int(text)) < 1 << 64:
         return number
-    problem = "value out of range" if _NUMBER.fullmatch(text) else "invalid syntax"
+    problem = "value out of range" if is_number else "invalid syntax"
     told = f"resourceVersion: Invalid value: {quoted(text)}: strconv.ParseUint: parsing {quoted(text)}: {problem}"
     raise bad_request(f"invalid resource version: {told}") if of_list else untyped(told)
 

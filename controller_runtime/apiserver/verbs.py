@@ -36,6 +36,7 @@ from controller_runtime.core.host import Host
 
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_NO_NAMES = (".", "..")
 _OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
 
 
@@ -98,8 +99,8 @@ class Verbs:
         verb, query = verb_of(route, request.method), query_of(request.query)
         if "timeout" in query and not is_watch(query):
             check_timeout(query["timeout"])
-        if route.name and verb != "update":
-            check_segment(route.name)
+        if route.name in _NO_NAMES or "%" in route.name:
+            check_segment(route.name, verb)
         accept = request.headers.get("accept", "")
         wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):

@@ -105,11 +105,11 @@ def _state(storage: Storage, collection: str, selection: Selection, at: int | No
         raise too_large_version(at, storage.version)
     try:
         return storage.read(collection, selection.prefix, at)
-    except Compacted as forgotten:
+    except Compacted:
         if start:
             text = "the continue token has expired; go on with the newest state by the token given, or list again"
             raise expired(text, str(_Token(_NEWEST, start))) from None
-        raise too_old(at or 0, forgotten) from None
+        raise expired("The resourceVersion for the provided list is too old.") from None
 
 
 def _cut(snapshot: Snapshot, start: int, selection: Selection, limit: int) -> Page:

@@ -54,6 +54,7 @@ class TableForm:
         self, layout: Layout, include: Include, version: str, whole: Form, now: Callable[[], datetime]
     ) -> None:
         self._layout = layout
+        self._cells = [column.cell for column in layout.columns]
         self._api_version = f"meta.k8s.io/{version}"
         self._include = include
         self._whole = whole
@@ -105,11 +106,12 @@ class TableForm:
         )
 
     def _row(self, raw: bytes, obj: dict[str, Any]) -> dict[str, Any]:
-        now, layout = self._now(), self._layout
-        row: dict[str, Any] = {"cells": [column.cell(obj, now) for column in layout.columns]}
-        if layout.conditions is not None and (conditions := layout.conditions(obj)):
+        now, conditions_of = self._now(), self._layout.conditions
+        row: dict[str, Any] = {"cells": [cell(obj, now) for cell in self._cells]}
+        if conditions_of is not None and (conditions := conditions_of(obj)):
             row["conditions"] = conditions
-        return {**row, "object": self._carried(raw)}
+        row["object"] = self._carried(raw)
+        return row
 
     def _carried(self, raw: bytes) -> msgspec.Raw | None:
         match self._include:

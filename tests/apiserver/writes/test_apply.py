@@ -166,14 +166,14 @@ def body(**parts: Any) -> bytes:
         pytest.param(
             body(spec={"x": 1}),
             500,
-            "failed to create typed patch object (ns/name; coordination.k8s.io/v1, Kind=Lease): "
+            "failed to create typed patch object (/name; coordination.k8s.io/v1, Kind=Lease): "
             ".spec.x: field not declared in schema",
             id="unknown field",
         ),
         pytest.param(
             body(spec={"leaseDurationSeconds": "1"}),
             500,
-            "failed to create typed patch object (ns/name; coordination.k8s.io/v1, Kind=Lease): "
+            "failed to create typed patch object (/name; coordination.k8s.io/v1, Kind=Lease): "
             ".spec.leaseDurationSeconds: expected an integer (int32), got a string",
             id="wrong type",
         ),

@@ -167,7 +167,7 @@ def test_versions_show_the_same_objects_each_by_its_schema(ask: Asking) -> None:
 
     assert [one["version"] for one in group["versions"]] == ["v1", "v1alpha1"]
     assert (now["apiVersion"], json.loads(shown.body)["apiVersion"]) == (f"{GROUP}/v1", f"{GROUP}/v1alpha1")
-    assert shown.headers["warning"] == f'299 - "{GROUP}/v1alpha1 Widget is deprecated"'
+    assert shown.headers["warning"] == f'299 - "{GROUP}/v1alpha1 Widget is deprecated; use {GROUP}/v1 Widget"'
     assert without_color == {"size": 1}
     assert ask.ok("GET", f"{earlier}/w")["spec"] == {"size": 2}
     items = ask.ok("GET", earlier)["items"]
