@@ -170,16 +170,17 @@ class LabelParser:
         token = self._take()
         if token != "(":
             raise ValueError(f"found '{token}' expected: '('")
-        start = self._at + 1
+        is_first = True
         values = [""]  # between two commas stands one value; if nothing stands there, the value is empty
         while (token := self._take()) != ")":
             if token == ",":
                 values.append("")
             elif token in _SYMBOLS or not token:
                 missing = "',' or ')'" if values[-1] else "',', or identifier"
-                raise ValueError(f"found '{token}', expected: {missing if self._at > start else _BEGINNING}")
+                raise ValueError(f"found '{token}', expected: {_BEGINNING if is_first else missing}")
             elif values[-1]:
                 raise ValueError(f"found '{token}', expected: ',' or ')'")
             else:
                 values[-1] = token
+            is_first = False
         return values

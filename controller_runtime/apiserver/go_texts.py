@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from controller_runtime.apiserver.status import StatusError, bad_request
 
@@ -38,6 +39,20 @@ def _escaped(character: str) -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def go_value(value: Any) -> str:
+    """Return a JSON value as Go prints it."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return f"map[{' '.join(f'{key}:{go_value(value[key])}' for key in sorted(value))}]"
+        case list():
+            return f"[{' '.join(map(go_value, value))}]"
+    return str(value)
 
 
 def check_timeout(text: str) -> None:

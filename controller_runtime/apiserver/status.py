@@ -132,8 +132,13 @@ def no_such_resource() -> StatusError:
 
 
 def already_exists(kind: Named, name: str, *, terminating: bool = False, retry_after: int | None = None) -> StatusError:
-    """Return a 409 for a name that is taken, perhaps by an object that is still being deleted (`terminating`)."""
+    """Return a 409 for a name that is taken, perhaps by an object that is still being deleted (`terminating`).
+
+    With `retry_after`, the server was to generate the name.
+    """
     message = f'{qualified(kind.plural, kind.group)} "{name}" already exists'
+    if retry_after is not None:
+        message += ", the server was not able to generate a unique name for the object"
     if terminating:
         message = f"object is being deleted: {message}"
     details = _details(name, kind.group, kind.plural)
@@ -239,11 +244,6 @@ def not_acceptable(accepted: Sequence[str]) -> StatusError:
     """Return a 406 for a request that accepts none of the media types in `accepted`."""
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(accepted)}"
     return StatusError(406, "NotAcceptable", text, details={})
-
-
-def only_accepted(offered: Sequence[str]) -> StatusError:
-    """Return a 406 for media types that the server knows, but cannot produce for this request."""
-    return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 
 def expired(text: str, continue_: str | None = None) -> StatusError:

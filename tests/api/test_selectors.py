@@ -58,7 +58,11 @@ def test_label_selectors_are_read_and_printed_in_normal_form(text: str, normal: 
         pytest.param("!", "unable to parse requirement: found '', expected: identifier", id="nothing absent"),
         pytest.param("a b", "unable to parse requirement: found 'b', expected: in, notin, =", id="no operator"),
         pytest.param("a in x", "unable to parse requirement: found 'x' expected: '('", id="no parenthesis"),
-        pytest.param("a in (x", "unable to parse requirement: found '', expected: ',', ')' or", id="not closed"),
+        pytest.param("a in (x", "unable to parse requirement: found '', expected: ',' or ')'", id="not closed"),
+        pytest.param(
+            "a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier", id="not begun"
+        ),
+        pytest.param("a in (x,", "unable to parse requirement: found '', expected: ',', or identifier", id="not ended"),
         pytest.param("a in (x y)", "unable to parse requirement: found 'y', expected: ',' or ')'", id="no comma"),
         pytest.param("a=(", "unable to parse requirement: found '(', expected: identifier", id="no value"),
         pytest.param("a>b", 'unable to parse requirement: values[0]: Invalid value: "b": for', id="no number"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/differences.md from the corpus of tests/differential: `python tests/tools/differences.py`.
+"""Writes docs/differences.md from tests/differential and tests/contract: `python tests/tools/differences.py`.
 
 With --check nothing is written and a difference is an error. With --prune the requests whose answers are those of a
 real server now are first taken out of the list of known differences, and classes are brought up to date.
@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from differential.corpus import KNOWN, Case, Known, answers, heaviest, known, load, replayed  # noqa: E402
 from differential.servers import Embedded  # noqa: E402
+from kit.deviations import DEVIATIONS  # noqa: E402
 
 MEANINGS = {
     "3": "A kind, verb or subresource that is not served",
@@ -52,6 +53,14 @@ def page() -> str:
         if found:
             lines += ["", f"## {meaning}", "", "| What | Request | Reason |", "| --- | --- | --- |"]
             lines += [_row(case, reasons[case.name]) for case in found]
+    lines += [
+        "",
+        "## In the recorded exchanges of tests/contract",
+        "",
+        "| Exchange | What differs | Reason |",
+        "| --- | --- | --- |",
+    ]
+    lines += [f"| {name} | {one.part.value} | {one.reason} |" for name, one in DEVIATIONS.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -26,8 +26,8 @@ from controller_runtime.apiserver.reads.negotiation import (
     check_known,
     document_type,
     first_accepted,
+    only_accepted,
 )
-from controller_runtime.apiserver.status import only_accepted
 from controller_runtime.core.host import Host
 
 _JSON = "application/json"

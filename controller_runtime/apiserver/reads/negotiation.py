@@ -16,7 +16,7 @@ from controller_runtime.apiserver.reads.protobuf_form import protobuf_form, prot
 from controller_runtime.apiserver.reads.tables import Include, TableForm
 from controller_runtime.apiserver.reads.views import OneOrMany, metadata_view, whole_view
 from controller_runtime.apiserver.reads.yaml_form import YAMLForm
-from controller_runtime.apiserver.status import bad_request, not_acceptable, only_accepted
+from controller_runtime.apiserver.status import StatusError, bad_request, not_acceptable
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -78,6 +78,11 @@ def document_type(accept: str) -> str:
         if not _converts(parameters):
             return media_type
     return ""
+
+
+def only_accepted(offered: Sequence[str]) -> StatusError:
+    """Return a 406 for media types that the server knows, but cannot produce for this request."""
+    return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 
 def check_known(accept: str, offered: Sequence[str], listed: Sequence[str] = ()) -> None:

@@ -130,7 +130,9 @@ class OneOrMany:
             StatusError: 406, the client asked for one object.
         """
         if self._is_list:
-            return self._form.list(items, version, token, remaining)
+            body = self._form.list(items, version, token, remaining)
+            # In Go, the list of no items is another one than an empty list.
+            return body if items else body.replace(b'"items":[]', b'"items":null')
         raise self._mismatch(PARTIAL, f"a list ({_go_type(self._kind, self._kind.list_kind)})")
 
     @staticmethod

@@ -8,10 +8,10 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from controller_runtime.api.schema import Schema
+from controller_runtime.api.schema import Schema, schema_for
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated
-from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
 from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
 from controller_runtime.apiserver.writes import documents
@@ -22,6 +22,8 @@ IGNORE = "Ignore"
 # The size of the caches by kind: more kinds than are served at one time. Bounded, because each new version of a
 # custom resource definition makes a new kind.
 _KINDS = 512
+# The place of the code in a real server that knows the built-in kinds; its refusals name it.
+_SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -68,6 +70,7 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
     version, body_kind = raw.get("apiVersion") or kind.api_version, raw.get("kind") or kind.kind
     refusal = f'{body_kind} in version "{str(version).rpartition("/")[2]}" cannot be handled as a {kind.kind}'
     try:
+        _check_registered(kind, version, body_kind)
         _check_kind(kind, version, body_kind)
         obj, unknown = _shaped(kind, raw, None)
     except Misshapen as error:
@@ -156,9 +159,23 @@ def _check_has_kind(kind: Kind, raw: Mapping[str, Any], body: bytes) -> None:
             raise status.bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {missing}")
 
 
+def _check_registered(kind: Kind, api_version: object, name: object) -> None:
+    """Refuse a kind that a real server's code does not know, for kinds that are in that code.
+
+    Raises:
+        Misshapen: In its words.
+    """
+    if (api_version, name) == (kind.api_version, kind.kind) or kind.definition is not None or kind is DEFINITION:
+        return
+    group, _, version = str(api_version).rpartition("/")
+    if schema_for(group, version, str(name)) is None:
+        raise Misshapen(f'no kind "{name}" is registered for version "{api_version}" in scheme "{_SCHEME}"')
+
+
 def _check_kind(kind: Kind, api_version: object, name: object) -> None:
     if name != kind.kind:
-        group, version = kind.group.partition(".")[0] or "core", str(api_version).replace("/", ".")
+        group, version = kind.group.partition(".")[0] or "core", str(api_version)
+        version = version.replace("/", ".") if kind.definition is not None else version.rpartition("/")[2]
         raise Misshapen(f"converting ({version}.{name}) to ({group}.{kind.kind}): unknown conversion")
     if api_version != kind.api_version:
         raise status.bad_request(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import DEFINITION, NAMESPACE, Kind
+from controller_runtime.apiserver.kinds.registry import DEFINITION, EVENT, NAMESPACE, Kind
 from controller_runtime.apiserver.list_options import version_number
 from controller_runtime.apiserver.options import Query, WriteOptions
 from controller_runtime.apiserver.routes import Route
@@ -104,7 +104,8 @@ class Objects:
 
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
-        if (asked := version_number(version)) > self._storage.version:
+        # A real server reads an event as it reads a list: from its store and not from its cache.
+        if (asked := version_number(version, of_list=route.kind.stored is EVENT)) > self._storage.version:
             raise too_large_version(asked, self._storage.version)
         return self._find(route)
 
@@ -112,9 +113,8 @@ class Objects:
         """Handle a POST to a collection."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
-        writer = content.writer(options, route)
         with noticed(warnings):
-            raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
+            raw = self.add(route.kind, route.namespace, obj, content.writer(options, route), dry_run=options.dry_run)
         return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
@@ -141,8 +141,7 @@ class Objects:
         """Handle a PATCH of an object or of its subresource."""
         if content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH:
             return self._apply(route, content)
-        kind = route.kind
-        form_of(kind, content.media_type)  # an unknown media type is refused even if there is no such object
+        form_of(kind := route.kind, content.media_type)  # an unknown type is refused even if there is no such object
         options = WriteOptions.parse(content.query, PATCH_OPTIONS)
         writer = content.writer(options, route)
         while True:
@@ -193,13 +192,14 @@ class Objects:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
         self._check_place(kind, namespace, obj)
         self._check_rights(kind, namespace, "", None, obj)
-        asked = obj.get("metadata", {}).get("name")
+        asked, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
         for _ in range(_GENERATED_NAMES_TRIED):
             name, raw = self._try_add(kind, namespace, obj, writer, dry_run)
             if raw is not None:
                 return raw
             if asked:
-                raise already_exists(kind, name, terminating=self._is_terminating(kind, namespace, name))
+                is_ending = self._is_terminating(kind, namespace, name)
+                raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
         raise already_exists(kind, name, retry_after=1)
 
     def _try_add(
@@ -269,8 +269,9 @@ class Objects:
         if dry_run:
             return draft.at(current.version)
         if is_finished(kind, new):
-            gone = self._storage.commit(kind.resource, current.key, current, None)
-            return draft.at(current.version) if gone else None
+            return (
+                draft.at(current.version) if self._storage.commit(kind.resource, current.key, current, None) else None
+            )
         change = self._storage.commit(kind.resource, current.key, current, draft)
         return change.new.raw if change and change.new else None
 
@@ -287,10 +288,7 @@ class Objects:
             raise forbidden(kind, obj.get("metadata", {}).get("name", ""), text)
         if not kind.namespaced:
             return
-        found = self._storage.get(NAMESPACE.resource, namespace)
-        if found is None:
-            raise not_found(NAMESPACE, namespace)
-        if "deletionTimestamp" in found.decode()["metadata"]:
+        if "deletionTimestamp" in self._find(Route(NAMESPACE, name=namespace)).decode()["metadata"]:
             raise namespace_terminating(kind, obj.get("metadata", {}).get("name", ""), namespace)
 
     def _check_rights(self, kind: Kind, namespace: str, name: str, old: Object | None, new: Object) -> None:
