@@ -95,10 +95,10 @@ def check(case: Case, answer: HTTPResponse | Watch) -> None:
 def is_recorded_fault(answer: HTTPResponse) -> bool:
     """Return whether a real server answers 500 as well.
 
-    It does so for an apply of a configuration that does not fit its schema, and for a get or a watch at a
-    resourceVersion that is no number.
+    It does so for an apply of a configuration that does not fit its schema, for a patch with a directive that it does
+    not know, and for a get or a watch at a resourceVersion that is no number.
     """
-    messages = (b"failed to create typed patch object", b"resourceVersion: Invalid value: ")
+    messages = (b"failed to create typed patch object", b"unknown patch type: ", b"resourceVersion: Invalid value: ")
     return answer.status == 500 and any(b'"message":"' + message in answer.body for message in messages)
 
 

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller_runtime.api.schema import Schema, schema_for
@@ -28,14 +27,19 @@ _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
-@contextlib.contextmanager
-def noticed(warnings: Sequence[str]) -> Iterator[None]:
-    """Add the warnings about a body to the refusal of what it asks for."""
-    try:
-        yield
-    except status.StatusError as error:
-        error.warnings = warnings
-        raise
+class noticed:  # noqa: N801, because it reads as what it does: with noticed(warnings)
+    """Adds the warnings about a body to the refusal of what it asks for."""
+
+    def __init__(self, warnings: Sequence[str]) -> None:
+        self._warnings = warnings
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Add the warnings if the request is refused."""
+        if isinstance(error, status.StatusError):
+            error.warnings = self._warnings
 
 
 def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "") -> tuple[dict[str, Any], list[str]]:

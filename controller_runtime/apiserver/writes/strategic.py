@@ -44,7 +44,7 @@ def _merged(schema: Schema | None, current: Any, patch: Mapping[str, Any]) -> di
         return {}
     if directive == "replace":
         return {name: value for name, value in patch.items() if name != _PATCH}
-    if _PATCH in patch:
+    if _PATCH in patch and (type(current) is dict or directive != "merge"):
         raise status.untyped(f"unknown patch type: {go_value(directive)} in map: {go_value(patch)}")
     changes: dict[str, Any] = {}  # None: the field is deleted
     for name in _fields(patch):
