@@ -105,7 +105,7 @@ class Objects:
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
         # A real server reads an event as it reads a list: from its store and not from its cache.
-        if (asked := version_number(version, of_list=route.kind.stored is EVENT)) > self._storage.version:
+        if version and (asked := version_number(version, of_list=route.kind.stored is EVENT)) > self._storage.version:
             raise too_large_version(asked, self._storage.version)
         return self._find(route)
 
