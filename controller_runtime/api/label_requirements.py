@@ -39,6 +39,7 @@ _OPERATORS: Mapping[str, Operator] = {
     "<": Operator.LESS,
 }
 _SYMBOLS = frozenset(["!", "(", ")", ",", "=", "==", "!=", "<", ">"])
+_BEGINNING = "',', ')' or identifier"
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
 
 
@@ -87,12 +88,12 @@ class LabelRequirement:
 def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> LabelRequirement:
     """Return a requirement whose values are sorted, without duplicates; raise ValueError if one is no label value."""
     sorted_values = tuple(sorted(dict.fromkeys(values)))
-    for value in sorted_values:
+    for index, value in enumerate(sorted_values):
         if problems := label_value_problems(value):
-            raise ValueError(f'values[{key}]: Invalid value: "{value}": {"; ".join(problems)}')
+            raise ValueError(f'values[{index}][{key}]: Invalid value: "{value}": {"; ".join(problems)}')
         if operator in (Operator.GREATER, Operator.LESS) and integer(value) is None:
             raise ValueError(
-                f"values[{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
+                f"values[{index}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
             )
     return LabelRequirement(key, operator, sorted_values)
 
@@ -144,7 +145,7 @@ class LabelParser:
         if not key or key in _SYMBOLS:
             raise ValueError(f"found '{key}', expected: identifier")
         if problems := qualified_name_problems(key):
-            raise ValueError(f'Invalid value: "{key}": {"; ".join(problems)}')
+            raise ValueError(f'<nil>: Invalid value: "{key}": {"; ".join(problems)}')
         if absent:
             return _requirement(key, Operator.NOT_EXISTS)
         if self._peek() in ("", ","):
@@ -169,14 +170,17 @@ class LabelParser:
         token = self._take()
         if token != "(":
             raise ValueError(f"found '{token}' expected: '('")
+        is_first = True
         values = [""]  # between two commas stands one value; if nothing stands there, the value is empty
         while (token := self._take()) != ")":
             if token == ",":
                 values.append("")
             elif token in _SYMBOLS or not token:
-                raise ValueError(f"found '{token}', expected: ',', ')' or identifier")
+                missing = "',' or ')'" if values[-1] else "',', or identifier"
+                raise ValueError(f"found '{token}', expected: {_BEGINNING if is_first else missing}")
             elif values[-1]:
                 raise ValueError(f"found '{token}', expected: ',' or ')'")
             else:
                 values[-1] = token
+            is_first = False
         return values

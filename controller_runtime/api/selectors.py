@@ -132,12 +132,14 @@ class FieldSelector:
     def parse(cls, text: str) -> FieldSelector:
         r"""Parse a text such as `spec.nodeName=n,status.phase!=Running`.
 
-        In a value, `\`, `,` and `=` must be escaped by a backslash.
+        In a value, `\`, `,` and `=` must be escaped by a backslash. A term with neither field nor value, such as `=`,
+        selects everything.
 
         Raises:
             ValueError: `text` is not a field selector; the message is the real API server's.
         """
-        return cls(tuple(_field_requirement(text, term) for term in _terms(text) if term))
+        found = (_field_requirement(text, term) for term in _terms(text) if term)
+        return cls(tuple(one for one in found if one.field or one.value))
 
     @property
     def is_everything(self) -> bool:
@@ -177,7 +179,7 @@ def _unescaped(text: str) -> str:
     def plain(match: re.Match[str]) -> str:
         escaped, bare, trailing = match.groups()
         if bare:
-            raise ValueError(f"invalid field selector: unescaped character in value: {bare}")
+            raise ValueError(f"invalid field selector: unescaped character in value: {ord(bare)}")
         if trailing or escaped not in "\\,=":
             raise ValueError(f"invalid field selector: invalid escape sequence: {match.group()}")
         return str(escaped)

@@ -7,11 +7,14 @@ import re
 
 import attrs
 
+from controller_runtime.api.selectors import FieldSelector, LabelSelector
+from controller_runtime.apiserver.go_texts import quoted
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.options import Query, forbidden, is_true, number_of, unsupported
-from controller_runtime.apiserver.status import LIST_OPTIONS, Cause, bad_request, check
+from controller_runtime.apiserver.status import LIST_OPTIONS, Cause, bad_request, check, untyped
 
-_VERSION = re.compile(r"[0-9]{1,19}")
+_NUMBER = re.compile(r"[0-9]+")
+_MOST_DIGITS = 20  # more do not fit into 64 bits, and take long to read
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 _SINCE, _MATCH, _INITIAL = "resourceVersion", "resourceVersionMatch", "sendInitialEvents"
 _NOT_WITH_TOKEN = f"{_MATCH} is forbidden when continue is provided"
@@ -30,7 +33,7 @@ class ListOptions:
         token: The `continue` token of the page before; empty for the first page.
         initial_events: The value of `sendInitialEvents`; None if it is not given.
         bookmarks: The value of `allowWatchBookmarks`.
-        timeout: The seconds after which a watch ends; None for the server's choice.
+        timeout: The seconds after which a watch ends, negative if that is past; None for the server's choice.
     """
 
     labels: str
@@ -52,7 +55,7 @@ class ListOptions:
             release: The release as which the server answers.
 
         Raises:
-            StatusError: 400 if a number cannot be read, 422 if parameters contradict each other.
+            StatusError: 400 if a number or a selector cannot be read, 422 if parameters contradict each other.
         """
         initial, timeout = query.get("sendInitialEvents"), number_of(query, "timeoutSeconds")
         options = cls(
@@ -64,9 +67,12 @@ class ListOptions:
             token=query.get("continue", ""),
             initial_events=None if initial is None else is_true(initial),
             bookmarks=is_true(query.get("allowWatchBookmarks")),
-            timeout=timeout if timeout and timeout > 0 else None,
+            timeout=timeout or None,
         )
-        check(LIST_OPTIONS, "", options._watch_causes(release) if is_watch(query) else options._list_causes())
+        causes = options._watch_causes(release) if is_watch(query) else options._list_causes()
+        if causes:  # a real server reads the selectors first
+            parsed_selectors(options.labels, options.fields)
+        check(LIST_OPTIONS, "", causes)
         return options
 
     def _list_causes(self) -> list[Cause]:
@@ -111,22 +117,41 @@ class ListOptions:
         return self.match == _EXACT or by_old_rule
 
 
+def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, FieldSelector]:
+    """Return the selectors in two texts.
+
+    Raises:
+        StatusError: 400, one of them cannot be parsed.
+    """
+    try:
+        return LabelSelector.parse(labels), FieldSelector.parse(fields)
+    except ValueError as error:
+        raise bad_request(str(error)) from None
+
+
 def is_watch(query: Query) -> bool:
     """Return whether the parameters of a list ask for a watch."""
     return is_true(query.get("watch"))
 
 
-def version_number(text: str) -> int:
+def version_number(text: str, *, of_list: bool = False) -> int:
     """Return the number of a `resourceVersion` parameter; 0 if it is empty.
 
+    Args:
+        text: The parameter.
+        of_list: Whether the request is a list.
+
     Raises:
-        StatusError: 400, it is not a number. (A real server responds with 500 to a watch or a get.)
+        StatusError: It is not a number: 400 for a list, and 500, as from a real server, for a watch or a get.
     """
     if not text:
         return 0
-    if not _VERSION.fullmatch(text):
-        raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": not a decimal number')
-    return int(text)
+    is_number = _NUMBER.fullmatch(text) is not None
+    if is_number and len(text) <= _MOST_DIGITS and (number := int(text)) < 1 << 64:
+        return number
+    problem = "value out of range" if is_number else "invalid syntax"
+    told = f"resourceVersion: Invalid value: {quoted(text)}: strconv.ParseUint: parsing {quoted(text)}: {problem}"
+    raise bad_request(f"invalid resource version: {told}") if of_list else untyped(told)
 
 
 def _forbidden_if(is_forbidden: bool, field: str, text: str) -> list[Cause]:

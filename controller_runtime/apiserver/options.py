@@ -12,6 +12,7 @@ import attrs
 import msgspec
 
 from controller_runtime.apiserver.bounds import has_too_many_values
+from controller_runtime.apiserver.go_texts import quoted
 from controller_runtime.apiserver.status import (
     DELETE_OPTIONS,
     PATCH_OPTIONS,
@@ -23,13 +24,17 @@ from controller_runtime.apiserver.status import (
 )
 from controller_runtime.core.errors import UNREADABLE
 
+# The place of the code in a real server that knows these options; its refusals name it.
+_OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
+
 Query = Mapping[str, str]
 """Query parameters by name. If one is given several times, the first counts, as in a real server."""
 
 MANAGER_LENGTH = 128
 """The most bytes in the name of a field manager."""
 
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")  # 18 digits fit into 64 bits, the size of the API's integers
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 20  # more do not fit into 64 bits, and take long to read
 
 
 def query_of(pairs: tuple[tuple[str, str], ...]) -> Query:
@@ -43,17 +48,36 @@ def is_true(value: str | None) -> bool:
 
 
 def number_of(query: Query, name: str) -> int | None:
-    """Return a parameter that is a whole number; None if it is absent or empty.
+    """Return a parameter that is a whole number; None if it is absent.
 
     Raises:
         StatusError: 400, it is not a number.
     """
-    value = query.get(name, "")
-    if not value:
+    value = query.get(name)
+    if value is None:
         return None
     if not _WHOLE_NUMBER.fullmatch(value):
-        raise bad_request(f"{name} must be a whole number, not {value!r}")
-    return int(value)
+        raise bad_request(f"strconv.ParseInt: parsing {quoted(value)}: invalid syntax")
+    number = int(value) if len(value) <= _MOST_DIGITS else 1 << 63
+    if not -(1 << 63) <= number < 1 << 63:
+        raise bad_request(f"strconv.ParseInt: parsing {quoted(value)}: value out of range")
+    return number
+
+
+def check_segment(name: str, verb: str) -> None:
+    """Refuse a name in a path that would be another path.
+
+    An update is not refused here, because a real server looks at the name in its body first.
+
+    Raises:
+        StatusError: 400.
+    """
+    if verb == "update":
+        return
+    if name in (".", ".."):
+        raise bad_request(f"Name parameter invalid: \"{name}\": may not be '{name}'")
+    if "%" in name:
+        raise bad_request(f"Name parameter invalid: {quoted(name)}: may not contain '%'")
 
 
 def unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:
@@ -112,7 +136,7 @@ class WriteOptions:
             causes.append(forbidden("force", "may not be specified for non-apply patch"))
         causes += _dry_run_causes(None if dry_run is None else [dry_run])
         if validation not in ("", "Ignore", "Warn", "Strict"):
-            causes.append(unsupported("fieldValidation", validation, ("", "Ignore", "Warn", "Strict")))
+            causes.append(unsupported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
         check(kind, "", causes)
         return cls(dry_run == "All", validation, manager, is_true(query.get("force")))
 
@@ -121,8 +145,16 @@ def _manager_causes(manager: str) -> list[Cause]:
     field = "fieldManager"
     if len(manager.encode()) > MANAGER_LENGTH:
         return [Cause("FieldValueTooLong", f"Too long: may not be more than {MANAGER_LENGTH} bytes", field)]
+    if manager.isprintable():
+        return []
+    shown = quoted(manager)
     return [
-        Cause("FieldValueInvalid", f'Invalid value: "{manager}": invalid character (at position {place})', field)
+        Cause(
+            "FieldValueInvalid",
+            f"Invalid value: {shown}: invalid character U+{ord(character):04X} "
+            f"(at position {len(manager[:place].encode())})",
+            field,
+        )
         for place, character in enumerate(manager)
         if not character.isprintable()
     ]
@@ -184,7 +216,9 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         try:
             content: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any] | None) or {}
             if (kind := content.get("kind") or cls.__name__) != cls.__name__:
-                raise bad_request(f'no kind "{kind}" is registered for version "{content.get("apiVersion", "")}"')
+                version = content.get("apiVersion", "")
+                text = f'no kind "{kind}" is registered for version "{version}" in scheme "{_OPTIONS_SCHEME}"'
+                raise bad_request(text)
             # Everywhere in the API, a null field counts as absent.
             return msgspec.convert({name: value for name, value in content.items() if value is not None}, cls)
         except UNREADABLE as error:

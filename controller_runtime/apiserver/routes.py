@@ -21,7 +21,8 @@ class Route(NamedTuple):
         kind: The kind of the objects.
         namespace: The namespace; empty for a cluster-scoped kind, and for a collection across all namespaces.
         name: The object's name; empty for a collection.
-        subresource: The subresource, such as `status`; empty for the object itself.
+        subresource: The subresource, such as `status`; empty for the object itself. It may be one that a custom kind
+            lacks, which is refused in another way than a path that no kind has.
     """
 
     kind: Kind
@@ -32,7 +33,8 @@ class Route(NamedTuple):
     @property
     def sent(self) -> Kind:
         """The kind that is sent and returned there: that of the subresource if it has its own, such as `Scale`."""
-        return (PARTS[self.subresource].kind if self.subresource else None) or self.kind
+        part = PARTS.get(self.subresource)
+        return (part and part.kind) or self.kind
 
     @property
     def key(self) -> str:
@@ -82,6 +84,6 @@ def _of_kind(kinds: Kinds, group: str, version: str, namespace: str, rest: list[
     kind = kinds.find(group, version, plural)
     if kind is None or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
         return None
-    if subresource and subresource not in kind.subresources:
+    if subresource and subresource not in kind.subresources and kind.definition is None:
         return None
     return Route(kind, namespace, name, subresource)

@@ -68,7 +68,7 @@ class StatusError(Exception):
         details: None leaves them out of the answer. An empty mapping is part of it, as `{}`.
         retry_after: Whole seconds until the client may try again; None if it should not.
         continue_: A token with which a client can continue a list whose version has expired.
-        warnings: What the client is warned of beside the refusal, such as unknown fields.
+        warnings: What was noticed about the request before it was refused; set by the code that reads its body.
     """
 
     def __init__(
@@ -132,8 +132,13 @@ def no_such_resource() -> StatusError:
 
 
 def already_exists(kind: Named, name: str, *, terminating: bool = False, retry_after: int | None = None) -> StatusError:
-    """Return a 409 for a name that is taken, perhaps by an object that is still being deleted (`terminating`)."""
+    """Return a 409 for a name that is taken, perhaps by an object that is still being deleted (`terminating`).
+
+    With `retry_after`, the server was to generate the name.
+    """
     message = f'{qualified(kind.plural, kind.group)} "{name}" already exists'
+    if retry_after is not None:
+        message += ", the server was not able to generate a unique name for the object"
     if terminating:
         message = f"object is being deleted: {message}"
     details = _details(name, kind.group, kind.plural)

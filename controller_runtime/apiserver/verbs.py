@@ -11,11 +11,12 @@ from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
 from controller_runtime.apiserver.authentication.access import Access
 from controller_runtime.apiserver.authorization.guard import Guard
+from controller_runtime.apiserver.go_texts import check_timeout
 from controller_runtime.apiserver.kinds.parts import PARTS, SCALE, TOKEN_REQUEST
 from controller_runtime.apiserver.kinds.registry import POD
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.list_options import ListOptions, is_watch
-from controller_runtime.apiserver.options import DeleteOptions, Query, query_of
+from controller_runtime.apiserver.options import DeleteOptions, Query, check_segment, query_of
 from controller_runtime.apiserver.reads.forms import Form, LineForm
 from controller_runtime.apiserver.reads.listing import Page, page_of
 from controller_runtime.apiserver.reads.negotiation import form_for, line_form_for
@@ -23,7 +24,7 @@ from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import open_watch
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.scale import scale_to_show
-from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed
+from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed, not_found
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
 from controller_runtime.apiserver.writes.admitting import Admitting
@@ -38,6 +39,7 @@ from controller_runtime.core.host import Host
 
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_NO_NAMES = (".", "..")
 _OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
 
 
@@ -107,6 +109,10 @@ class Verbs:
         self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
     ) -> HTTPResponse | Watch:
         verb, query = verb_of(route, request.method), query_of(request.query)
+        if "timeout" in query and not is_watch(query):
+            check_timeout(query["timeout"])
+        if route.name in _NO_NAMES or "%" in route.name:
+            check_segment(route.name, verb)
         accept = request.headers.get("accept", "")
         wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
@@ -173,6 +179,9 @@ def verb_of(route: Route, method: str) -> str:
     Raises:
         StatusError: 405, the method is not allowed there.
     """
+    kind = route.kind
+    if route.subresource and route.subresource not in kind.subresources:
+        raise not_found(kind, route.name)
     if route.subresource:
         verb, allowed = _OF_PARTS.get(method), PARTS[route.subresource].verbs
     else:
@@ -180,8 +189,28 @@ def verb_of(route: Route, method: str) -> str:
     # Across all namespaces, objects can be listed and watched, but not written.
     lacks_namespace = verb in ("create", "deletecollection") and route.kind.namespaced and not route.namespace
     if verb is None or verb not in allowed or lacks_namespace:
+        if kind.definition is not None and not route.subresource and not lacks_namespace:
+            return _of_custom(route, method)
         raise method_not_allowed()
     return verb
+
+
+def _of_custom(route: Route, method: str) -> str:
+    """Return the verb of a method that does not fit the path of a custom kind.
+
+    A real server chooses what to do with these by the method alone, and looks at the name later.
+
+    Raises:
+        StatusError: 400, a name is missing; 405, no verb has the method.
+    """
+    match method:
+        case "PUT" | "PATCH":
+            raise bad_request("name must be provided")
+        case "POST":
+            return "create"
+        case "HEAD":
+            return "get" if route.name else "list"
+    raise method_not_allowed()
 
 
 def _single(route: Route, form: Form, raw: bytes) -> bytes:

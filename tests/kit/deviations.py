@@ -29,7 +29,6 @@ class Deviation:
 
 
 _LANGUAGE = Deviation(Part.WORDING, "the real wording is that of another language's library")
-_TABLES = Deviation(Part.WORDING, "what the columns mean is said in our own words")
 _BUILD = Deviation(Part.ANSWER, "another program of another make")
 _FEWER_KINDS = Deviation(Part.ANSWER, "fewer kinds are served; those that are, are told alike (test_discovery.py)")
 
@@ -47,19 +46,9 @@ DEVIATIONS: dict[str, Deviation] = {
     "discovery: discovery and health (5)": _FEWER_KINDS,
     "discovery: discovery and health (6)": _FEWER_KINDS,
     "list: a broken continue token": _LANGUAGE,
-    "list: a version that is no number": _LANGUAGE,
-    "crd: a table with the printer columns": _TABLES,
-    "list: a table of leases": _TABLES,
-    "list: a table of nodes": _TABLES,
-    "list: a table of pods": _TABLES,
-    "list: a table of namespaces": _TABLES,
-    "watch: a version that is no number": Deviation(
-        Part.ANSWER, "the client's fault is told as one (400), as for a list, and not as the server's (500)"
-    ),
     "watch: streamed list: initial events, then the annotated bookmark": Deviation(
         Part.ANSWER, "a bookmark has metadata alone, without the empty parts of a Go struct"
     ),
-    "watch: a watch of tables, as kubectl get -w asks": _TABLES,
     "patch table: replace of the whole by a list": Deviation(
         Part.ANSWER, "a list is refused as a patch that does not fit"
     ),
@@ -70,14 +59,10 @@ DEVIATIONS: dict[str, Deviation] = {
     ),
     "patch table: no list": _LANGUAGE,
     "patch table: nothing": _LANGUAGE,
-    "protobuf: delete with options of another kind": _LANGUAGE,
     "protobuf: a kind that does not exist": _LANGUAGE,
-    "parameters: a pod as options of a deletion": _LANGUAGE,
     "outcomes: base64 with a blank": _LANGUAGE,
     "outcomes: base64 without padding": _LANGUAGE,
     "outcomes: base64 with too much padding": _LANGUAGE,
     "outcomes: base64 with more after its padding": _LANGUAGE,
     "outcomes: base64 for paths": _LANGUAGE,
-    "outcomes: dry run of a create as a table": _TABLES,
-    "outcomes: dry run of an apply as a table": _TABLES,
 }

@@ -105,16 +105,16 @@ def _kind(definition: Object, version: Object, made: Mapping[str, Definition], s
 
 
 def _deprecation(spec: Object, version: Object, kind: str) -> str:
-    """Return the warning of a version: the one of the definition, or one that names the best version to use."""
+    """Return the warning of a deprecated version, which names the most stable newer one if there is one."""
     if not version.get("deprecated"):
         return ""
     if "deprecationWarning" in version:
         return str(version["deprecationWarning"])
-    group, rank = spec["group"], _rank(version["name"])
-    better = [one["name"] for one in spec["versions"] if one["served"] and not one.get("deprecated")]
-    better = sorted((name for name in better if _rank(name) < rank), key=_rank)
-    text = f"{group}/{version['name']} {kind} is deprecated"
-    return f"{text}; use {group}/{better[0]} {kind}" if better else text
+    group, name = spec["group"], version["name"]
+    served = [one["name"] for one in spec["versions"] if one["served"] and not one.get("deprecated")]
+    better = sorted((one for one in served if _rank(one) < _rank(name)), key=_rank)
+    advice = f"; use {group}/{better[0]} {kind}" if better else ""
+    return f"{group}/{name} {kind} is deprecated{advice}"
 
 
 def _scale(paths: Object) -> ScalePaths:

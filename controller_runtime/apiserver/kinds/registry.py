@@ -137,7 +137,14 @@ NEW_EVENT = Kind(
 
 _core = partial(Kind, group="", version="v1")
 CONFIG_MAP = _core(kind="ConfigMap", plural="configmaps", short_names=("cm",))
-ENDPOINTS = _core(kind="Endpoints", plural="endpoints", short_names=("ep",), create_on_update=True)
+ENDPOINTS = _core(
+    kind="Endpoints",
+    plural="endpoints",
+    short_names=("ep",),
+    create_on_update=True,
+    deprecated=33,
+    deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+)
 LIMIT_RANGE = _core(kind="LimitRange", plural="limitranges", short_names=("limits",), create_on_update=True)
 CLAIM = _core(
     kind="PersistentVolumeClaim",
@@ -162,6 +169,7 @@ REPLICATION_CONTROLLER = _core(
     categories=_ALL,
     subresources=_SCALED,
     fields={"status.replicas": "0"},
+    names_known_fields=False,
 )
 QUOTA = _core(
     kind="ResourceQuota",
@@ -170,7 +178,7 @@ QUOTA = _core(
     subresources=_STATUS,
     deletes_with_object=True,
 )
-SECRET = _core(kind="Secret", plural="secrets", fields={"type": ""})
+SECRET = _core(kind="Secret", plural="secrets", fields={"type": ""}, names_known_fields=False)
 SERVICE_ACCOUNT = _core(
     kind="ServiceAccount",
     plural="serviceaccounts",
@@ -188,6 +196,7 @@ SERVICE = _core(
     deletes_with_object=True,
     name_rule="label",
     fields={"spec.clusterIP": "", "spec.type": ""},
+    names_known_fields=False,
 )
 
 _apps = partial(Kind, group="apps", version="v1")
@@ -196,14 +205,7 @@ DAEMON_SET = _apps(kind="DaemonSet", plural="daemonsets", short_names=("ds",), c
 DEPLOYMENT = _apps(
     kind="Deployment", plural="deployments", short_names=("deploy",), categories=_ALL, subresources=_SCALED
 )
-REPLICA_SET = _apps(
-    kind="ReplicaSet",
-    plural="replicasets",
-    short_names=("rs",),
-    categories=_ALL,
-    subresources=_SCALED,
-    fields={"status.replicas": "0"},
-)
+REPLICA_SET = _apps(kind="ReplicaSet", plural="replicasets", short_names=("rs",), categories=_ALL, subresources=_SCALED)
 STATEFUL_SET = _apps(
     kind="StatefulSet",
     plural="statefulsets",

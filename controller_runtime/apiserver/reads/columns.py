@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of tables, and functions that make cells for many kinds."""
+"""Columns of tables, whose definitions are recorded data, and functions that make cells for many kinds."""
 
 from __future__ import annotations
 
+import functools
+import gzip
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from importlib import resources
 from typing import Any
 
 import attrs
+import msgspec
 
 from controller_runtime.apiserver.reads.ages import age
 from controller_runtime.apiserver.rules.label_match import selector_text
@@ -17,6 +21,11 @@ Cell = Callable[[Object, datetime], str | float | bool | None]
 """From a stored object and the present time to the cell in its row."""
 
 NONE = "<none>"
+_DATA = "data/columns-1.36.json.gz"
+
+
+Cells = Mapping[str, Cell]
+"""The cells of a kind, by the names of the columns."""
 
 
 @attrs.frozen
@@ -24,30 +33,52 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: The heading.
+        definition: The definition in a table: its name, type, format and description, and whether it is shown only on
+            request (`priority`).
         cell: The function that makes the cells.
-        description: An explanation for people.
-        is_wide: Whether the column is shown only on request, as by `kubectl get -o wide`.
-        format: `name` for the column with the object's name, which clients look for; else empty.
-        type: The type of the cells, as JSON names it.
     """
 
-    name: str
+    definition: Mapping[str, Any]
     cell: Cell
-    description: str
-    is_wide: bool = attrs.field(default=False, kw_only=True)
-    format: str = attrs.field(default="", kw_only=True)
-    type: str = attrs.field(default="string", kw_only=True)
 
-    def definition(self) -> dict[str, Any]:
-        """Return the definition of the column in a table."""
-        return {
-            "name": self.name,
-            "type": self.type,
-            "format": self.format,
-            "description": self.description,
-            "priority": int(self.is_wide),
-        }
+    @property
+    def name(self) -> str:
+        """The heading."""
+        name: str = self.definition["name"]
+        return name
+
+
+@attrs.frozen
+class Layout:
+    """How tables of a kind look.
+
+    Attributes:
+        columns: The columns.
+        conditions: From an object to the conditions of its row; None if rows have none.
+        has_empty_rows: Whether a table without rows has an empty list of them; otherwise it has null, as on a real
+            server where no code makes tables of the kind.
+    """
+
+    columns: Sequence[Column]
+    conditions: Callable[[Object], Sequence[Object]] | None = None
+    has_empty_rows: bool = True
+
+
+@functools.cache
+def _recorded() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    packed = resources.files(__package__).joinpath(_DATA).read_bytes()
+    found: dict[str, list[dict[str, Any]]] = msgspec.json.decode(gzip.decompress(packed))
+    return found
+
+
+def definitions_of(api_version: str, kind: str) -> Sequence[Mapping[str, Any]]:
+    """Return the recorded definitions of the columns of a built-in kind; empty if the kind is unknown."""
+    return _recorded().get(f"{api_version}/{kind}", ())
+
+
+def recorded(api_version: str, kind: str, name: str) -> Mapping[str, Any]:
+    """Return the recorded definition of one column, for kinds that share it."""
+    return next(one for one in definitions_of(api_version, kind) if one["name"] == name)
 
 
 def value_at(obj: Object, path: str) -> Any:
@@ -98,5 +129,5 @@ def selector_at(path: str) -> Cell:
     return lambda obj, now: selector_text(value_at(obj, path) or {}) or NONE
 
 
-NAME = Column("Name", at("metadata.name", ""), "The name of the object.", format="name")
-AGE = Column("Age", age_of("metadata.creationTimestamp"), "The time since the object was created.")
+NAME = at("metadata.name", "")
+AGE = age_of("metadata.creationTimestamp")

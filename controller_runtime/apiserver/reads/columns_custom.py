@@ -10,27 +10,34 @@ import msgspec
 
 from controller_runtime.apiserver.kinds.definition import Definition, Raw
 from controller_runtime.apiserver.reads.ages import age
-from controller_runtime.apiserver.reads.columns import NAME, Cell, Column
+from controller_runtime.apiserver.reads.columns import NAME, Cell, Column, recorded
 from controller_runtime.apiserver.reads.jsonpath import JSONPath
 
-_AGE: Raw = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp", "description": "Since creation."}
+_LEASE = "coordination.k8s.io/v1", "Lease"  # has the columns that a custom kind has, too
 
 
 def custom_columns(definition: Definition) -> tuple[Column, ...]:
     """Return the name and the columns of a definition; the name and the age if the definition has no columns."""
-    return (NAME, *map(_column, definition.columns or (_AGE,)))
+    columns = definition.columns or (_age_column(),)
+    return (Column(recorded(*_LEASE, "Name"), NAME), *map(_column, columns))
+
+
+def _age_column() -> Raw:
+    described = recorded(*_LEASE, "Age")["description"]
+    return {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp", "description": described}
 
 
 def _column(column: Raw) -> Column:
     path = column["jsonPath"]
-    return Column(
-        column["name"],
-        _cell(path, column["type"]),
-        column.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
-        is_wide=column.get("priority", 0) > 0,
-        format=column.get("format", ""),
-        type=column["type"],
-    )
+    described = column.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+    definition = {
+        "name": column["name"],
+        "type": column["type"],
+        "format": column.get("format", ""),
+        "description": described,
+        "priority": column.get("priority", 0),
+    }
+    return Column(definition, _cell(path, column["type"]))
 
 
 def _cell(path: str, type_: str) -> Cell:
@@ -49,7 +56,7 @@ def _shown(value: Any, type_: str, now: datetime) -> str | int | float | bool | 
         case "string", str():
             return value
         case "string", _:
-            return msgspec.json.encode(value).decode()
+            return msgspec.json.encode(value, order="sorted").decode()
         case "date", str():
             return _age(value, now)
         case "boolean", bool():

@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from controller_runtime.apiserver.reads.ages import UNKNOWN, age
-from controller_runtime.apiserver.reads.columns import AGE, NAME, NONE, Column, at, listed, of, value_at
+from controller_runtime.apiserver.reads.columns import AGE, NAME, NONE, Cells, at, listed, of, value_at
 from controller_runtime.apiserver.rules.rules import Object, part
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -68,36 +68,36 @@ def _count(event: Object) -> int:
     return value_at(event, "series.count") or event.get("count") or 1
 
 
-NODES = (
-    NAME,
-    Column("Status", of(_node_status), "Whether the node is ready, and whether pods may be put on it."),
-    Column("Roles", of(_roles), "The roles of the node, by its labels."),
-    AGE,
-    Column("Version", at("status.nodeInfo.kubeletVersion", ""), "The version of its kubelet."),
-    Column("Internal-IP", of(lambda node: _address(node, "InternalIP")), "Its internal address.", is_wide=True),
-    Column("External-IP", of(lambda node: _address(node, "ExternalIP")), "Its external address.", is_wide=True),
-    Column("OS-Image", at("status.nodeInfo.osImage", UNKNOWN), "Its operating system.", is_wide=True),
-    Column("Kernel-Version", of(_kernel), "Its kernel, and the architecture of the machine.", is_wide=True),
-    Column("Container-Runtime", at("status.nodeInfo.containerRuntimeVersion", UNKNOWN), "Its runtime.", is_wide=True),
-)
-NAMESPACES = (NAME, Column("Status", at("status.phase", ""), "Whether it is active or being deleted."), AGE)
-LEASES = (NAME, Column("Holder", at("spec.holderIdentity", ""), "The holder of the lease."), AGE)
-LEASE_CANDIDATES = (
-    NAME,
-    Column("LeaseName", at("spec.leaseName", ""), "The lease that it is a candidate for."),
-    Column("BinaryVersion", at("spec.binaryVersion", ""), "The version of the candidate."),
-    Column("EmulationVersion", at("spec.emulationVersion", ""), "The version that the candidate emulates."),
-    AGE,
-)
-EVENTS = (
-    Column("Last Seen", _last_seen, "When it was last observed."),
-    Column("Type", at("type", ""), "Normal or Warning."),
-    Column("Reason", at("reason", ""), "The reason, in one word."),
-    Column("Object", of(_about), "The object that it is about."),
-    Column("Subobject", at("involvedObject.fieldPath", ""), "The part of the object that it is about.", is_wide=True),
-    Column("Source", of(_source), "The component that reported it, and its host.", is_wide=True),
-    Column("Message", of(lambda event: event.get("message", "").strip()), "A description for people."),
-    Column("First Seen", lambda event, now: age(_first_seen(event), now), "When it was first observed.", is_wide=True),
-    Column("Count", of(_count), "How often it was observed.", is_wide=True),
-    Column("Name", at("metadata.name", ""), "The name of the event.", is_wide=True, format="name"),
-)
+NODES: Cells = {
+    "Name": NAME,
+    "Status": of(_node_status),
+    "Roles": of(_roles),
+    "Age": AGE,
+    "Version": at("status.nodeInfo.kubeletVersion", ""),
+    "Internal-IP": of(lambda node: _address(node, "InternalIP")),
+    "External-IP": of(lambda node: _address(node, "ExternalIP")),
+    "OS-Image": at("status.nodeInfo.osImage", UNKNOWN),
+    "Kernel-Version": of(_kernel),
+    "Container-Runtime": at("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
+}
+NAMESPACES: Cells = {"Name": NAME, "Status": at("status.phase", ""), "Age": AGE}
+LEASES: Cells = {"Name": NAME, "Holder": at("spec.holderIdentity", ""), "Age": AGE}
+LEASE_CANDIDATES: Cells = {
+    "Name": NAME,
+    "LeaseName": at("spec.leaseName", ""),
+    "BinaryVersion": at("spec.binaryVersion", ""),
+    "EmulationVersion": at("spec.emulationVersion", ""),
+    "Age": AGE,
+}
+EVENTS: Cells = {
+    "Last Seen": _last_seen,
+    "Type": at("type", ""),
+    "Reason": at("reason", ""),
+    "Object": of(_about),
+    "Subobject": at("involvedObject.fieldPath", ""),
+    "Source": of(_source),
+    "Message": of(lambda event: event.get("message", "").strip()),
+    "First Seen": lambda event, now: age(_first_seen(event), now),
+    "Count": of(_count),
+    "Name": NAME,
+}

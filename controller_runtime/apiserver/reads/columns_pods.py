@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from controller_runtime.apiserver.reads.ages import age
-from controller_runtime.apiserver.reads.columns import AGE, NAME, NONE, Column, at, of, value_at
+from controller_runtime.apiserver.reads.columns import AGE, NAME, NONE, Cells, at, of, value_at
 from controller_runtime.apiserver.rules.rules import Object, part
 
 _ENDED = ("Succeeded", "Failed")
@@ -22,7 +22,8 @@ def _statuses(pod: Object, field: str) -> Sequence[Object]:
 def _ready(pod: Object) -> str:
     states = _statuses(pod, "containerStatuses")
     ready = sum(1 for one in states if one.get("ready") and "running" in part(one, "state"))
-    return f"{ready}/{len(part(pod, 'spec').get('containers', ()))}"
+    ready += sum(1 for one in _sidecars(pod) if one.get("ready") and one.get("started"))
+    return f"{ready}/{len(part(pod, 'spec').get('containers', ())) + len(_sidecar_names(pod))}"
 
 
 def pod_status(pod: Object) -> str:
@@ -95,8 +96,14 @@ def _restarts(pod: Object, now: datetime) -> str:
     return f"{total} ({age(last, now)} ago)" if total and last else str(total)
 
 
+def _sidecar_names(pod: Object) -> Sequence[str]:
+    """Return the names of the init containers that run beside the others, because they are restartable."""
+    specs = part(pod, "spec").get("initContainers", ())
+    return [one["name"] for one in specs if one.get("restartPolicy") == "Always"]
+
+
 def _sidecars(pod: Object) -> Iterable[Object]:
-    names = {one["name"] for one in part(pod, "spec").get("initContainers", ()) if one.get("restartPolicy") == "Always"}
+    names = _sidecar_names(pod)
     return [one for one in _statuses(pod, "initContainerStatuses") if one.get("name") in names]
 
 
@@ -113,14 +120,24 @@ def _gates(pod: Object) -> str:
     return f"{sum(conditions.get(gate.get('conditionType')) == 'True' for gate in gates)}/{len(gates)}"
 
 
-PODS = (
-    NAME,
-    Column("Ready", of(_ready), "How many of its containers are ready."),
-    Column("Status", of(pod_status), "The state of the pod in a word."),
-    Column("Restarts", _restarts, "How often its containers were restarted, and the age of the last restart."),
-    AGE,
-    Column("IP", of(_address), "Its address.", is_wide=True),
-    Column("Node", at("spec.nodeName"), "The node that it is assigned to.", is_wide=True),
-    Column("Nominated Node", at("status.nominatedNodeName"), "The node it will get by preemption.", is_wide=True),
-    Column("Readiness Gates", of(_gates), "How many of the conditions in its readiness gates are true.", is_wide=True),
-)
+PODS: Cells = {
+    "Name": NAME,
+    "Ready": of(_ready),
+    "Status": of(pod_status),
+    "Restarts": _restarts,
+    "Age": AGE,
+    "IP": of(_address),
+    "Node": at("spec.nodeName"),
+    "Nominated Node": at("status.nominatedNodeName"),
+    "Readiness Gates": of(_gates),
+}
+_COMPLETED = {
+    "Succeeded": {"reason": "Succeeded", "message": "The pod has completed successfully."},
+    "Failed": {"reason": "Failed", "message": "The pod failed."},
+}
+
+
+def pod_conditions(pod: Object) -> Sequence[Object]:
+    """Return the conditions of a pod's row, by which clients leave out pods that have ended."""
+    ended = _COMPLETED.get(part(pod, "status").get("phase", ""))
+    return () if ended is None else ({"type": "Completed", "status": "True", **ended},)

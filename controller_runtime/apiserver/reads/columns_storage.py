@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.apiserver.reads.columns import AGE, NAME, Cell, Column, at, of, value_at
+from controller_runtime.apiserver.reads.columns import AGE, NAME, Cell, Cells, at, of, value_at
 from controller_runtime.apiserver.rules.rules import Object
 
 _UNSET = "<unset>"
@@ -51,43 +51,36 @@ def _quotas(*, of_limits: bool) -> Cell:
     return of(text)
 
 
-_STATUS = Column("Status", of(_phase), "The phase: whether volume and claim are bound.")
-_STORAGE_CLASS = Column("StorageClass", of(_class), "The class of storage.")
-_ATTRIBUTES = Column("VolumeAttributesClass", at("spec.volumeAttributesClassName", _UNSET), "The class of attributes.")
-_MODE = Column("VolumeMode", at("spec.volumeMode", _UNSET), "File system or block device.", is_wide=True)
+_SHARED: Cells = {
+    "Name": NAME,
+    "Age": AGE,
+    "Status": of(_phase),
+    "StorageClass": of(_class),
+    "VolumeAttributesClass": at("spec.volumeAttributesClassName", _UNSET),
+    "VolumeMode": at("spec.volumeMode", _UNSET),
+}
+VOLUMES: Cells = {
+    **_SHARED,
+    "Capacity": of(lambda volume: _size(volume, "spec.capacity")),
+    "Access Modes": of(lambda volume: _modes(volume, "spec.accessModes")),
+    "Reclaim Policy": at("spec.persistentVolumeReclaimPolicy", ""),
+    "Claim": of(_claim),
+    "Reason": at("status.reason", ""),
+}
+"""The cells of persistent volumes."""
 
-VOLUMES = (
-    NAME,
-    Column("Capacity", of(lambda volume: _size(volume, "spec.capacity")), "Its size."),
-    Column("Access Modes", of(lambda volume: _modes(volume, "spec.accessModes")), "How it can be mounted."),
-    Column("Reclaim Policy", at("spec.persistentVolumeReclaimPolicy", ""), "Its fate once its claim is deleted."),
-    _STATUS,
-    Column("Claim", of(_claim), "The claim that it belongs to."),
-    _STORAGE_CLASS,
-    _ATTRIBUTES,
-    Column("Reason", at("status.reason", ""), "The reason of a failure."),
-    AGE,
-    _MODE,
-)
-"""The columns of persistent volumes."""
+CLAIMS: Cells = {
+    **_SHARED,
+    "Volume": at("spec.volumeName", ""),
+    "Capacity": _if_bound(_size, "status.capacity"),
+    "Access Modes": _if_bound(_modes, "status.accessModes"),
+}
+"""The cells of persistent volume claims."""
 
-CLAIMS = (
-    NAME,
-    _STATUS,
-    Column("Volume", at("spec.volumeName", ""), "The volume that it is bound to."),
-    Column("Capacity", _if_bound(_size, "status.capacity"), "The size of that volume."),
-    Column("Access Modes", _if_bound(_modes, "status.accessModes"), "How that volume can be mounted."),
-    _STORAGE_CLASS,
-    _ATTRIBUTES,
-    AGE,
-    _MODE,
-)
-"""The columns of persistent volume claims."""
-
-QUOTAS = (
-    NAME,
-    Column("Request", _quotas(of_limits=False), "Used and allowed amounts of requests."),
-    Column("Limit", _quotas(of_limits=True), "Used and allowed amounts of limits."),
-    AGE,
-)
-"""The columns of resource quotas."""
+QUOTAS: Cells = {
+    "Name": NAME,
+    "Request": _quotas(of_limits=False),
+    "Limit": _quotas(of_limits=True),
+    "Age": AGE,
+}
+"""The cells of resource quotas."""

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from datetime import datetime
-
-import attrs
 
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -17,10 +16,13 @@ from controller_runtime.apiserver.reads.columns import (
     NAME,
     NONE,
     Cell,
+    Cells,
     Column,
+    Layout,
     age_of,
     at,
     count_of,
+    definitions_of,
     labels_at,
     listed,
     of,
@@ -29,7 +31,7 @@ from controller_runtime.apiserver.reads.columns import (
 )
 from controller_runtime.apiserver.reads.columns_custom import custom_columns
 from controller_runtime.apiserver.reads.columns_nodes import EVENTS, LEASE_CANDIDATES, LEASES, NAMESPACES, NODES
-from controller_runtime.apiserver.reads.columns_pods import PODS
+from controller_runtime.apiserver.reads.columns_pods import PODS, pod_conditions
 from controller_runtime.apiserver.reads.columns_storage import CLAIMS, QUOTAS, VOLUMES
 from controller_runtime.apiserver.rules.rules import Object, part
 
@@ -43,11 +45,8 @@ def _containers(key: str, place: str) -> Cell:
     return of(lambda obj: ",".join(str(one.get(key, "")) for one in value_at(obj, path) or ()))
 
 
-def _pods_of(place: str = "spec.template") -> tuple[Column, ...]:
-    return (
-        Column("Containers", _containers("name", place), "The containers of its pods.", is_wide=True),
-        Column("Images", _containers("image", place), "The images of these containers.", is_wide=True),
-    )
+def _pods_of(place: str = "spec.template") -> Cells:
+    return {"Containers": _containers("name", place), "Images": _containers("image", place)}
 
 
 def _external(service: Object) -> str:
@@ -127,6 +126,11 @@ def _last_schedule(job: Object, now: datetime) -> str:
     return str(age_of(path)(job, now)) if value_at(job, path) else NONE
 
 
+def _text_at(path: str, absent: str) -> Cell:
+    """Return a cell with the text of a number or a percentage at a path."""
+    return lambda obj, now: absent if (value := value_at(obj, path)) is None else str(value)
+
+
 def _subjects(kind: str) -> Cell:
     def name(subject: Object) -> str:
         namespace = subject.get("namespace")
@@ -143,142 +147,116 @@ def _owner(obj: Object) -> str:
     return f"{owner['kind'].lower()}{'.' + group if group else ''}/{owner['name']}"
 
 
-_CREATED = Column("Created At", at("metadata.creationTimestamp", ""), "When it was created.", type="date")
-_GENERIC = (NAME, _CREATED)
-_BINDING_TABLE = (
-    NAME,
-    Column("Role", of(lambda obj: f"{obj['roleRef'].get('kind')}/{obj['roleRef'].get('name')}"), "The role."),
-    AGE,
-    Column("Users", _subjects("User"), "The users with the role.", is_wide=True),
-    Column("Groups", _subjects("Group"), "The groups with the role.", is_wide=True),
-    Column("ServiceAccounts", _subjects("ServiceAccount"), "The service accounts with it.", is_wide=True),
-)
-_SELECTOR = Column("Selector", selector_at("spec.selector"), "The selector of its pods.", is_wide=True)
-
-_REPLICAS = (
-    NAME,
-    Column("Desired", at("spec.replicas", 0), "How many pods there should be.", type="integer"),
-    Column("Current", at("status.replicas", 0), "How many there are.", type="integer"),
-    Column("Ready", at("status.readyReplicas", 0), "How many are ready.", type="integer"),
-    AGE,
-)
-_TABLES: Mapping[Kind, tuple[Column, ...]] = {
+_GENERIC: Cells = {"Name": NAME, "Created At": at("metadata.creationTimestamp", "")}
+_NAMED: Cells = {"Name": NAME, "Age": AGE}
+_BINDING: Cells = {
+    **_NAMED,
+    "Role": of(lambda obj: f"{obj['roleRef'].get('kind')}/{obj['roleRef'].get('name')}"),
+    "Users": _subjects("User"),
+    "Groups": _subjects("Group"),
+    "ServiceAccounts": _subjects("ServiceAccount"),
+}
+_SELECTOR: Cells = {"Selector": selector_at("spec.selector")}
+_REPLICAS: Cells = {
+    **_NAMED,
+    "Desired": at("spec.replicas", 0),
+    "Current": at("status.replicas", 0),
+    "Ready": at("status.readyReplicas", 0),
+    **_pods_of(),
+}
+_CELLS: Mapping[Kind, Cells] = {
     kinds.NODE: NODES,
     kinds.POD: PODS,
     kinds.LEASE: LEASES,
     kinds.LEASE_CANDIDATE: LEASE_CANDIDATES,
     kinds.NAMESPACE: NAMESPACES,
     kinds.EVENT: EVENTS,
-    kinds.CONFIG_MAP: (NAME, Column("Data", count_of("data", "binaryData"), "How many entries it has."), AGE),
-    kinds.SECRET: (
-        NAME,
-        Column("Type", at("type", ""), "The type of the secret."),
-        Column("Data", count_of("data"), "How many entries it has."),
-        AGE,
-    ),
-    kinds.SERVICE_ACCOUNT: (NAME, AGE),
-    kinds.SERVICE: (
-        NAME,
-        Column("Type", at("spec.type", ""), "The type of the service."),
-        Column("Cluster-IP", at("spec.clusterIP"), "Its address inside the cluster."),
-        Column("External-IP", of(_external), "Its addresses outside the cluster."),
-        Column("Port(s)", of(_ports), "Its ports."),
-        AGE,
-        Column("Selector", labels_at("spec.selector"), "The selector of the pods behind it.", is_wide=True),
-    ),
-    kinds.ENDPOINTS: (NAME, Column("Endpoints", of(_endpoints), "The addresses of the endpoints."), AGE),
+    kinds.CONFIG_MAP: {**_NAMED, "Data": count_of("data", "binaryData")},
+    kinds.SECRET: {**_NAMED, "Type": at("type", ""), "Data": count_of("data")},
+    kinds.SERVICE_ACCOUNT: _NAMED,
+    kinds.SERVICE: {
+        **_NAMED,
+        "Type": at("spec.type", ""),
+        "Cluster-IP": at("spec.clusterIP"),
+        "External-IP": of(_external),
+        "Port(s)": of(_ports),
+        "Selector": labels_at("spec.selector"),
+    },
+    kinds.ENDPOINTS: {**_NAMED, "Endpoints": of(_endpoints)},
     kinds.CLAIM: CLAIMS,
     kinds.VOLUME: VOLUMES,
     kinds.QUOTA: QUOTAS,
-    kinds.POD_TEMPLATE: (
-        NAME,
-        *(attrs.evolve(column, is_wide=False) for column in _pods_of("template")),
-        Column("Pod Labels", labels_at("template.metadata.labels"), "The labels of its pods."),
-    ),
-    kinds.REPLICATION_CONTROLLER: (
-        *_REPLICAS,
-        *_pods_of(),
-        Column("Selector", labels_at("spec.selector"), "The labels of its pods.", is_wide=True),
-    ),
-    kinds.DEPLOYMENT: (
-        NAME,
-        Column("Ready", of(_ready), "How many of its pods are ready."),
-        Column("Up-to-date", at("status.updatedReplicas", 0), "How many of its pods are of the newest template."),
-        Column("Available", at("status.availableReplicas", 0), "How many have been ready for long enough."),
-        AGE,
-        *_pods_of(),
-        _SELECTOR,
-    ),
-    kinds.REPLICA_SET: (*_REPLICAS, *_pods_of(), _SELECTOR),
-    kinds.STATEFUL_SET: (NAME, Column("Ready", of(_ready), "How many of its pods are ready."), AGE, *_pods_of()),
-    kinds.DAEMON_SET: (
-        NAME,
-        Column("Desired", at("status.desiredNumberScheduled", 0), "On how many nodes it should run.", type="integer"),
-        Column("Current", at("status.currentNumberScheduled", 0), "On how many nodes it runs.", type="integer"),
-        Column("Ready", at("status.numberReady", 0), "How many of its pods are ready.", type="integer"),
-        Column("Up-to-date", at("status.updatedNumberScheduled", 0), "How many are up to date.", type="integer"),
-        Column("Available", at("status.numberAvailable", 0), "How many are available.", type="integer"),
-        Column("Node Selector", labels_at("spec.template.spec.nodeSelector"), "The labels of its nodes."),
-        AGE,
-        *_pods_of(),
-        _SELECTOR,
-    ),
-    kinds.CONTROLLER_REVISION: (
-        NAME,
-        Column("Controller", of(_owner), "The workload that the revision belongs to."),
-        Column("Revision", at("revision", 0), "The number of the revision."),
-        AGE,
-    ),
-    kinds.JOB: (
-        NAME,
-        Column("Status", of(_job_status), "The state of the job in a word."),
-        Column("Completions", of(_completions), "How many of its pods have succeeded."),
-        Column("Duration", _took, "How long it took, or has taken so far."),
-        AGE,
-        *_pods_of(),
-        _SELECTOR,
-    ),
-    kinds.CRON_JOB: (
-        NAME,
-        Column("Schedule", at("spec.schedule", ""), "The schedule, as for cron."),
-        Column("Timezone", at("spec.timeZone"), "The time zone of the schedule."),
-        Column(
-            "Suspend", of(lambda job: str(bool(value_at(job, "spec.suspend")))), "Whether it is paused.", type="boolean"
-        ),
-        Column("Active", count_of("status.active"), "How many of its jobs run.", type="integer"),
-        Column("Last Schedule", _last_schedule, "The age of its last job."),
-        AGE,
-        *_pods_of("spec.jobTemplate.spec.template"),
-        attrs.evolve(_SELECTOR, cell=selector_at("spec.jobTemplate.spec.selector")),
-    ),
-    kinds.DISRUPTION_BUDGET: (
-        NAME,
-        Column("Min Available", at("spec.minAvailable", "N/A"), "How many pods must stay available."),
-        Column("Max Unavailable", at("spec.maxUnavailable", "N/A"), "How many may be unavailable."),
-        Column("Allowed Disruptions", at("status.disruptionsAllowed", 0), "How many may go now.", type="integer"),
-        AGE,
-    ),
-    kinds.INGRESS: (
-        NAME,
-        Column("Class", at("spec.ingressClassName"), "The class of its controller."),
-        Column("Hosts", of(_hosts), "The hosts that are routed."),
-        Column("Address", of(_addresses), "The addresses of the load balancer."),
-        Column("Ports", of(lambda ingress: "80, 443" if value_at(ingress, "spec.tls") else "80"), "Its ports."),
-        AGE,
-    ),
-    SCALE: (
-        NAME,
-        Column("Desired", at("spec.replicas", 0), "How many pods there should be.", type="integer"),
-        Column("Available", at("status.replicas", 0), "How many there are.", type="integer"),
-        AGE,
-    ),
-    kinds.ROLE_BINDING: _BINDING_TABLE,
-    kinds.CLUSTER_ROLE_BINDING: _BINDING_TABLE,
+    kinds.POD_TEMPLATE: {**_NAMED, **_pods_of("template"), "Pod Labels": labels_at("template.metadata.labels")},
+    kinds.REPLICATION_CONTROLLER: {**_REPLICAS, "Selector": labels_at("spec.selector")},
+    kinds.DEPLOYMENT: {
+        **_NAMED,
+        **_pods_of(),
+        **_SELECTOR,
+        "Ready": of(_ready),
+        "Up-to-date": at("status.updatedReplicas", 0),
+        "Available": at("status.availableReplicas", 0),
+    },
+    kinds.REPLICA_SET: {**_REPLICAS, **_SELECTOR},
+    kinds.STATEFUL_SET: {**_NAMED, "Ready": of(_ready), **_pods_of()},
+    kinds.DAEMON_SET: {
+        **_NAMED,
+        **_pods_of(),
+        **_SELECTOR,
+        "Desired": at("status.desiredNumberScheduled", 0),
+        "Current": at("status.currentNumberScheduled", 0),
+        "Ready": at("status.numberReady", 0),
+        "Up-to-date": at("status.updatedNumberScheduled", 0),
+        "Available": at("status.numberAvailable", 0),
+        "Node Selector": labels_at("spec.template.spec.nodeSelector"),
+    },
+    kinds.CONTROLLER_REVISION: {**_NAMED, "Controller": of(_owner), "Revision": at("revision", 0)},
+    kinds.JOB: {
+        **_NAMED,
+        **_pods_of(),
+        **_SELECTOR,
+        "Status": of(_job_status),
+        "Completions": of(_completions),
+        "Duration": _took,
+    },
+    kinds.CRON_JOB: {
+        **_NAMED,
+        **_pods_of("spec.jobTemplate.spec.template"),
+        "Schedule": at("spec.schedule", ""),
+        "Timezone": at("spec.timeZone"),
+        "Suspend": of(_is_suspended),
+        "Active": count_of("status.active"),
+        "Last Schedule": _last_schedule,
+        "Selector": selector_at("spec.jobTemplate.spec.selector"),
+    },
+    kinds.DISRUPTION_BUDGET: {
+        **_NAMED,
+        "Min Available": _text_at("spec.minAvailable", "N/A"),
+        "Max Unavailable": _text_at("spec.maxUnavailable", "N/A"),
+        "Allowed Disruptions": at("status.disruptionsAllowed", 0),
+    },
+    kinds.INGRESS: {
+        **_NAMED,
+        "Class": at("spec.ingressClassName"),
+        "Hosts": of(_hosts),
+        "Address": of(_addresses),
+        "Ports": of(lambda ingress: "80, 443" if value_at(ingress, "spec.tls") else "80"),
+    },
+    SCALE: {**_NAMED, "Desired": at("spec.replicas", 0), "Available": at("status.replicas", 0)},
+    kinds.ROLE_BINDING: _BINDING,
+    kinds.CLUSTER_ROLE_BINDING: _BINDING,
 }
+_LIKE_ROLES = "rbac.authorization.k8s.io/v1", "Role"
 
 
-def columns_of(kind: Kind) -> tuple[Column, ...]:
-    """Return the columns of a kind."""
+@functools.lru_cache(512)  # more kinds than are served at one time; each new version of a definition makes a new kind
+def table_of(kind: Kind) -> Layout:
+    """Return how tables of a kind look."""
     if kind.definition is not None:
-        return custom_columns(kind.definition)
-    return _TABLES.get(kind.stored, _GENERIC)
+        return Layout(custom_columns(kind.definition))
+    cells = _CELLS.get(kind.stored)
+    if cells is None:  # the kinds that no table is made for
+        columns = tuple(Column(one, _GENERIC[one["name"]]) for one in definitions_of(*_LIKE_ROLES))
+        return Layout(columns, has_empty_rows=False)
+    definitions = definitions_of(kind.api_version, kind.kind)
+    columns = tuple(Column(one, cells[one["name"]]) for one in definitions)
+    return Layout(columns, conditions=pod_conditions if kind is kinds.POD else None)

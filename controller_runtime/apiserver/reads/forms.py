@@ -96,7 +96,8 @@ class JSONForm:
         api_version: The apiVersion of the objects.
         kind: The kind of the objects.
         list_kind: The kind of lists; if empty, the kind of the objects with `List` behind it.
-        items_named: Whether each item of a list has its kind and apiVersion, as those of custom kinds have.
+        items_named: Whether each item of a list has its kind and apiVersion, as those of custom kinds have. Their lists
+            name the token of the next page even if there is none.
     """
 
     content_type = stream_type = "application/json"
@@ -106,6 +107,7 @@ class JSONForm:
         self._single = f'{{"kind":"{kind}",{head}'.encode()
         self._list = f'{{"kind":"{list_kind or f"{kind}List"}",{head}"metadata":'.encode()
         self._items_named = items_named
+        self._names_token = items_named and bool(list_kind)
         self._event = {type_: b'{"type":"%b","object":%b' % (type_.value.encode(), self._single) for type_ in EventType}
         self._bookmark = b'{"type":"BOOKMARK","object":' + self._single
 
@@ -116,6 +118,8 @@ class JSONForm:
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
         """Return the body of a list. Its items have neither kind nor apiVersion, unless `items_named` is set."""
         metadata = list_metadata(version, token, remaining)
+        if self._names_token:
+            metadata = {"continue": token, **metadata}
         raws = [self.single(item.raw) if self._items_named else item.raw for item in items] or [b""]
         # Head and tail are added to the first and the last item, so that the large rest is copied only once, by `join`.
         raws[0] = b'%b%b,"items":[%b' % (self._list, msgspec.json.encode(metadata), raws[0])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import bisect
+import re
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.storage import Snapshot, Storage
 from controller_runtime.apiserver.storage.stored import Stored
 
+_BASE64 = re.compile("[A-Za-z0-9_-]+")
 _NEWEST = -1  # in a token: go on with the newest state, because the state of the first page is forgotten
 
 
@@ -57,11 +59,19 @@ class _Token(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> _Token:
+        problem: object = f"illegal base64 data at input byte {_first_illegal(text)}"
         try:
-            padded = text + "=" * (-len(text) % 4)
-            return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=cls)
+            if _BASE64.fullmatch(text):
+                content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+                return msgspec.json.decode(content, type=cls)
         except (binascii.Error, ValueError) as error:  # a DecodeError of msgspec is a ValueError
-            raise bad_request(f"invalid continue token: {error}") from None
+            problem = error
+        raise bad_request(f"invalid continue token: continue key is not valid: {problem}")
+
+
+def _first_illegal(text: str) -> int:
+    """Return the position of what is no base64; that of the last group if only its length is wrong."""
+    return next((place for place, one in enumerate(text) if not _BASE64.fullmatch(one)), len(text) // 4 * 4)
 
 
 def too_old(asked: int, forgotten: Compacted) -> StatusError:
@@ -82,7 +92,7 @@ def page_of(storage: Storage, collection: str, selection: Selection, options: Li
         snapshot = _state(storage, collection, selection, None if token.rv == _NEWEST else token.rv, token.start)
         following = bisect.bisect_right(snapshot.items, token.start, key=attrgetter("key"))
         return _cut(snapshot, following, selection, options.limit)
-    asked = version_number(options.version)
+    asked = version_number(options.version, of_list=True)
     if asked > storage.version:
         raise too_large_version(asked, storage.version)
     snapshot = _state(storage, collection, selection, asked if options.is_exact else None)
@@ -95,11 +105,11 @@ def _state(storage: Storage, collection: str, selection: Selection, at: int | No
         raise too_large_version(at, storage.version)
     try:
         return storage.read(collection, selection.prefix, at)
-    except Compacted as forgotten:
+    except Compacted:
         if start:
             text = "the continue token has expired; go on with the newest state by the token given, or list again"
             raise expired(text, str(_Token(_NEWEST, start))) from None
-        raise too_old(at or 0, forgotten) from None
+        raise expired("The resourceVersion for the provided list is too old.") from None
 
 
 def _cut(snapshot: Snapshot, start: int, selection: Selection, limit: int) -> Page:
@@ -110,13 +120,15 @@ def _cut(snapshot: Snapshot, start: int, selection: Selection, limit: int) -> Pa
             return Page(items, snapshot.version)
         page, remaining = items[:limit], len(items) - limit
         return Page(page, snapshot.version, _after(snapshot, page), remaining)
-    page = []
-    for item in items:
+    selected: list[Stored] = []
+    for place, item in enumerate(items, 1):
         if selection.matches(item):
-            if limit and len(page) == limit:
-                return Page(page, snapshot.version, _after(snapshot, page))
-            page.append(item)
-    return Page(page, snapshot.version)
+            selected.append(item)
+            if len(selected) == limit:
+                # Like a real server, do not look whether one of the others is selected.
+                is_last = place == len(items) or selection.is_single
+                return Page(selected, snapshot.version, "" if is_last else _after(snapshot, selected))
+    return Page(selected, snapshot.version)
 
 
 def _after(snapshot: Snapshot, page: Sequence[Stored]) -> str:

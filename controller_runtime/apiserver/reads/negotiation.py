@@ -10,11 +10,11 @@ from datetime import datetime
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
 from controller_runtime.apiserver.protobuf.envelope import STREAM_TYPE
-from controller_runtime.apiserver.reads.columns_workloads import columns_of
+from controller_runtime.apiserver.reads.columns_workloads import table_of
 from controller_runtime.apiserver.reads.forms import Form, LineForm
 from controller_runtime.apiserver.reads.protobuf_form import protobuf_form, protobuf_metadata
 from controller_runtime.apiserver.reads.tables import Include, TableForm
-from controller_runtime.apiserver.reads.views import metadata_view, whole_view
+from controller_runtime.apiserver.reads.views import OneOrMany, metadata_view, whole_view
 from controller_runtime.apiserver.reads.yaml_form import YAMLForm
 from controller_runtime.apiserver.status import StatusError, bad_request, not_acceptable
 
@@ -52,7 +52,6 @@ def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool =
     for media_type, parameters in _candidates(accept):
         form = _lines(kind, media_type, parameters, include, now)
         if form is not None:
-            _check_number(parameters.get("as", ""), is_list=is_list)
             return YAMLForm(form) if media_type == YAML else form
     raise only_accepted(DOCUMENTS)
 
@@ -83,13 +82,7 @@ def document_type(accept: str) -> str:
 
 def only_accepted(offered: Sequence[str]) -> StatusError:
     """Return a 406 for media types that the server knows, but cannot produce for this request."""
-    text = f"only the following media types are accepted: {', '.join(offered)}"
-    return StatusError(406, "NotAcceptable", text)
-
-
-def only_metadata_of(wanted: str, found: str) -> StatusError:
-    """Return a 406 for metadata in the form of a list of what is no list, or the other way round."""
-    return StatusError(406, "NotAcceptable", f"you requested {wanted}, but the requested object is {found}")
+    return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 
 def check_known(accept: str, offered: Sequence[str], listed: Sequence[str] = ()) -> None:
@@ -167,14 +160,15 @@ def _lines(kind: Kind, media_type: str, parameters: Mapping[str, str], include: 
     is_protobuf = media_type == PROTOBUF
     if not _converts(parameters):
         return protobuf_form(kind) if is_protobuf else whole_view(kind)
-    if (parameters.get("g"), parameters.get("v")) != ("meta.k8s.io", "v1"):
+    wanted, version = parameters.get("as"), parameters.get("v", "")
+    if parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
-    wanted = parameters.get("as")
     if wanted in _PARTIAL:
-        return protobuf_metadata() if is_protobuf else metadata_view()
+        form = protobuf_metadata() if is_protobuf else metadata_view(f"meta.k8s.io/{version}")
+        return OneOrMany(form, kind, is_list=wanted == _PARTIAL[1])
     if wanted != "Table" or is_protobuf:  # a table's cells can have any type, which protobuf cannot express
         return None
-    return TableForm(columns_of(kind), _included(include), whole_view(kind), now)
+    return TableForm(table_of(kind), _included(include), version, whole_view(kind), now)
 
 
 def _included(word: str) -> Include:
@@ -188,11 +182,3 @@ def _check_media_types(kind: Kind, accept: str, listed: Sequence[str]) -> None:
     """See `check_known`; the paths of custom kinds are checked in another way, whose text is that of `DOCUMENTS`."""
     if kind.definition is None:
         check_known(accept, DOCUMENTS, listed)
-
-
-def _check_number(wanted: str, *, is_list: bool) -> None:
-    """Refuse metadata of one object for a list, and of a list for one object."""
-    if wanted == _PARTIAL[0] and is_list:
-        raise only_metadata_of(wanted, "a list")
-    if wanted == _PARTIAL[1] and not is_list:
-        raise only_metadata_of(wanted, "not a list")

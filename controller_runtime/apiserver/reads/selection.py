@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller_runtime.api.selectors import FieldSelector, LabelSelector
+from controller_runtime.api.selectors import FieldSelector
 from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.list_options import parsed_selectors
 from controller_runtime.apiserver.rules.strategy import check_fields, fields_for_selector
-from controller_runtime.apiserver.status import bad_request
 from controller_runtime.apiserver.storage.stored import Stored
 
 _NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
@@ -27,6 +27,7 @@ class Selection:
         prefix: The prefix of the keys of all selected objects. A selector by name and namespace makes the whole key
             the prefix, so that a watch of one object among many costs little.
         is_narrowed: Whether a selector may leave out objects whose keys have the prefix.
+        is_single: Whether a name is selected, so that there is no object after the first.
 
     Raises:
         StatusError: 400, a selector cannot be parsed, or names a field that cannot be selected.
@@ -35,10 +36,7 @@ class Selection:
     """
 
     def __init__(self, kind: Kind, namespace: str = "", labels: str = "", fields: str = "") -> None:
-        try:
-            by_labels, by_fields = LabelSelector.parse(labels), FieldSelector.parse(fields)
-        except ValueError as error:
-            raise bad_request(str(error)) from None
+        by_labels, by_fields = parsed_selectors(labels, fields)
         names = tuple(requirement.field for requirement in by_fields.requirements)
         check_fields(kind, names)
         self._kind = kind
@@ -47,6 +45,7 @@ class Selection:
         # Name and namespace are in the key; for any other field the object has to be decoded.
         self._by_key = all(name in (_NAME, _NAMESPACE) for name in names)
         self.prefix = _prefix(kind, namespace, by_fields)
+        self.is_single = any(one.equal and one.field == _NAME for one in by_fields.requirements)
         self.is_narrowed = self._labels is not None or self._fields is not None
 
     def matches(self, item: Stored) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.apiserver.reads.columns import Column
+from controller_runtime.apiserver.reads.columns import Layout
 from controller_runtime.apiserver.reads.forms import (
     EventType,
     Form,
@@ -38,8 +38,9 @@ class TableForm:
     """Tables of one kind, for one request, because a watch gets the definitions of the columns only once.
 
     Args:
-        columns: The columns of the kind.
+        layout: How tables of the kind look.
         include: The part of the object that each row has.
+        version: The version of the API of tables that the client asks for.
         whole: The form of whole objects of the kind.
         now: Returns the present time, for ages.
 
@@ -49,8 +50,12 @@ class TableForm:
     content_type = JSONForm.content_type
     stream_type = JSONForm.stream_type
 
-    def __init__(self, columns: Sequence[Column], include: Include, whole: Form, now: Callable[[], datetime]) -> None:
-        self._columns = columns
+    def __init__(
+        self, layout: Layout, include: Include, version: str, whole: Form, now: Callable[[], datetime]
+    ) -> None:
+        self._layout = layout
+        self._cells = [column.cell for column in layout.columns]
+        self._api_version = f"meta.k8s.io/{version}"
         self._include = include
         self._whole = whole
         self._now = now
@@ -88,26 +93,31 @@ class TableForm:
         return b'{"type":"%b","object":%b}\n' % (type_.encode(), table)
 
     def _table(self, metadata: dict[str, Any], objects: Iterable[tuple[bytes, dict[str, Any]]]) -> bytes:
-        columns = None if self._has_sent_columns else [column.definition() for column in self._columns]
+        columns = None if self._has_sent_columns else [column.definition for column in self._layout.columns]
+        rows = [self._row(raw, obj) for raw, obj in objects]
         return _encode(
             {
                 "kind": "Table",
-                "apiVersion": "meta.k8s.io/v1",
+                "apiVersion": self._api_version,
                 "metadata": metadata,
                 "columnDefinitions": columns,
-                "rows": [self._row(raw, obj) for raw, obj in objects],
+                "rows": rows if rows or self._layout.has_empty_rows else None,
             }
         )
 
     def _row(self, raw: bytes, obj: dict[str, Any]) -> dict[str, Any]:
-        now = self._now()
-        return {"cells": [column.cell(obj, now) for column in self._columns], "object": self._carried(raw)}
+        now, conditions_of = self._now(), self._layout.conditions
+        row: dict[str, Any] = {"cells": [cell(obj, now) for cell in self._cells]}
+        if conditions_of is not None and (conditions := conditions_of(obj)):
+            row["conditions"] = conditions
+        row["object"] = self._carried(raw)
+        return row
 
     def _carried(self, raw: bytes) -> msgspec.Raw | None:
         match self._include:
             case Include.NONE:
                 return None
             case Include.METADATA:
-                return msgspec.Raw(metadata_view().single(raw))
+                return msgspec.Raw(metadata_view(self._api_version).single(raw))
             case Include.OBJECT:
                 return msgspec.Raw(self._whole.single(raw))

@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.reads.forms import EventType, JSONForm, json_form
+from controller_runtime.apiserver.reads.forms import EventType, JSONForm, LineForm, json_form
 from controller_runtime.apiserver.rules.ruleset import rules_of
+from controller_runtime.apiserver.status import StatusError, untyped
 from controller_runtime.apiserver.storage.stored import Change, Stored
 
 Show = Callable[[bytes], bytes]
 """From the stored bytes of an object to the bytes that are sent, both without kind and apiVersion."""
 
 META_VERSION = "meta.k8s.io/v1"
-"""The apiVersion of objects with their metadata alone."""
+"""The apiVersion of objects with their metadata alone, unless a client asks for `v1beta1`."""
 
 PARTIAL = "PartialObjectMetadata"
 """Their kind."""
@@ -81,10 +82,70 @@ def metadata_alone(raw: bytes) -> bytes:
     return b'{"metadata":%b}' % bytes(_metadata_of(raw).metadata)
 
 
-@functools.cache
-def metadata_view() -> View:
+@functools.lru_cache(4)
+def metadata_view(api_version: str = META_VERSION) -> View:
     """Return the form of objects of any kind with their metadata alone."""
-    return View(json_form(META_VERSION, PARTIAL), metadata_alone, items_named=True)
+    return View(json_form(api_version, PARTIAL), metadata_alone, items_named=True)
+
+
+class OneOrMany:
+    """A form for either one object or a list, which a client asked for by name; the other is refused.
+
+    A real server finds out when it has carried out the request, and so does this form: a write that is answered with
+    406 has happened.
+
+    Args:
+        form: The form of both.
+        kind: The kind of the objects.
+        is_list: Whether the client asked for a list.
+    """
+
+    def __init__(self, form: LineForm, kind: Kind, *, is_list: bool) -> None:
+        self._form = form
+        self._kind = kind
+        self._is_list = is_list
+        self.content_type = form.content_type
+        self.stream_type = form.stream_type
+        self.event = form.event
+        self.initial = form.initial
+        self.bookmark = form.bookmark
+        self.error = form.error
+
+    def single(self, raw: bytes) -> bytes:
+        """Return the body of one object.
+
+        Raises:
+            StatusError: The client asked for a list: 406, or 500 for a custom kind.
+        """
+        if not self._is_list:
+            return self._form.single(raw)
+        if self._kind.definition is not None:
+            raise untyped("content is not a list")
+        raise self._mismatch(f"{PARTIAL}List", f"not a list ({_go_type(self._kind, self._kind.kind)})")
+
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
+        """Return the body of a list.
+
+        Raises:
+            StatusError: 406, the client asked for one object.
+        """
+        if self._is_list:
+            body = self._form.list(items, version, token, remaining)
+            # In Go, the list of no items is another one than an empty list.
+            return body if items else body.replace(b'"items":[]', b'"items":null')
+        raise self._mismatch(PARTIAL, f"a list ({_go_type(self._kind, self._kind.list_kind)})")
+
+    @staticmethod
+    def _mismatch(wanted: str, found: str) -> StatusError:
+        return StatusError(406, "NotAcceptable", f"you requested {wanted}, but the requested object is {found}")
+
+
+def _go_type(kind: Kind, name: str) -> str:
+    """Return the name of a type in a real server, which is part of its refusals."""
+    if kind.definition is not None:
+        return "*unstructured.Unstructured" + ("List" if name == kind.list_kind else "")
+    package = kind.stored.group.partition(".")[0] or "core"
+    return f"*{package}.{name}"
 
 
 @functools.lru_cache

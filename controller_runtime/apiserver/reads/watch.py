@@ -206,6 +206,8 @@ def open_watch(
         StatusError: 400 for a bad selector or version, 504 for initial objects of a version that does not exist yet.
     """
     kind = route.kind
+    if options.timeout is not None and options.timeout < 0:
+        return FailedWatch(StatusError(500, "InternalError", "context deadline exceeded"), form)
     selection = Selection(kind, route.namespace, options.labels, options.fields)
     version, initial = version_number(options.version), None
     if options.initial_events or (options.initial_events is None and not version):

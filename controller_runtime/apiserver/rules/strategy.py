@@ -223,7 +223,9 @@ def deletion_grace(kind: Kind, obj: Object, asked: int | None) -> int:
 
 def supported_fields(kind: Kind) -> tuple[str, ...]:
     """Return the fields that a field selector of this kind may name."""
-    return ("metadata.name", *(("metadata.namespace",) if kind.namespaced else ()), *kind.fields)
+    # The rule of a real server for kinds without one of their own does not ask whether they have namespaces.
+    has_namespace = kind.namespaced or (kind.names_known_fields and kind.definition is None)
+    return ("metadata.name", *(("metadata.namespace",) if has_namespace else ()), *kind.fields)
 
 
 def fields_for_selector(kind: Kind, obj: Object) -> dict[str, str]:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
-from controller_runtime.api.schema import Schema
+from controller_runtime.api.schema import Schema, schema_for
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated
-from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
 from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
 from controller_runtime.apiserver.rules.stored_forms import defaults_of
@@ -23,6 +23,8 @@ IGNORE = "Ignore"
 # The size of the caches by kind: more kinds than are served at one time. Bounded, because each new version of a
 # custom resource definition makes a new kind.
 _KINDS = 512
+# The place of the code in a real server that knows the built-in kinds; its refusals name it.
+_SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -55,7 +57,7 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
             f"the object provided is unrecognized (must be of type {kind.kind}): couldn't get version/kind; {error}"
         ) from error
     if kind.definition is not None:
-        _check_has_kind(kind, raw)
+        _check_has_kind(kind, raw, body)
     version, body_kind = raw.get("apiVersion") or kind.api_version, raw.get("kind") or kind.kind
     refusal = f'{body_kind} in version "{str(version).rpartition("/")[2]}" cannot be handled as a {kind.kind}'
     foreign = {}
@@ -63,6 +65,7 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
         if kind.definition is not None and body_kind != kind.kind and version == kind.api_version:
             foreign = _foreign_type(kind, raw)
         else:
+            _check_registered(kind, version, body_kind)
             _check_kind(kind, version, body_kind)
         obj, unknown = _shaped(kind, raw, None)
         obj |= foreign
@@ -157,7 +160,7 @@ def _patch_refused(kind: Kind, name: str, text: str) -> status.StatusError:
     return status.invalid(kind, name, [status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")])
 
 
-def _check_has_kind(kind: Kind, raw: Mapping[str, Any]) -> None:
+def _check_has_kind(kind: Kind, raw: Mapping[str, Any], body: bytes) -> None:
     """Refuse an object without kind or apiVersion. A real server supplies them from the path for built-in kinds only.
 
     Raises:
@@ -165,13 +168,28 @@ def _check_has_kind(kind: Kind, raw: Mapping[str, Any]) -> None:
     """
     for word, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not raw.get(word):
-            text = f"the object provided is unrecognized (must be of type {kind.kind}): Object '{title}' is missing"
-            raise status.bad_request(text)
+            whole = body.decode("utf-8", "replace")
+            missing = f"Object '{title}' is missing in '{whole}' ({documents.beginning_of(body)})"
+            raise status.bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {missing}")
+
+
+def _check_registered(kind: Kind, api_version: object, name: object) -> None:
+    """Refuse a kind that a real server's code does not know, for kinds that are in that code.
+
+    Raises:
+        Misshapen: In its words.
+    """
+    if (api_version, name) == (kind.api_version, kind.kind) or kind.definition is not None or kind is DEFINITION:
+        return
+    group, _, version = str(api_version).rpartition("/")
+    if schema_for(group, version, str(name)) is None:
+        raise Misshapen(f'no kind "{name}" is registered for version "{api_version}" in scheme "{_SCHEME}"')
 
 
 def _check_kind(kind: Kind, api_version: object, name: object) -> None:
     if name != kind.kind:
-        group, version = kind.group.partition(".")[0] or "core", str(api_version).replace("/", ".")
+        group, version = kind.group.partition(".")[0] or "core", str(api_version)
+        version = version.replace("/", ".") if kind.definition is not None else version.rpartition("/")[2]
         raise Misshapen(f"converting ({version}.{name}) to ({group}.{kind.kind}): unknown conversion")
     if api_version != kind.api_version:
         raise status.bad_request(

@@ -54,6 +54,8 @@ def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any
         repeated = _repeated(body) if suspicious else []
     except UNREADABLE as error:
         raise _unreadable("json", error, body) from error
+    if document is None:  # everywhere in the API, null counts as nothing was given
+        return {}, []
     if type(document) is not dict:
         raise _unreadable("json", "not an object", body)
     return document, repeated
@@ -103,9 +105,13 @@ def check_weight(document: Any, size: int) -> None:
 
 
 def _unreadable(form: str, problem: object, body: bytes) -> Unreadable:
+    return Unreadable(f"{form} parse error: {problem} ({beginning_of(body)})")
+
+
+def beginning_of(body: bytes) -> str:
+    """Return the beginning of a body, as a refusal quotes it."""
     start = body[:_SHOWN].decode("utf-8", "replace")
-    shown = (start + (" ..." if len(body) > _SHOWN else "")) or "<empty>"
-    return Unreadable(f"{form} parse error: {problem} ({shown})")
+    return (start + (" ..." if len(body) > _SHOWN else "")) or "<empty>"
 
 
 class _Repeating(dict[str, Any]):

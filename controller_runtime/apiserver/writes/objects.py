@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import Kind
+from controller_runtime.apiserver.kinds.registry import EVENT, Kind
 from controller_runtime.apiserver.list_options import version_number
 from controller_runtime.apiserver.options import WriteOptions
 from controller_runtime.apiserver.routes import Route
@@ -72,7 +72,8 @@ class Objects:
 
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
-        if (asked := version_number(version)) > self._storage.version:
+        # A real server reads an event as it reads a list: from its store and not from its cache.
+        if version and (asked := version_number(version, of_list=route.kind.stored is EVENT)) > self._storage.version:
             raise too_large_version(asked, self._storage.version)
         return self._find(route)
 
@@ -108,8 +109,7 @@ class Objects:
         """Handle a PATCH of an object or of its subresource."""
         if content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH:
             return self._apply(route, content)
-        kind = route.kind
-        form_of(kind, content.media_type)  # an unknown media type is refused even if there is no such object
+        form_of(kind := route.kind, content.media_type)  # an unknown type is refused even if there is no such object
         options = WriteOptions.parse(content.query, PATCH_OPTIONS)
         writer = content.writer(options, route)
         while True:
@@ -181,7 +181,7 @@ class Objects:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
         self._check_kind(kind, obj)
         self._check_rights(kind, namespace, "", None, obj)
-        asked = obj.get("metadata", {}).get("name")
+        asked, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
         admitted, check = self._admitting.create(kind, namespace, obj)
         for _ in range(_GENERATED_NAMES_TRIED):
             with self._admitting.written(kind, namespace, admitted, dry_run=dry_run) as given:
@@ -189,7 +189,8 @@ class Objects:
             if raw is not None:
                 return raw
             if asked:
-                raise already_exists(kind, name, terminating=self._commits.is_terminating(kind, namespace, name))
+                is_ending = self._commits.is_terminating(kind, namespace, name)
+                raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
         raise already_exists(kind, name, retry_after=1)
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
@@ -213,11 +214,11 @@ class Objects:
         return raw
 
     def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
-        kind, metadata = route.kind, obj["metadata"]
+        kind = route.kind
         if not kind.create_on_update or route.subresource:
             raise not_found(kind, route.name)
         sent_version(obj)
-        if uid := metadata.get("uid"):
+        if uid := obj["metadata"].get("uid"):
             raise uid_conflict(kind, route.namespace, route.name, uid, "")
         self._check_kind(kind, obj)
         if self._guard is not None:
@@ -241,6 +242,5 @@ class Objects:
             raise forbidden(kind, obj.get("metadata", {}).get("name", ""), text)
 
     def _check_rights(self, kind: Kind, namespace: str, name: str, old: Object | None, new: Object) -> None:
-        """Refuse a role or binding that grants what the user may not grant."""
         if self._guard is not None:
             self._guard.check_write(kind, namespace, name, old, new)

@@ -13,6 +13,7 @@ from typing import Any
 
 from controller_runtime.api.schema import Schema
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.go_texts import go_value
 from controller_runtime.apiserver.writes.mergepatch import with_changes
 
 _PATCH = "$patch"
@@ -38,13 +39,13 @@ def apply(schema: Schema, current: Mapping[str, Any], patch: Mapping[str, Any]) 
 
 def _merged(schema: Schema | None, current: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
     before: Any = current if type(current) is dict else {}
-    directive = patch.get(_PATCH, "merge")
+    directive = patch.get(_PATCH)
     if directive == "delete":
         return {}
     if directive == "replace":
         return {name: value for name, value in patch.items() if name != _PATCH}
-    if directive != "merge":
-        raise status.bad_request(f"unknown patch directive: {directive!r}")
+    if _PATCH in patch and (type(current) is dict or directive != "merge"):
+        raise status.untyped(f"unknown patch type: {go_value(directive)} in map: {go_value(patch)}")
     changes: dict[str, Any] = {}  # None: the field is deleted
     for name in _fields(patch):
         value = patch.get(name)

@@ -15,7 +15,7 @@ from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, Kind
 from controller_runtime.apiserver.reads.columns_pods import pod_status
-from controller_runtime.apiserver.reads.columns_workloads import columns_of
+from controller_runtime.apiserver.reads.columns_workloads import table_of
 from controller_runtime.testing.simulation import Simulation
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
@@ -29,7 +29,7 @@ CREATED = {"name": "x", "namespace": "default", "creationTimestamp": "2026-01-01
 def row(kind: Kind, **parts: Any) -> dict[str, Any]:
     """Return the cells of an object, by the name of the column."""
     obj = {**parts, "metadata": {**CREATED, **parts.get("metadata", {})}}
-    return {column.name: column.cell(obj, NOW) for column in columns_of(kind)}
+    return {column.name: column.cell(obj, NOW) for column in table_of(kind).columns}
 
 
 @pytest.mark.scenario("H-63")

@@ -193,7 +193,7 @@ def test_what_is_no_configuration_is_refused(content: bytes, code: int, message:
         pytest.param(b"apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata:\n  name: x\nspec: {}\n", id="YAML"),
     ],
 )
-def test_a_configuration_may_be_json_or_yaml(content: bytes) -> None:
+def test_a_configuration_may_be_json_or_yaml_and_null_says_nothing(content: bytes) -> None:
     config, warnings = apply.read(LEASE, "x", content, "")
 
     assert (config, warnings) == ({"metadata": {"name": "x"}, "spec": {}}, [])

@@ -48,7 +48,8 @@ def test_kind_and_version_are_checked_and_taken_off() -> None:
         ),
         pytest.param(
             {"kind": "Lease", "apiVersion": "v1"},
-            "the API version in the data (v1) does not match the expected API version (coordination.k8s.io/v1)",
+            'Lease in version "v1" cannot be handled as a Lease: no kind "Lease" is registered for version "v1" in '
+            'scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"',
             id="another version",
         ),
     ],

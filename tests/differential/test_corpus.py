@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded server answers the requests of the corpus as the real one did, but for known differences."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from differential.corpus import Case, answers, heaviest, known, load, replayed
+from differential.servers import Embedded
+
+CASES = load()
+RECORDED, KNOWN = answers(), known()
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[Embedded]:
+    """One server for all cases; each has a namespace and a group of its own."""
+    with contextlib.closing(Embedded()) as server:
+        yield server
+
+
+@pytest.mark.parametrize(("number", "case"), list(enumerate(CASES)), ids=[case.name for case in CASES])
+def test_an_answer_is_that_of_a_real_server(embedded: Embedded, number: int, case: Case) -> None:
+    found = replayed(case, embedded, RECORDED[case.name], f"corpus-{number}")
+
+    told = "\n".join(f"{one.number} {one.where}: {one.ours!r} for {one.real!r}" for one in found)
+    is_known = KNOWN[case.name].number if case.name in KNOWN else ""
+    advice = "if it differs less than it did: python tests/tools/differences.py --prune"
+    assert heaviest(found) == is_known, f"{advice}\n{case.request}\n{told}"
+
+
+def test_each_case_has_a_name_and_a_recorded_answer_of_its_own() -> None:
+    names = [case.name for case in CASES]
+
+    assert len(set(names)) == len(names)
+    assert set(RECORDED) == set(names)
+    assert set(KNOWN) <= set(names)
