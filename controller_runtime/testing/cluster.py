@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
-from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.http import Handler, HTTPRequest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.client import Client
@@ -24,6 +25,7 @@ from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.manager_process import Machine, ManagerProcess, SimulatedMachine, SystemMachine
 from controller_runtime.testing.panics import Panics
+from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.simulation.host import SimulatedHost
@@ -67,8 +69,6 @@ class EmbeddedCluster:
 
     Attributes:
         server: The API server.
-        transport: Records the requests of the manager and of those before it, for assertions.
-        manager: The present manager; add controllers to it.
         user: A client of the same server for the test, without faults and not recorded. It may do everything.
         acts_as: The user name of the manager's service account; None without a role.
 
@@ -93,12 +93,20 @@ class EmbeddedCluster:
         if role is not None and transport is not None:
             raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
         self._machine, server_host = _machine_of(host)
-        self.server = server or APIServer(server_host, emulated=emulated)
-        self.user = Client(server_host, InProcessTransport(server_host, self.server))
+        # The run of `pytest --perturb` that this cluster belongs to; None in all other runs.
+        self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
+        history = self._perturbed.history if self._perturbed is not None else None
+        self.server = server or APIServer(server_host, emulated=emulated, history=history)
+        to_server = InProcessTransport(server_host, self.server)
+        self._admin = Client(server_host, to_server)
+        self.user, self._reached = self._admin, cast(Handler, self.server)
+        if self._perturbed is not None and isinstance(server_host, SimulatedHost):
+            self._reached = self._perturbed.attach(self, self.server, server_host)
+            self.user = Client(server_host, self._perturbed.story(to_server))
         self.acts_as: str | None = None
         if role is not None:
             account = acting(role)
-            account.create(self.user)
+            account.create(self._admin)
             self.acts_as = account.user
         self._given_transport = transport
         self._faults = _numbered(faults) if faults is not None else None
@@ -113,12 +121,26 @@ class EmbeddedCluster:
     @property
     def host(self) -> Host:
         """The host of the present manager."""
-        return self.manager.host
+        self._note_part("host")
+        return self._manager.host
 
     @property
     def client(self) -> Client:
         """The manager's client, whose requests have faults and are recorded."""
-        return self.manager.client
+        self._note_part("client")
+        return self._manager.client
+
+    @property
+    def manager(self) -> Manager:
+        """The present manager; add controllers to it."""
+        self._note_part("manager")
+        return self._manager
+
+    @property
+    def transport(self) -> RecordingTransport:
+        """Records the requests of the manager and of those before it, for assertions."""
+        self._note_part("transport")
+        return self._transport
 
     def run(self, setup: Setup) -> None:
         """Call `setup` with the manager, and start it.
@@ -128,8 +150,8 @@ class EmbeddedCluster:
         """
         self._refuse_second_start()
         self._setup = setup
-        setup(self.manager)
-        self.start()
+        setup(self._manager)
+        self._start()
 
     def start(self) -> None:
         """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
@@ -139,10 +161,16 @@ class EmbeddedCluster:
         Raises:
             RuntimeError: The manager has been started already.
         """
+        if self._perturbed is not None:
+            self._perturbed.refuse("the manager is started by start(), not by run(setup), so it cannot be started again")
         self._refuse_second_start()
-        deadline = self.host.monotonic() + _DEFINITIONS_TIMEOUT
-        self.manager.definitions.install(Stop(self.host, "definitions"), deadline, client=self.user)
-        self._process.start(self.manager)
+        self._start()
+
+    def _start(self) -> None:
+        host = self._manager.host
+        deadline = host.monotonic() + _DEFINITIONS_TIMEOUT
+        self._manager.definitions.install(Stop(host, "definitions"), deadline, client=self._admin)
+        self._process.start(self._manager)
         if self._upkeep is not None:
             self._upkeep.start()
 
@@ -208,19 +236,29 @@ class EmbeddedCluster:
         if error is None:
             self.raise_panics()
 
+    @property
+    def errors(self) -> Mapping[str, int]:
+        """How many reconciles of the present manager have failed, by the name of the controller."""
+        counted = {controller.name: controller.counters() for controller in self._manager.controllers}
+        return {name: counters[0].errors if counters is not None else 0 for name, counters in counted.items()}
+
+    def _note_part(self, name: str) -> None:
+        if self._perturbed is not None:
+            self._perturbed.takes_part(name)
+
     def _refuse_second_start(self) -> None:
         if self._process.has_started:
             raise RuntimeError("the cluster's manager has been started already: call start() once")
 
     def _make_manager(self) -> None:
-        transport = self._given_transport or self._machine.connect(self.server)
+        transport: Transport = self._given_transport or self._machine.connect(self._reached)
         if self.acts_as is not None:
             transport = ImpersonatingTransport(transport, self.acts_as)
         if self._faults is not None:
             transport = FaultyTransport(self._machine.host, transport, self._faults)
-        self.transport = RecordingTransport(transport, self._requests)
-        self._process = ManagerProcess(self._machine, self.transport)
-        self.manager = Manager(
+        self._transport = RecordingTransport(transport, self._requests)
+        self._process = ManagerProcess(self._machine, self._transport)
+        self._manager = Manager(
             self._machine.host,
             self._process.transport,
             leader_election=self._leader_election,

@@ -13,6 +13,7 @@ A test with `cluster` or `real_cluster` fails at its end if reconciles raised er
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,8 +27,39 @@ _MARKER = "embedded_cluster"
 _CLUSTERS = ("cluster", "real_cluster")
 
 
+PATTERNS = ("crash", "missed", "stale")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of perturbed runs."""
+    group = parser.getgroup("controller-runtime", "Kubernetes controllers")
+    group.addoption(
+        "--perturb",
+        nargs="?",
+        const=",".join(PATTERNS),
+        metavar="PATTERNS",
+        help="run each test that calls cluster.run(setup) again through crashes, missed changes and stale views; "
+        f"PATTERNS chooses, as in --perturb={','.join(PATTERNS)}",
+    )
+    group.addoption(
+        "--perturb-budget", type=float, default=60.0, metavar="SECONDS", help="for the plans of one test (60)"
+    )
+    group.addoption("--perturb-script", metavar="FILE", help="run the one plan of a failure's file again")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, so that `--strict-markers` accepts it."""
+    """Register the markers, so that `--strict-markers` accepts them, and perturbed runs if they are asked for."""
+    config.addinivalue_line("markers", "unperturbed(reason): leave this test out of --perturb")
+    chosen, script = config.getoption("--perturb"), config.getoption("--perturb-script")
+    if chosen is not None or script is not None:
+        from controller_runtime.testing.perturbation.plugin import PerturbPlugin
+        from controller_runtime.testing.perturbation.runner import Options
+
+        patterns = (chosen or ",".join(PATTERNS)).split(",")
+        if unknown := [pattern for pattern in patterns if pattern not in PATTERNS]:
+            raise pytest.UsageError(f"--perturb={chosen}: no pattern {unknown[0]!r}; there are {', '.join(PATTERNS)}")
+        options = Options(patterns, config.getoption("--perturb-budget"), Path(script) if script else None)
+        config.pluginmanager.register(PerturbPlugin(options), "controller_runtime.perturb")
     config.addinivalue_line(
         "markers", f"{_MARKER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`"
     )
@@ -68,7 +100,10 @@ def simulation(simulation_seed: int) -> Iterator[Simulation]:
     """Provide a simulation: hosts under virtual time. An error in any of its threads fails the test."""
     from controller_runtime.testing.simulation import Simulation
 
-    with Simulation(simulation_seed, warn_of_real_clock=True) as simulation:
+    from controller_runtime.testing.perturbation import ambient
+
+    seed = simulation_seed + (ambient.session.seed if ambient.session is not None else 0)
+    with Simulation(seed, warn_of_real_clock=True) as simulation:
         yield simulation
 
 

@@ -74,10 +74,15 @@ class Storage:
         history: The limits of each collection's history; None for the defaults.
         journal: Stores the writes; None keeps them in memory only.
 
+    Attributes:
+        on_commit: Called after each write with its collection and the change, on the writer's thread and with no lock
+            held; None for nobody. Set it before the first write.
+
     Threads: any, for every method.
     """
 
     def __init__(self, host: Host, history: History | None = None, journal: Journal | None = None) -> None:
+        self.on_commit: Callable[[str, Change], None] | None = None
         self._host = host
         self._history = history or History()
         self._journal = journal
@@ -173,6 +178,8 @@ class Storage:
             found.changed = version
             found.log.append(change)
             ready = found.take_waiting()
+        if self.on_commit is not None:
+            self.on_commit(collection, change)
         for notify in ready:  # without the lock: a reader may take at once
             notify()
         return change

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one run of a test did: each write that landed, each state at rest, and the story that can be told again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import attrs
+
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.testing.perturbation.world import Name, State
+
+MANAGER, STORY, OTHER = "manager", "story", "other"
+"""The writers: the manager under test, the test's `cluster.user`, and parts of a cluster such as garbage collection."""
+
+
+@attrs.frozen
+class Landed:
+    """A write that changed an object.
+
+    Attributes:
+        version: Its resourceVersion, counted from the server's start.
+        name: The object.
+        writer: `MANAGER`, `STORY` or `OTHER`.
+        number: The number of the manager's request, or of the story's step, from 1; 0 for other writers.
+        step: How many steps the story had taken.
+        fields: The paths that it changed; empty for a creation or a deletion.
+        creates: True if the object was not there before.
+        deletes: True if it is not there any more.
+    """
+
+    version: int
+    name: Name
+    writer: str
+    number: int
+    step: int
+    fields: tuple[str, ...] = ()
+    creates: bool = False
+    deletes: bool = False
+
+
+@attrs.frozen
+class Sent:
+    """A write that the manager sent, in the order of sending.
+
+    Attributes:
+        number: From 1.
+        method: Of HTTP.
+        target: The resource, the key and the subresource, such as `deployments.apps default/web status`.
+    """
+
+    number: int
+    method: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.target}"
+
+
+class Told(NamedTuple):
+    """A part of the story: a write of the test's user, or a wait.
+
+    Attributes:
+        request: The write; None for a wait.
+        seconds: How long the test waited, in virtual time; 0 until all threads had to wait.
+    """
+
+    request: HTTPRequest | None
+    seconds: float = 0.0
+
+
+@attrs.define
+class Run:
+    """The record of one run.
+
+    Attributes:
+        sent: The manager's writes, also those that changed nothing.
+        landed: All changes, in order.
+        watched: The resources that the manager watched.
+        story: What the test did, in order.
+        rests: The state after each wait of the test, and after its end.
+        requests: How many requests the manager sent until the end.
+        idle: How many requests it sent while nothing happened, after the end.
+        failing: The objects whose last reconcile failed, at the end.
+        held_parts: The lines of the test that take parts of the manager, which do not survive a restart.
+    """
+
+    sent: list[Sent] = attrs.field(factory=list)
+    landed: list[Landed] = attrs.field(factory=list)
+    watched: set[str] = attrs.field(factory=set)
+    story: list[Told] = attrs.field(factory=list)
+    rests: list[State] = attrs.field(factory=list)
+    requests: int = 0
+    idle: int = 0
+    failing: list[str] = attrs.field(factory=list)
+    held_parts: list[str] = attrs.field(factory=list)
+
+    @property
+    def steps(self) -> int:
+        """How many writes the test's user has made."""
+        return sum(told.request is not None for told in self.story)
+
+    def created(self) -> Counter[Name]:
+        """Return how often the manager created each object."""
+        return Counter(each.name for each in self.landed if each.creates and each.writer == MANAGER)
+
+    def deleted(self, *, by_manager: bool) -> Counter[Name]:
+        """Return how often each object was deleted, by the manager or by anyone."""
+        return Counter(
+            each.name for each in self.landed if each.deletes and (each.writer == MANAGER or not by_manager)
+        )

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of a test with at most one perturbation: it records, perturbs, and waits until the world is at rest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.storage.history import History
+from controller_runtime.apiserver.storage.stored import Change
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.testing.perturbation.gates import Gate
+from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
+from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Landed, Run, Told
+from controller_runtime.testing.perturbation.server import PerturbedServer
+from controller_runtime.testing.perturbation.world import LEFT_OUT, Name, State, differences, name_of, state_of
+from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.tasks import Task
+
+if TYPE_CHECKING:
+    from controller_runtime.testing.cluster import EmbeddedCluster
+
+KEPT = History(changes=1_000_000, age=1e9)
+"""The history of a server whose past states may be shown: all of it."""
+
+IDLE = 60.0
+"""Virtual seconds after the end of the story, in which errors and requests are counted."""
+
+_PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
+# Virtual seconds until a perturbed run must be where the calm one was: ten minutes in all, which covers the backoff of
+# a failing reconcile and a lease that has to expire.
+
+
+class StoryLeft(BaseException):
+    """Raised in the test: a change is held back across its wait, so its asserts cannot hold, and its story goes on."""
+
+
+class Unperturbable(Exception):
+    """The test cannot be run through perturbations."""
+
+
+class Session:
+    """One run.
+
+    Args:
+        calm: The record of the calm run; None if this is one.
+        plan: The perturbation; None for a calm run.
+        ignored: The values that differ between calm runs.
+        seed: Is added to the seed of the fixture `simulation`.
+
+    Attributes:
+        run: The record of this run.
+        calm: As given.
+        plan: As given.
+        fired: True once the perturbation has happened.
+        refusal: Why the test cannot be perturbed; empty if it can.
+
+    Threads: those of a simulation, which run one at a time.
+    """
+
+    def __init__(
+        self,
+        *,
+        calm: Run | None = None,
+        plan: Plan | None = None,
+        ignored: frozenset[tuple[Name, str]] = frozenset(),
+        seed: int = 0,
+    ) -> None:
+        self.run = Run()
+        self.calm = calm
+        self.plan = plan
+        self.ignored = ignored
+        self.seed = seed
+        self.fired = False
+        self.is_void = False
+        self.refusal = ""
+        self._cluster: EmbeddedCluster | None = None
+        self._writers: dict[Task, tuple[str, int]] = {}
+        self._is_waiting = False
+
+    @property
+    def is_attached(self) -> bool:
+        """True once the test has made a cluster."""
+        return self._cluster is not None
+
+    # Called by `EmbeddedCluster`.
+
+    @property
+    def history(self) -> History:
+        """The history of the server: all of it, since past states may be shown."""
+        return KEPT
+
+    def attach(self, cluster: EmbeddedCluster, server: APIServer, host: SimulatedHost) -> PerturbedServer:
+        """Begin to observe a cluster; return the server as its manager sees it."""
+        self._cluster, self._server, self._host = cluster, server, host
+        self._simulation, self._scheduler = host.simulation, host.simulation.scheduler
+        self._first = server.storage.version
+        server.storage.on_commit = self._landed
+        self._simulation.on_wait = self._waited
+        self.seen = PerturbedServer(server, self._act, self._crash)
+        match self.plan:
+            case Crash(write, landed):
+                self.seen.crash_at = (write, landed)
+            case Lag(resource, version):
+                self.seen.gate = Gate(resource, self._first + version)
+            case Missed(name, version, _):
+                self.seen.gate = Gate(name.resource, self._first + version)
+            case _:
+                pass
+        return self.seen
+
+    def story(self, inner: Transport) -> Transport:
+        """Return the transport of the test's client, which records the story."""
+        return _StoryTransport(inner, self)
+
+    def refuse(self, reason: str) -> None:
+        """Note why the test cannot be perturbed; the first reason is kept."""
+        self.refusal = self.refusal or reason
+
+    def takes_part(self, name: str) -> None:
+        """Note that the test takes a part of the manager, which is another one after a restart."""
+        if not self._is_waiting and self._is_story():
+            frame = sys._getframe(2)
+            self.refuse(f"{frame.f_code.co_filename}:{frame.f_lineno} takes the cluster's {name}")
+
+    # The end of the test.
+
+    def leave_story(self) -> None:
+        """Tell the rest of the calm run's story, after the test was left."""
+        assert self.calm is not None, "only a perturbed run leaves the test"
+        for told in self.calm.story[len(self.run.story) :]:
+            if told.request is not None:
+                self.run.story.append(told)
+                self._is_waiting = True
+                answer = self._act_as((STORY, self.run.steps), lambda: self._server.handle(unconditional(told.request)))
+                self._is_waiting = False
+                if isinstance(answer, HTTPResponse) and answer.status >= 400:
+                    self.is_void = True  # the story cannot go on without what the manager did not do
+                    return
+                self._settle()
+            elif self.seen.gate is None or self.seen.gate.is_open:
+                self._wait(told.seconds)
+        if self.seen.gate is not None and not self.seen.gate.is_open:
+            self.is_void = True
+
+    def finish(self) -> None:
+        """Wait for the end, and record what the world is like then."""
+        if self._cluster is None or self.is_void:
+            return
+        self._is_waiting = True
+        try:
+            self._settle()
+            self._open_gate()
+            if self.calm is not None:
+                self._come_to_rest(self.calm.rests[-1])
+            self.run.rests.append(state_of(self._server))
+            before, errors = self.seen.requests, self._errors()
+            self._simulation.advance(IDLE)
+            self.run.idle = self.seen.requests - before
+            self.run.failing = [name for name, count in self._errors().items() if count > errors.get(name, 0)]
+        finally:
+            self._is_waiting = False
+            self.run.requests = self.seen.requests
+            self.run.sent, self.run.watched = self.seen.sent, self.seen.watched
+
+    # The waits of the test.
+
+    def _waited(self, seconds: float) -> None:
+        """Called when the test has waited: perturb, and wait until the world is where it was in the calm run."""
+        if self._is_waiting:
+            return
+        rest = len(self.run.rests)
+        self.run.story.append(Told(None, seconds))
+        self._is_waiting = True
+        try:
+            if self.calm is not None:
+                self._perturb_at(rest)
+                if rest < len(self.calm.rests):
+                    self._come_to_rest(self.calm.rests[rest])
+            self.run.rests.append(state_of(self._server))
+        finally:
+            self._is_waiting = False
+
+    def _perturb_at(self, rest: int) -> None:
+        match self.plan:
+            case Missed(_, _, by_story) if self.seen.gate is not None and self.seen.gate.holds:
+                if by_story:
+                    raise StoryLeft
+                self._open_gate()
+            case Restart(at) if at == rest:
+                self._restart()
+            case Stale(resource, version, at) if at == rest:
+                self.seen.past = (resource, self._first + version)
+                self.seen.gate = Gate(resource, self._first + version + 1)
+                self._restart()
+                self._settle()
+                self.seen.past = None
+                self._open_gate()
+            case Lag():
+                self._open_gate()
+            case _:
+                pass
+
+    def _open_gate(self) -> None:
+        """Let late changes come; they have been late until the rest of the world was at rest."""
+        if self.seen.gate is not None and self.seen.gate.holds:
+            self.fired = True
+            self.seen.gate.open()
+            self._settle()
+
+    def _come_to_rest(self, calm: State) -> None:
+        self._settle()
+        for pause in _PAUSES:
+            if not differences(calm, state_of(self._server), self.ignored):
+                return
+            self._simulation.advance(pause)
+
+    def _wait(self, seconds: float) -> None:
+        was_waiting, self._is_waiting = self._is_waiting, True
+        try:
+            self._simulation.advance(seconds)
+        finally:
+            self._is_waiting = was_waiting
+
+    def _settle(self) -> None:
+        self._wait(0.0)
+
+    def _errors(self) -> Mapping[str, int]:
+        assert self._cluster is not None, "it was attached"
+        return self._cluster.errors
+
+    # The manager's end.
+
+    def _crash(self) -> None:
+        """End the manager, from a thread of the server, and have another thread start a new one."""
+        assert self._cluster is not None, "it was attached"
+        self.fired = True
+        self.seen.crash_at = None
+        self._cluster.kill()
+        self._host.spawn("perturbation", self._restart)
+
+    def _restart(self) -> None:
+        assert self._cluster is not None, "it was attached"
+        self.fired = True
+        self._cluster.restart()
+
+    # Who writes.
+
+    def _act(
+        self, number: int, carry_out: Callable[[], HTTPResponse | Watch]
+    ) -> HTTPResponse | Watch:
+        return self._act_as((MANAGER, number), carry_out)
+
+    def _act_as(
+        self, writer: tuple[str, int], carry_out: Callable[[], HTTPResponse | Watch]
+    ) -> HTTPResponse | Watch:
+        task = self._scheduler.current
+        self._writers[task] = writer
+        try:
+            return carry_out()
+        finally:
+            self._writers.pop(task, None)
+
+    def _is_story(self) -> bool:
+        return self._scheduler.current is self._scheduler.root
+
+    def tell(self, request: HTTPRequest, carry_out: Callable[[], HTTPResponse]) -> HTTPResponse:
+        """Record a step of the story, and carry it out."""
+        if self._is_waiting or not self._is_story():
+            return carry_out()
+        self.run.story.append(Told(request))
+        answer = self._act_as((STORY, self.run.steps), carry_out)
+        assert isinstance(answer, HTTPResponse), "a write is answered at once"
+        return answer
+
+    def _landed(self, resource: str, change: Change) -> None:
+        """Called by the storage after each write, on the writer's thread."""
+        if resource.partition(".")[0] in LEFT_OUT:
+            return
+        writer, number = self._writers.get(self._scheduler.current, (OTHER, 0))
+        landed = landed_of(resource, change, self._first, (writer, number), self.run.steps)
+        self.run.landed.append(landed)
+        match self.plan, self.seen.gate:
+            case Missed(name, version, _), Gate() as gate if name == landed.name and landed.version > version:
+                if gate.holds and not gate.is_open:
+                    self.fired = True
+                    gate.open(expires=True)
+
+
+class _StoryTransport(TransportWrapper):
+    """The transport of the test's client: each write is a step of the story. Threads: any."""
+
+    def __init__(self, inner: Transport, session: Session) -> None:
+        super().__init__(inner)
+        self._session = session
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        if request.method in ("GET", "HEAD", "OPTIONS"):
+            return self.inner.request(request, deadline)
+        return self._session.tell(request, lambda: self.inner.request(request, deadline))
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        return self.inner.stream(request, deadline)
+
+
+def landed_of(resource: str, change: Change, first: int, writer: tuple[str, int], step: int) -> Landed:
+    """Return the record of a change."""
+    old = change.old.decode() if change.old is not None else None
+    new = change.new.decode() if change.new is not None else None
+    shown: Any = new or old
+    return Landed(
+        version=change.version - first,
+        name=name_of(resource, shown["metadata"]),
+        writer=writer[0],
+        number=writer[1],
+        step=step,
+        fields=tuple(_changed(old, new)) if old is not None and new is not None else (),
+        creates=old is None,
+        deletes=new is None,
+    )
+
+
+def _changed(old: Any, new: Any, path: str = "") -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [
+            found
+            for name in sorted({*old, *new})
+            if name not in ("resourceVersion", "managedFields", "generation")
+            for found in _changed(old.get(name), new.get(name), f"{path}.{name}" if path else name)
+        ]
+    return [] if old == new else [path]
+
+
+def unconditional(request: HTTPRequest | None) -> HTTPRequest:
+    """Return a step of a story without uids and versions, which differ in another run."""
+    assert request is not None, "a wait is no request"
+    try:
+        body = msgspec.json.decode(request.body) if request.body else None
+    except msgspec.DecodeError:
+        return request
+    if not isinstance(body, dict):
+        return request
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict):
+        body["metadata"] = {name: part for name, part in metadata.items() if name not in ("uid", "resourceVersion")}
+    body.pop("preconditions", None)
+    return request._replace(body=msgspec.json.encode(body))
