@@ -162,7 +162,9 @@ class EmbeddedCluster:
             RuntimeError: The manager has been started already.
         """
         if self._perturbed is not None:
-            self._perturbed.refuse("the manager is started by start(), not by run(setup), so it cannot be started again")
+            self._perturbed.refuse(
+                "the manager is started by start(), not by run(setup), so it cannot be started again"
+            )
         self._refuse_second_start()
         self._start()
 

@@ -98,9 +98,8 @@ def simulation_seed() -> int:
 @pytest.fixture
 def simulation(simulation_seed: int) -> Iterator[Simulation]:
     """Provide a simulation: hosts under virtual time. An error in any of its threads fails the test."""
-    from controller_runtime.testing.simulation import Simulation
-
     from controller_runtime.testing.perturbation import ambient
+    from controller_runtime.testing.simulation import Simulation
 
     seed = simulation_seed + (ambient.session.seed if ambient.session is not None else 0)
     with Simulation(seed, warn_of_real_clock=True) as simulation:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plans: one perturbation at one point of a story, each of which a lawful Kubernetes could produce, or forced."""
+"""The plans: one perturbation at one point of a story, each of which a lawful Kubernetes could produce."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller_runtime.testing.perturbation.world import LEFT_OUT, Name
 PATTERNS = ("crash", "stale", "missed")
 """The patterns that `--perturb` knows."""
 
-LAWFUL, FORCED = "lawful", "forced"
+LAWFUL = "lawful"
 
 
 @attrs.frozen
@@ -91,7 +91,7 @@ class Stale:
     rest: int
 
     pattern = "stale"
-    grade = FORCED
+    grade = LAWFUL
     remedy = "send the uid and the version that you judged with each deletion, and compare owners by uid"
 
     def __str__(self) -> str:
@@ -212,28 +212,15 @@ def _stale(run: Run) -> tuple[int, list[Plan]]:
     """Return a plan for each change that may be late, and for each older version that a restart may show."""
     changes = list(_watched(run))
     kept: list[Plan] = [Lag(each.name.resource, each.version) for each in changes]
-    for rest, state in enumerate(run.rests):
-        last: dict[str, int] = {}
+    for rest, reached in enumerate(run.reached):
+        newest: dict[str, int] = {}
         for each in changes:
-            if each.step <= state_step(run, rest):
-                if each.name.resource in last:
-                    kept.append(Stale(each.name.resource, last[each.name.resource], rest))
-                last[each.name.resource] = each.version
-        del state
+            if each.version <= reached:
+                older = newest.get(each.name.resource)
+                if older is not None and each.name.resource in run.any_version:
+                    kept.append(Stale(each.name.resource, older, rest))
+                newest[each.name.resource] = each.version
     return len(kept), kept
-
-
-def state_step(run: Run, rest: int) -> int:
-    """Return how many steps the story had taken at a rest."""
-    steps = waits = 0
-    for told in run.story:
-        if told.request is not None:
-            steps += 1
-        else:
-            if waits == rest:
-                return steps
-            waits += 1
-    return steps
 
 
 def _watched(run: Run) -> Iterable[Landed]:

@@ -8,7 +8,7 @@ from collections.abc import Generator
 import pytest
 
 from controller_runtime.testing.perturbation import ambient
-from controller_runtime.testing.perturbation.runner import Options, PerturbationFailed, Runner, Summary, judge
+from controller_runtime.testing.perturbation.runner import Options, Runner, Summary, judge, report
 from controller_runtime.testing.perturbation.session import StoryLeft
 
 MARKER = "unperturbed"
@@ -44,16 +44,19 @@ class PerturbPlugin:
         session = ambient.session
         if session is None:
             return (yield)
+        folder = pyfuncitem.config.invocation_params.dir
         try:
             outcome = yield
         except StoryLeft:
             outcome = True
             session.leave_story()
+        except (Exception, pytest.fail.Exception) as failed:
+            if session.plan is not None and session.fired:
+                failed.add_note(report(session, pyfuncitem.nodeid, folder, ["the test's own check fails"]))
+            raise
         session.finish()
-        try:
-            judge(session, pyfuncitem.nodeid, pyfuncitem.config.invocation_params.dir)
-        except PerturbationFailed as failed:
-            pytest.fail(str(failed), pytrace=False)
+        if found := judge(session):
+            pytest.fail(report(session, pyfuncitem.nodeid, folder, found), pytrace=False)
         return outcome
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -80,6 +80,8 @@ class Run:
         watched: The resources that the manager watched.
         story: What the test did, in order.
         rests: The state after each wait of the test, and after its end.
+        reached: The newest version at each wait, counted from the server's start.
+        any_version: The resources whose first list asked for any version, which a server may answer with an old one.
         requests: How many requests the manager sent until the end.
         idle: How many requests it sent while nothing happened, after the end.
         failing: The objects whose last reconcile failed, at the end.
@@ -91,6 +93,8 @@ class Run:
     watched: set[str] = attrs.field(factory=set)
     story: list[Told] = attrs.field(factory=list)
     rests: list[State] = attrs.field(factory=list)
+    reached: list[int] = attrs.field(factory=list)
+    any_version: set[str] = attrs.field(factory=set)
     requests: int = 0
     idle: int = 0
     failing: list[str] = attrs.field(factory=list)
@@ -107,6 +111,4 @@ class Run:
 
     def deleted(self, *, by_manager: bool) -> Counter[Name]:
         """Return how often each object was deleted, by the manager or by anyone."""
-        return Counter(
-            each.name for each in self.landed if each.deletes and (each.writer == MANAGER or not by_manager)
-        )
+        return Counter(each.name for each in self.landed if each.deletes and (each.writer == MANAGER or not by_manager))

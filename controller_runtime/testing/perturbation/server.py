@@ -8,6 +8,7 @@ from collections.abc import Callable
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.routes import Route, find_route
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.listwatch import ANY_VERSION
 from controller_runtime.testing.perturbation.gates import Gate, HeldWatch
 from controller_runtime.testing.perturbation.record import Sent
 from controller_runtime.testing.perturbation.world import LEFT_OUT
@@ -33,6 +34,7 @@ class PerturbedServer:
     Attributes:
         sent: The writes so far.
         watched: The resources that have been watched.
+        any_version: The resources that have been listed at any version.
         requests: How many requests have come.
         gate: The gate of watches; None lets all pass.
         past: The resource that is listed as it was, and its version; None to list all as they are.
@@ -49,6 +51,7 @@ class PerturbedServer:
     ) -> None:
         self.sent: list[Sent] = []
         self.watched: set[str] = set()
+        self.any_version: set[str] = set()
         self.requests = 0
         self.gate: Gate | None = None
         self.past: tuple[str, int] | None = None
@@ -65,7 +68,10 @@ class PerturbedServer:
             return self._server.handle(request, on_ready)
         if request.method not in _READS:
             return self._write(request, route)
-        if on_ready is not None and dict(request.query).get("watch") in ("1", "true"):
+        query = dict(request.query)
+        if not route.name and query.get("resourceVersion") == ANY_VERSION:
+            self.any_version.add(route.kind.resource)
+        if on_ready is not None and query.get("watch") in ("1", "true"):
             return self._watch(request, route.kind.resource, on_ready)
         if not route.name and self.past is not None and self.past[0] == route.kind.resource:
             request = _as_of(request, self.past[1])

@@ -40,10 +40,6 @@ class StoryLeft(BaseException):
     """Raised in the test: a change is held back across its wait, so its asserts cannot hold, and its story goes on."""
 
 
-class Unperturbable(Exception):
-    """The test cannot be run through perturbations."""
-
-
 class Session:
     """One run.
 
@@ -136,10 +132,7 @@ class Session:
         for told in self.calm.story[len(self.run.story) :]:
             if told.request is not None:
                 self.run.story.append(told)
-                self._is_waiting = True
-                answer = self._act_as((STORY, self.run.steps), lambda: self._server.handle(unconditional(told.request)))
-                self._is_waiting = False
-                if isinstance(answer, HTTPResponse) and answer.status >= 400:
+                if not self._tell_again(unconditional(told.request)):
                     self.is_void = True  # the story cannot go on without what the manager did not do
                     return
                 self._settle()
@@ -147,6 +140,15 @@ class Session:
                 self._wait(told.seconds)
         if self.seen.gate is not None and not self.seen.gate.is_open:
             self.is_void = True
+
+    def _tell_again(self, request: HTTPRequest) -> bool:
+        """Send a step of the calm run's story, and return whether the server accepts it."""
+        self._is_waiting = True
+        try:
+            answer = self._act_as((STORY, self.run.steps), lambda: self._server.handle(request))
+        finally:
+            self._is_waiting = False
+        return isinstance(answer, HTTPResponse) and answer.status < 400
 
     def finish(self) -> None:
         """Wait for the end, and record what the world is like then."""
@@ -167,6 +169,7 @@ class Session:
             self._is_waiting = False
             self.run.requests = self.seen.requests
             self.run.sent, self.run.watched = self.seen.sent, self.seen.watched
+            self.run.any_version = self.seen.any_version
 
     # The waits of the test.
 
@@ -183,6 +186,7 @@ class Session:
                 if rest < len(self.calm.rests):
                     self._come_to_rest(self.calm.rests[rest])
             self.run.rests.append(state_of(self._server))
+            self.run.reached.append(self._server.storage.version - self._first)
         finally:
             self._is_waiting = False
 
@@ -251,14 +255,10 @@ class Session:
 
     # Who writes.
 
-    def _act(
-        self, number: int, carry_out: Callable[[], HTTPResponse | Watch]
-    ) -> HTTPResponse | Watch:
+    def _act(self, number: int, carry_out: Callable[[], HTTPResponse | Watch]) -> HTTPResponse | Watch:
         return self._act_as((MANAGER, number), carry_out)
 
-    def _act_as(
-        self, writer: tuple[str, int], carry_out: Callable[[], HTTPResponse | Watch]
-    ) -> HTTPResponse | Watch:
+    def _act_as(self, writer: tuple[str, int], carry_out: Callable[[], HTTPResponse | Watch]) -> HTTPResponse | Watch:
         task = self._scheduler.current
         self._writers[task] = writer
         try:
@@ -336,9 +336,8 @@ def _changed(old: Any, new: Any, path: str = "") -> list[str]:
     return [] if old == new else [path]
 
 
-def unconditional(request: HTTPRequest | None) -> HTTPRequest:
+def unconditional(request: HTTPRequest) -> HTTPRequest:
     """Return a step of a story without uids and versions, which differ in another run."""
-    assert request is not None, "a wait is no request"
     try:
         body = msgspec.json.decode(request.body) if request.body else None
     except msgspec.DecodeError:
