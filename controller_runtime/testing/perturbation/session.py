@@ -5,20 +5,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.stored import Change
-from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.client.transport import Transport
 from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
-from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Landed, Run, Told
+from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run, Told
 from controller_runtime.testing.perturbation.server import PerturbedServer
-from controller_runtime.testing.perturbation.world import LEFT_OUT, Name, State, differences, name_of, state_of
+from controller_runtime.testing.perturbation.telling import StoryTransport, landed_of, unconditional
+from controller_runtime.testing.perturbation.world import LEFT_OUT, Name, State, differences, state_of
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.tasks import Task
 
@@ -112,7 +111,7 @@ class Session:
 
     def story(self, inner: Transport) -> Transport:
         """Return the transport of the test's client, which records the story."""
-        return _StoryTransport(inner, self)
+        return StoryTransport(inner, self.tell)
 
     def refuse(self, reason: str) -> None:
         """Note why the test cannot be perturbed; the first reason is kept."""
@@ -290,62 +289,3 @@ class Session:
                 if gate.holds and not gate.is_open:
                     self.fired = True
                     gate.open(expires=True)
-
-
-class _StoryTransport(TransportWrapper):
-    """The transport of the test's client: each write is a step of the story. Threads: any."""
-
-    def __init__(self, inner: Transport, session: Session) -> None:
-        super().__init__(inner)
-        self._session = session
-
-    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        if request.method in ("GET", "HEAD", "OPTIONS"):
-            return self.inner.request(request, deadline)
-        return self._session.tell(request, lambda: self.inner.request(request, deadline))
-
-    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
-        return self.inner.stream(request, deadline)
-
-
-def landed_of(resource: str, change: Change, first: int, writer: tuple[str, int], step: int) -> Landed:
-    """Return the record of a change."""
-    old = change.old.decode() if change.old is not None else None
-    new = change.new.decode() if change.new is not None else None
-    shown: Any = new or old
-    return Landed(
-        version=change.version - first,
-        name=name_of(resource, shown["metadata"]),
-        writer=writer[0],
-        number=writer[1],
-        step=step,
-        fields=tuple(_changed(old, new)) if old is not None and new is not None else (),
-        creates=old is None,
-        deletes=new is None,
-    )
-
-
-def _changed(old: Any, new: Any, path: str = "") -> list[str]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        return [
-            found
-            for name in sorted({*old, *new})
-            if name not in ("resourceVersion", "managedFields", "generation")
-            for found in _changed(old.get(name), new.get(name), f"{path}.{name}" if path else name)
-        ]
-    return [] if old == new else [path]
-
-
-def unconditional(request: HTTPRequest) -> HTTPRequest:
-    """Return a step of a story without uids and versions, which differ in another run."""
-    try:
-        body = msgspec.json.decode(request.body) if request.body else None
-    except msgspec.DecodeError:
-        return request
-    if not isinstance(body, dict):
-        return request
-    metadata = body.get("metadata")
-    if isinstance(metadata, dict):
-        body["metadata"] = {name: part for name, part in metadata.items() if name not in ("uid", "resourceVersion")}
-    body.pop("preconditions", None)
-    return request._replace(body=msgspec.json.encode(body))
