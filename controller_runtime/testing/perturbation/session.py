@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
@@ -33,6 +34,20 @@ IDLE = 60.0
 _PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 # Virtual seconds until a perturbed run must be where the calm one was: ten minutes in all, which covers the backoff of
 # a failing reconcile and a lease that has to expire.
+
+
+_OURS = ("controller_runtime", "contextlib", "pluggy")
+
+
+def caller() -> str:
+    """Return the file and the line of the test that called, directly or not, and a colon; empty if pytest did."""
+    frame = sys._getframe(1)
+    while (package := frame.f_globals.get("__name__", "").partition(".")[0]) in _OURS and frame.f_back is not None:
+        frame = frame.f_back
+    if package == "_pytest":
+        return ""
+    path = Path(frame.f_code.co_filename)
+    return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{frame.f_lineno}: "
 
 
 class StoryLeft(BaseException):
@@ -115,13 +130,12 @@ class Session:
 
     def refuse(self, reason: str) -> None:
         """Note why the test cannot be perturbed; the first reason is kept."""
-        self.refusal = self.refusal or reason
+        self.refusal = self.refusal or f"{caller()}{reason}"
 
     def takes_part(self, name: str) -> None:
         """Note that the test takes a part of the manager, which is another one after a restart."""
         if not self._is_waiting and self._is_story():
-            frame = sys._getframe(2)
-            self.refuse(f"{frame.f_code.co_filename}:{frame.f_lineno} takes the cluster's {name}")
+            self.refuse(f"it takes the cluster's {name}, which is another one after a restart; see cluster.run(setup)")
 
     # The end of the test.
 
