@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.resources import Kind, resource_of
+from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.transforms import Transform
@@ -90,6 +90,7 @@ class Informers:
         self._lock = host.lock("informers")
         self._transforms = {resource_of(kind): transform for kind, transform in transforms.items()}
         self._shared: dict[_Key, _Shared] = {}
+        self._views: dict[Resource[Any], set[type[Any]]] = {}
         self._released: list[_Shared] = []  # and possibly still running
         self._stop: Stop | None = None  # that of the program, once started
 
@@ -104,6 +105,16 @@ class Informers:
             if any(key.collection.resource == known for key in self._shared):
                 raise UsageError(f"{known} are cached already: set their transform before the first use")
             self._transforms[known] = transform
+
+    def note_view(self, resource: Resource[Any], view: type[Any]) -> None:
+        """Note the class that a caller reads the objects of a resource as; see `views`."""
+        with self._lock:
+            self._views.setdefault(resource, set()).add(view)
+
+    def views(self) -> Mapping[Resource[Any], frozenset[type[Any]]]:
+        """Return the classes that callers read the objects of each resource as; `dict` stands for any use."""
+        with self._lock:
+            return {resource: frozenset(views) for resource, views in self._views.items()}
 
     def __iter__(self) -> Iterator[Informer]:
         with self._lock:

@@ -75,14 +75,12 @@ class ManagedCaches:
             ValueError: `view` has fields that objects of this kind cannot have.
             UsageError: `any_version` is asked for, and the collection is cached already from the most recent state.
         """
-        informer = self.informer(
-            resource,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            any_version=any_version,
-        )
-        return Lister(informer.store, resource, view)
+        collection = Collection(resource, namespace, label_selector, field_selector)
+        informer = self._informer(collection, any_version=any_version)
+        lister = Lister(informer.store, resource, view)
+        known = collection.resource
+        self.informers.note_view(known, known.default_view() if view is None else view)
+        return lister
 
     def informer(
         self,
@@ -98,6 +96,10 @@ class ManagedCaches:
         The arguments are those of `lister`.
         """
         collection = Collection(resource, namespace, label_selector, field_selector)
+        self.informers.note_view(collection.resource, dict)
+        return self._informer(collection, any_version=any_version)
+
+    def _informer(self, collection: Collection, *, any_version: bool) -> Informer:
         self.definitions.see(collection.resource)
         return self.informers.of(collection, any_version=any_version)
 

@@ -94,7 +94,7 @@ def _perturb(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Fail a test whose reconciles panicked, if it has not failed by itself.
+    """Fail a test whose reconciles panicked, or whose own checks broke, if it has not failed by itself.
 
     The clusters raise the same when their fixtures end. But then the test has passed, and the error is its teardown's.
     """
@@ -103,6 +103,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         cluster: Any = pyfuncitem.funcargs.get(name)  # a test suite may have a fixture of this name of its own
         if cluster is not None and hasattr(cluster, "raise_panics"):
             cluster.raise_panics()
+            try:
+                cluster.raise_broken_checks()
+            except AssertionError as broken:
+                message = str(broken)
+            else:
+                continue
+            pytest.fail(message, pytrace=False)
     return outcome
 
 

@@ -35,6 +35,7 @@ def complaints(calm: Run, here: Run, ignored: frozenset[tuple[Name, str]]) -> li
         for name, count in sorted(here.deleted(by_manager=True).items())
         if name in calm.deleted(by_manager=False) and count > calm.deleted(by_manager=False)[name]
     ]
+    found = [*here.broken, *found]
     if here.rests:
         found += [str(each) for each in differences(calm.rests[-1], here.rests[-1], ignored)]
     found += [f"the controller {name} still has errors at the end" for name in here.failing if name not in calm.failing]

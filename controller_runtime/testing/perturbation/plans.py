@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import attrs
 
+from controller_runtime.testing.perturbation.reads import is_read
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run
 from controller_runtime.testing.perturbation.world import LEFT_OUT, Name
 
@@ -203,15 +205,20 @@ def _missed(run: Run) -> tuple[int, list[Plan]]:
         last[each.name] = each
         if former is not None:
             possible += 1
-            if each.writer != MANAGER:
+            if each.writer != MANAGER and _is_seen(run, former):
                 kept.append(Missed(former.name, former.version, each.writer == STORY))
     return possible, kept
 
 
 def _stale(run: Run) -> tuple[int, list[Plan]]:
     """Return a plan for each change that may be late, and for each older version that a restart may show."""
-    changes = list(_watched(run))
+    watched = list(_watched(run))
+    changes = [each for each in watched if _is_seen(run, each)]
     kept: list[Plan] = [Lag(each.name.resource, each.version) for each in changes]
+    possible = len(watched)
+    for reached in run.reached:
+        early = Counter(each.name.resource for each in watched if each.version <= reached)
+        possible += sum(count - 1 for resource, count in early.items() if resource in run.any_version)
     for rest, reached in enumerate(run.reached):
         newest: dict[str, int] = {}
         for each in changes:
@@ -220,7 +227,12 @@ def _stale(run: Run) -> tuple[int, list[Plan]]:
                 if older is not None and each.name.resource in run.any_version:
                     kept.append(Stale(each.name.resource, older, rest))
                 newest[each.name.resource] = each.version
-    return len(kept), kept
+    return possible, kept
+
+
+def _is_seen(run: Run, change: Landed) -> bool:
+    """Return whether a view can tell the object before a change from the object after it."""
+    return change.creates or change.deletes or is_read(change.fields, run.reads.get(change.name.resource))
 
 
 def _watched(run: Run) -> Iterable[Landed]:

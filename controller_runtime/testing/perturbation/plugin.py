@@ -62,6 +62,8 @@ class PerturbPlugin:
                 failed.add_note(report(session, self._test, folder, ["the test's own check fails"]))
             raise
         session.finish()
+        if session.plan is None and session.run.broken:
+            pytest.fail("\n".join(session.run.broken), pytrace=False)
         if found := judge(session):
             pytest.fail(report(session, self._test, folder, found), pytrace=False)
         return outcome

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
@@ -13,8 +11,11 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.stored import Change
 from controller_runtime.client.transport import Transport
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.checks import caller
 from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
+from controller_runtime.testing.perturbation.reads import reads_of
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run, Told
 from controller_runtime.testing.perturbation.server import PerturbedServer
 from controller_runtime.testing.perturbation.states import States
@@ -35,20 +36,6 @@ IDLE = 60.0
 _PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 # Virtual seconds until a perturbed run must be where the calm one was: ten minutes in all, which covers the backoff of
 # a failing reconcile and a lease that has to expire.
-
-
-_OURS = ("controller_runtime", "contextlib", "pluggy")
-
-
-def caller() -> str:
-    """Return the file and the line of the test that called, directly or not, and a colon; empty if pytest did."""
-    frame = sys._getframe(1)
-    while (package := frame.f_globals.get("__name__", "").partition(".")[0]) in _OURS and frame.f_back is not None:
-        frame = frame.f_back
-    if package == "_pytest":
-        return ""
-    path = Path(frame.f_code.co_filename)
-    return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{frame.f_lineno}: "
 
 
 class StoryLeft(BaseException):
@@ -91,6 +78,7 @@ class Session:
         self.is_void = False
         self.refusal = ""
         self._cluster: EmbeddedCluster | None = None
+        self._managers: list[Manager] = []
         self._writers: dict[Task, tuple[str, int]] = {}
         self._is_waiting = False
 
@@ -126,13 +114,18 @@ class Session:
                 pass
         return self.seen
 
+    def manages(self, manager: Manager) -> None:
+        """Note a manager of the cluster, whose views tell what they read; only a calm run needs that."""
+        if self.calm is None:
+            self._managers.append(manager)
+
     def story(self, inner: Transport) -> Transport:
         """Return the transport of the test's client, which records the story."""
         return StoryTransport(inner, self.tell)
 
     def refuse(self, reason: str) -> None:
         """Note why the test cannot be perturbed; the first reason is kept."""
-        self.refusal = self.refusal or f"{caller()}{reason}"
+        self.refusal = self.refusal or f"{where}: {reason}" if (where := caller()) else reason
 
     def takes_part(self, name: str) -> None:
         """Note that the test takes a part of the manager, which is another one after a restart."""
@@ -176,6 +169,7 @@ class Session:
             if self.calm is not None:
                 self._come_to_rest(self.calm.rests[-1])
             self.run.rests.append(self._states.present())
+            self.run.broken = self._cluster.take_broken_checks()
             before, errors = self.seen.requests, self._errors()
             self._simulation.advance(IDLE)
             self.run.idle = self.seen.requests - before
@@ -185,6 +179,8 @@ class Session:
             self.run.requests = self.seen.requests
             self.run.sent, self.run.watched = self.seen.sent, self.seen.watched
             self.run.any_version = self.seen.any_version
+            self.run.reads = reads_of(self._managers)
+            self._managers.clear()
 
     # The waits of the test.
 
