@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import NamedTuple
 
 import attrs
@@ -25,6 +24,7 @@ class Landed:
         writer: `MANAGER`, `STORY` or `OTHER`.
         number: The number of the manager's request, or of the story's step, from 1; 0 for other writers.
         step: How many steps the story had taken.
+        phase: How many steps the story had taken, and how many of its waits the world had come to rest in.
         fields: The paths that it changed; empty for a creation or a deletion.
         creates: True if the object was not there before.
         deletes: True if it is not there any more.
@@ -35,6 +35,7 @@ class Landed:
     writer: str
     number: int
     step: int
+    phase: int
     fields: tuple[str, ...] = ()
     creates: bool = False
     deletes: bool = False
@@ -104,11 +105,3 @@ class Run:
     def steps(self) -> int:
         """How many writes the test's user has made."""
         return sum(told.request is not None for told in self.story)
-
-    def created(self) -> Counter[Name]:
-        """Return how often the manager created each object."""
-        return Counter(each.name for each in self.landed if each.creates and each.writer == MANAGER)
-
-    def deleted(self, *, by_manager: bool) -> Counter[Name]:
-        """Return how often each object was deleted, by the manager or by anyone."""
-        return Counter(each.name for each in self.landed if each.deletes and (each.writer == MANAGER or not by_manager))

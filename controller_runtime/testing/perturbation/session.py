@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
@@ -162,10 +162,10 @@ class Session:
             if self.calm is not None:
                 self._come_to_rest(self.calm.rests[-1])
             self.run.rests.append(self._states.present())
-            before, errors = self.seen.requests, self._errors()
+            before = self.seen.requests
             self._simulation.advance(IDLE)
             self.run.idle = self.seen.requests - before
-            self.run.failing = [name for name, count in self._errors().items() if count > errors.get(name, 0)]
+            self.run.failing = self._cluster.failing
         finally:
             self._is_waiting = False
             self.run.requests = self.seen.requests
@@ -235,10 +235,6 @@ class Session:
     def _settle(self) -> None:
         self._wait(0.0)
 
-    def _errors(self) -> Mapping[str, int]:
-        assert self._cluster is not None, "it was attached"
-        return self._cluster.errors
-
     # The manager's end.
 
     def _crash(self) -> None:
@@ -285,7 +281,7 @@ class Session:
             return
         self._states.note(resource, change)
         writer, number = self._writers.get(self._scheduler.current, (OTHER, 0))
-        landed = landed_of(resource, change, self._first, (writer, number), self.run.steps)
+        landed = landed_of(resource, change, self._first, (writer, number), self.run.steps, len(self.run.story))
         self.run.landed.append(landed)
         match self.plan, self.seen.gate:
             case Missed(name, version, _), Gate() as gate if name == landed.name and landed.version > version:
