@@ -74,13 +74,20 @@ class Operator(Reconciler):
     def reconcile(self, request: Request) -> Result:
         """Bring one database about, if it is in the cache."""
         database = self.see(DATABASES, request.name)
-        return Result() if database is None else self.run(database) or Result()
+        if database is None:
+            self.gone(request.name)
+        else:
+            self.run(database)
+        return Result()
 
-    def run(self, database: Body) -> Result | None:
+    def run(self, database: Body) -> None:
         """Bring `database` about."""
         raise NotImplementedError
 
-    # Reads: `see` may be late, `ask` is not.
+    def gone(self, name: str) -> None:
+        """Do what is left to do for a database that the cache does not have."""
+
+    # Reads: `see` and `seen` may be late, `ask` and `latest` are not.
 
     def see(self, kind: Kind, name: str) -> Body | None:
         return self.views[kind].get(key(name))
@@ -142,6 +149,14 @@ class Operator(Reconciler):
         metadata = database["metadata"]
         change = {"finalizers": finalizers, "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         self.patch(DATABASES, metadata["name"], {"metadata": change})
+
+
+class ReadsLatest(Operator):
+    """Reads the database from the server before it does anything. Comes before the operator among the bases."""
+
+    def run(self, database: Body) -> None:
+        if (latest := self.latest(database)) is not None:
+            super().run(latest)
 
 
 def owned(database: Body, body: Body) -> Body:
@@ -206,11 +221,11 @@ class World:
     def wait(self, seconds: float = 3.0) -> None:
         self._simulation.advance(seconds)
 
-    def declare(self, name: str = "db", **spec: Any) -> None:
+    def declare(self, name: str = "db", /, **spec: Any) -> None:
         self.user.create(DATABASES, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
         self.wait()
 
-    def change(self, name: str = "db", **spec: Any) -> None:
+    def change(self, name: str = "db", /, **spec: Any) -> None:
         self.user.patch(DATABASES, key(name), {"spec": spec})
         self.wait()
 

@@ -175,6 +175,13 @@ def a_set(replicas: int, *, storage: str = "1Gi", retain: bool = False, **labels
     }
 
 
+def a_server(**environment: str) -> Body:
+    """Return a pod without metadata, on a node, with these variables."""
+    variables = [{"name": name, "value": value} for name, value in environment.items()]
+    container = {"name": "main", "image": "example.com/image", "env": variables}
+    return {"spec": {"containers": [container], "nodeName": "node"}}
+
+
 def _retains(owner: Body) -> bool:
     return bool(owner["spec"]["persistentVolumeClaimRetentionPolicy"]["whenScaled"] == "Retain")
 
@@ -184,7 +191,7 @@ def _key(name: str) -> ObjectKey:
 
 
 def _is_wanted(pod: Body, sets: dict[str, Body]) -> bool:
-    owners = pod["metadata"].get("ownerReferences", ())
+    owners = [each for each in pod["metadata"].get("ownerReferences", ()) if each["kind"] == "StatefulSet"]
     if not owners:
         return True
     owner = sets.get(owners[0]["name"])

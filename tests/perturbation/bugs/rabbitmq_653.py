@@ -7,7 +7,7 @@ declaration before the last, and the set is replaced twice.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
 
 from controller_runtime import STATEFUL_SETS
 
@@ -24,10 +24,8 @@ class Buggy(Operator):
             self.bring(STATEFUL_SETS, name, database, servers(database, 1, wanted))
 
 
-class Mended(Buggy):
-    def run(self, database: Body) -> None:
-        if (latest := self.latest(database)) is not None:
-            super().run(latest)
+class Mended(ReadsLatest, Buggy):
+    pass
 
 
 def storage_of(servers: Body) -> str:

@@ -7,7 +7,7 @@ first step, it finds no set, makes one of the new size, and sees nothing left to
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 
@@ -16,6 +16,9 @@ class Buggy(Operator):
     kinds = (STATEFUL_SETS, PERSISTENT_VOLUME_CLAIMS)
 
     def run(self, database: Body) -> None:
+        self.replace(database)
+
+    def replace(self, database: Body) -> None:
         name, wanted = name_of(database), database["spec"]["storage"]
         present = self.see(STATEFUL_SETS, name)
         if present is None:
@@ -33,10 +36,10 @@ class Buggy(Operator):
                 self.patch(PERSISTENT_VOLUME_CLAIMS, name_of(claim), change)
 
 
-class Mended(Buggy):
-    def run(self, database: Body) -> None:
+class Mended(ReadsLatest, Buggy):
+    def replace(self, database: Body) -> None:
         self.grow(database)
-        super().run(database)
+        super().replace(database)
 
 
 def story(world: World) -> None:
