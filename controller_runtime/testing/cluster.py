@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self, cast
@@ -30,6 +29,8 @@ from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.simulation.host import SimulatedHost
+
+_SHOWN = 16  # the most failing objects of one source to name
 
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
 
@@ -176,6 +177,8 @@ class EmbeddedCluster(CheckedCluster):
         deadline = host.monotonic() + _DEFINITIONS_TIMEOUT
         self._manager.definitions.install(Stop(host, "definitions"), deadline, client=self._admin)
         self._process.start(self._manager)
+        if self._perturbed is not None:
+            self._perturbed.starts()
         if self._upkeep is not None:
             self._upkeep.start()
 
@@ -246,10 +249,11 @@ class EmbeddedCluster(CheckedCluster):
             self.raise_panics()
 
     @property
-    def errors(self) -> Mapping[str, int]:
-        """How many reconciles of the present manager have failed, by the name of the controller."""
-        counted = {controller.name: controller.counters() for controller in self._manager.controllers}
-        return {name: counters[0].errors if counters is not None else 0 for name, counters in counted.items()}
+    def failing(self) -> list[str]:
+        """What fails in the present manager: objects whose last reconcile raised, and changes that cannot be mapped."""
+        troubles = [(each.name, each.trouble()) for each in self._manager.controllers]
+        sources = [(name, source) for name, trouble in troubles if trouble for source in trouble.sources]
+        return [f"{name}: {each}" for name, source in sources for each in source.failing(_SHOWN)[1]]
 
     def _note_part(self, name: str) -> None:
         if self._perturbed is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -57,33 +58,33 @@ def rename(thing: Any, nodeid: str) -> None:
         thing.nodeid = nodeid
 
 
-def run_once(item: pytest.Function, collected: str, session: Session, *, reported: str = "all") -> bool:
-    """Run an item as a part of `session`, report it as pytest does, and return whether it passed.
-
-    Args:
-        item: The item.
-        collected: The nodeid that pytest collected, of which this is a run.
-        session: The run.
-        reported: `all`; or `failures`, for a run that says nothing if it passes.
-    """
-    hook = item.ihook
-    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+def run_once(item: pytest.Function, session: Session) -> list[pytest.TestReport]:
+    """Run an item as a part of `session`, and return its reports, which pytest has not seen yet."""
     ambient.session = session
     try:
         # Another run of the test may follow, so fixtures of its module and its class are kept.
-        reports = runtestprotocol(item, nextitem=named(item, "next"), log=False)
+        return runtestprotocol(item, nextitem=named(item, "next"), log=False)
     finally:
         ambient.session = None
-    passed = all(report.passed for report in reports)
-    if reported == "all" or any(report.failed for report in reports):
-        for report in reports:
-            if session.plan is not None or session.seed:
-                setattr(report, PERTURBED, item.nodeid)
-                if hasattr(item.config, "workerinput"):  # a worker of pytest-xdist knows the nodeids of its items alone
-                    rename(report, collected)
-            hook.pytest_runtest_logreport(report=report)
+
+
+def publish(item: pytest.Function, collected: str, reports: Sequence[pytest.TestReport]) -> None:
+    """Give the reports of a run to pytest.
+
+    Args:
+        item: The item that ran.
+        collected: The nodeid that pytest collected, of which the item is a run.
+        reports: The reports.
+    """
+    hook = item.ihook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in reports:
+        if item.nodeid != collected:
+            setattr(report, PERTURBED, item.nodeid)
+            if hasattr(item.config, "workerinput"):  # a worker of pytest-xdist knows the nodeids of its items alone
+                rename(report, collected)
+        hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return passed
 
 
 def tear_down(item: pytest.Function, nextitem: pytest.Item | None) -> None:

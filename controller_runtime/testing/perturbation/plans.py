@@ -197,16 +197,23 @@ def _crashes(run: Run) -> tuple[int, list[Plan]]:
 
 
 def _missed(run: Run) -> tuple[int, list[Plan]]:
-    """Return a plan for each change that another one of the same object follows, which the manager did not write."""
+    """Return a plan for each two changes of one object of which the manager did not write the second.
+
+    Before a step of the story, the manager's own writes do not count: without the change that is missed it would not
+    have made them.
+    """
     last: dict[Name, Landed] = {}
+    last_of_others: dict[Name, Landed] = {}
     possible, kept = 0, list[Plan]()
     for each in _watched(run):
-        former = last.get(each.name)
-        last[each.name] = each
+        former = (last_of_others if each.writer == STORY else last).get(each.name)
         if former is not None:
             possible += 1
             if each.writer != MANAGER and _is_seen(run, former):
                 kept.append(Missed(former.name, former.version, each.writer == STORY))
+        last[each.name] = each
+        if each.writer != MANAGER:
+            last_of_others[each.name] = each
     return possible, kept
 
 

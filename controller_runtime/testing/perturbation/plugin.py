@@ -11,7 +11,7 @@ import pytest
 from controller_runtime.testing.perturbation import ambient, items
 from controller_runtime.testing.perturbation.report import judge, report
 from controller_runtime.testing.perturbation.runner import Options, Runner
-from controller_runtime.testing.perturbation.session import StoryLeft
+from controller_runtime.testing.perturbation.session import Session, StoryLeft
 from controller_runtime.testing.perturbation.summary import Summary, to_lists, total
 
 MARKER = "unperturbed"
@@ -59,13 +59,14 @@ class PerturbPlugin:
             session.leave_story()
         except (Exception, pytest.fail.Exception) as failed:
             if session.plan is not None and session.fired:
-                failed.add_note(report(session, self._test, folder, ["the test's own check fails"]))
+                found = ["the test's own check fails", *_also(session, failed)]
+                failed.add_note(report(session, pyfuncitem, self._test, folder, found))
             raise
         session.finish()
         if session.plan is None and session.run.broken:
             pytest.fail("\n".join(session.run.broken), pytrace=False)
         if found := judge(session):
-            pytest.fail(report(session, self._test, folder, found), pytrace=False)
+            pytest.fail(report(session, pyfuncitem, self._test, folder, found), pytrace=False)
         return outcome
 
     @pytest.hookimpl(tryfirst=True)
@@ -104,6 +105,14 @@ class PerturbPlugin:
             if shows_all or summary.matters:
                 terminalreporter.line(str(summary))
         terminalreporter.line(total(self._summaries))
+
+
+def _also(session: Session, failed: BaseException) -> list[str]:
+    """Return what else is wrong with a run, after a check of the test itself has failed."""
+    if not isinstance(failed, AssertionError):
+        return []  # the simulation may have failed, which cannot go on
+    session.finish()
+    return judge(session)
 
 
 def _reason(marker: pytest.Mark, nodeid: str) -> str:
