@@ -83,7 +83,7 @@ class Checks:
         Args:
             advance: Lets seconds pass, for what must hold at the end.
         """
-        waiting = {each: "" for each in self._eventually}
+        waiting = dict.fromkeys(self._eventually, "")
         for pause in _PAUSES:
             waiting = {each: why for each in waiting if (why := _why_not(each.check))}
             if not waiting:
@@ -102,7 +102,7 @@ class Checks:
 
 
 class CheckedCluster:
-    """The part of a cluster that takes a test's own checks; the base of `EmbeddedCluster`, which sets the attributes."""
+    """The part of a cluster that takes a test's own checks; `EmbeddedCluster` sets the attributes."""
 
     server: APIServer
     _server_host: Host

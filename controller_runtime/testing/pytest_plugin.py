@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -72,9 +73,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _perturb(config: pytest.Config) -> None:
     from controller_runtime.core.errors import UsageError
+    from controller_runtime.testing.perturbation.options import Options, Script
     from controller_runtime.testing.perturbation.plugin import PerturbPlugin
-    from controller_runtime.testing.perturbation.report import Script
-    from controller_runtime.testing.perturbation.runner import Options
 
     patterns = (config.getoption(_PERTURB) or ",".join(PATTERNS)).split(",")
     if unknown := [pattern for pattern in patterns if pattern not in PATTERNS]:
@@ -84,11 +84,12 @@ def _perturb(config: pytest.Config) -> None:
         )
     if (budget := config.getoption("--perturb-budget")) <= 0:
         raise pytest.UsageError(f"--perturb-budget={budget:g}: it must be more than 0 seconds")
-    folder, script = config.invocation_params.dir, config.getoption("--perturb-script")
+    folder, path = config.invocation_params.dir, config.getoption("--perturb-script")
     try:
-        options = Options(patterns, budget, Script.read(folder / script) if script else None, folder)
+        script = Script.read(folder, path) if path else None
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
+    options = Options(patterns, budget, folder, Path(path) if path else None, script)
     config.pluginmanager.register(PerturbPlugin(options), "controller_runtime.perturb")
 
 

@@ -61,6 +61,7 @@ def rename(thing: Any, nodeid: str) -> None:
 def run_once(item: pytest.Function, session: Session) -> list[pytest.TestReport]:
     """Run an item as a part of `session`, and return its reports, which pytest has not seen yet."""
     ambient.session = session
+    session.enter_fixtures()
     try:
         # Another run of the test may follow, so fixtures of its module and its class are kept.
         return runtestprotocol(item, nextitem=named(item, "next"), log=False)

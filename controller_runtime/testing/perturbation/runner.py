@@ -5,36 +5,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
-import attrs
 import pytest
 
 from controller_runtime.testing.perturbation import items
+from controller_runtime.testing.perturbation.options import Options, Script
 from controller_runtime.testing.perturbation.plans import Plan, plan
 from controller_runtime.testing.perturbation.record import Run
-from controller_runtime.testing.perturbation.report import Script
 from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.smallest import Case, parts, smallest
 from controller_runtime.testing.perturbation.summary import Summary
 from controller_runtime.testing.perturbation.world import Name, varying
-
-
-@attrs.frozen
-class Options:
-    """The options of `--perturb`.
-
-    Attributes:
-        patterns: The patterns to try.
-        budget: Real seconds for the plans of one test, from its first; later plans are left out.
-        script: The single plan to run, and its test; None for all.
-        folder: The directory that pytest was started in.
-    """
-
-    patterns: Sequence[str]
-    budget: float
-    script: Script | None = None
-    folder: Path = attrs.field(factory=Path)
 
 
 class Runner:

@@ -88,6 +88,7 @@ class Session:
         self._managers: list[Manager] = []
         self._writers: dict[Task, tuple[str, int]] = {}
         self._is_waiting = False
+        self._is_in_fixtures = False
 
     @property
     def is_attached(self) -> bool:
@@ -120,6 +121,16 @@ class Session:
             case _:
                 pass
         return self.seen
+
+    def enter_fixtures(self) -> None:
+        """Note that the fixtures of a test come first; a story cannot be left in them."""
+        self._is_in_fixtures = True
+
+    def enter_test(self) -> None:
+        """Note that the body of a test begins; what its fixtures have told is not told again."""
+        self._is_in_fixtures = False
+        if self.run.prelude is not None:
+            self.run.prelude = len(self.run.story)
 
     def starts(self) -> None:
         """Note that the manager starts, from which on a story can be told again."""
@@ -182,7 +193,7 @@ class Session:
                 return
 
     def _leave_if_told(self) -> None:
-        if self._told is not None and self.run.prelude is not None:
+        if self._told is not None and self.run.prelude is not None and not self._is_in_fixtures:
             raise StoryLeft
 
     def _tell_again(self, request: HTTPRequest) -> bool:
@@ -241,7 +252,7 @@ class Session:
     def _perturb_at(self, rest: int) -> None:
         match self.plan:
             case Missed(_, _, by_story) if self.seen.gate is not None and self.seen.gate.holds:
-                if by_story:
+                if by_story and not self._is_in_fixtures:
                     raise StoryLeft
                 self._open_gate()
             case Restart(at) if at == rest:
