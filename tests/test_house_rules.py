@@ -173,6 +173,7 @@ def test_nothing_survives_a_crash_or_acts_when_collected() -> None:
 
 
 CATCHES_EVERYTHING = {
+    "controller_runtime/testing/checks.py: _why_not": "a test's own check ends here: the test fails with its error",
     "controller_runtime/core/stop.py: run": "a thread ends here: the failure sets its stop",
     "controller_runtime/manager/manager.py: _run": "the work of the manager's own thread ends here: the manager stops",
     "controller_runtime/controller/workers.py: _reconcile": "a reconcile ends here: it counts as failed",

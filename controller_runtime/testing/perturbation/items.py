@@ -32,7 +32,7 @@ def why_not(item: pytest.Item) -> str:
 def named(item: pytest.Function, what: str) -> pytest.Function:
     """Return a fresh item of the same test, with what happens to it in its name.
 
-    The item is copied, and not made by `from_parent`, because plug-ins may have added markers to it, or made it of a
+    The item is copied, and not made from its parent, because plug-ins may have added markers to it, or made it of a
     class of their own.
     """
     made = copy.copy(item)

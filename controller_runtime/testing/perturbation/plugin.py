@@ -14,8 +14,8 @@ import pytest
 from controller_runtime.testing.perturbation import ambient, items
 from controller_runtime.testing.perturbation.options import Options
 from controller_runtime.testing.perturbation.report import judge, report
+from controller_runtime.testing.perturbation.retelling import StoryLeft
 from controller_runtime.testing.perturbation.runner import Runner
-from controller_runtime.testing.perturbation.session import StoryLeft
 from controller_runtime.testing.perturbation.summary import Summary, to_lists, total
 
 MARKER = "unperturbed"

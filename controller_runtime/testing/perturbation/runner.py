@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import pytest
 
+from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.perturbation import items
 from controller_runtime.testing.perturbation.options import Options, Script
 from controller_runtime.testing.perturbation.plans import Plan, plan
@@ -36,11 +36,12 @@ class Runner:
         self._options = options
         self.summary = Summary(item.nodeid)
         self._ignored: frozenset[tuple[Name, str]] = frozenset()
+        self._clock = SystemHost().monotonic  # a budget is in real seconds
         self._shrunk: set[type[Plan]] = set()
 
     def run(self) -> None:
         """Run the test, and then its plans."""
-        began = time.monotonic()
+        began = self._clock()
         calm = Session()
         passed = self._run(self._item, calm)
         self.summary.refusal = calm.refusal
@@ -49,7 +50,7 @@ class Runner:
                 self._learn(calm, passed=passed)
         finally:
             items.tear_down(self._item, self._nextitem)
-            self.summary.seconds = time.monotonic() - began
+            self.summary.seconds = self._clock() - began
 
     def _learn(self, calm: Session, *, passed: bool) -> None:
         if not passed or not calm.run.rests:
@@ -80,9 +81,9 @@ class Runner:
         self._try(Case(calm, script.plan, script.story), whole, str(script.plan))
 
     def _perturb(self, calm: Run, plans: list[Plan]) -> None:
-        deadline = time.monotonic() + self._options.budget
+        deadline = self._clock() + self._options.budget
         for number, each in enumerate(plans):
-            if time.monotonic() > deadline:
+            if self._clock() > deadline:
                 self.summary.left = len(plans) - number
                 return
             self._try(Case(calm, each), calm, str(each))
@@ -100,7 +101,7 @@ class Runner:
         kind = type(case.plan)
         if not passed and session.fired and case.kept is None and kind not in self._shrunk:
             self._shrunk.add(kind)
-            shorter = smallest(case, self._ignored, lambda tried: self._passes(tried, what), time.monotonic)
+            shorter = smallest(case, self._ignored, lambda tried: self._passes(tried, what), self._clock)
             if shorter.kept is not None:
                 again = items.named(self._item, what)
                 told = items.run_once(again, shorter.session(whole, self._ignored))
