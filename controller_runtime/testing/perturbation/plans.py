@@ -216,18 +216,44 @@ def _missed(run: Run) -> tuple[int, list[Plan]]:
 
 
 def _stale(run: Run) -> tuple[int, list[Plan]]:
-    """Return a plan for each change that may be late, and for each older version that a restart may show."""
+    """Return a plan for each change that may be late, and for each older version that a restart may show.
+
+    Of changes that follow one another and are alike but for their objects, only the first is late, and only the state
+    after all of them is shown. A wait in which nothing happened is no occasion for a restart.
+    """
     changes = list(_watched(run))
-    kept: list[Plan] = [Lag(each.name.resource, each.version) for each in changes]
+    runs = _alike(changes)
+    kept: list[Plan] = [Lag(each[0].name.resource, each[0].version) for each in runs]
+    possible = len(changes)
+    before = 0
     for rest, reached in enumerate(run.reached):
-        newest: dict[str, int] = {}
-        for each in changes:
-            if each.version <= reached:
-                older = newest.get(each.name.resource)
-                if older is not None and each.name.resource in run.any_version:
-                    kept.append(Stale(each.name.resource, older, rest))
-                newest[each.name.resource] = each.version
-    return len(kept), kept
+        if reached == before:
+            continue
+        before = reached
+        for resource in sorted(run.any_version):
+            shown = [each[-1].version for each in runs if each[0].name.resource == resource]
+            older = [version for version in shown if version <= reached][:-1]
+            possible += len([each for each in changes if each.name.resource == resource and each.version <= reached])
+            kept += [Stale(resource, version, rest) for version in older]
+    return possible, kept
+
+
+def _alike(changes: Sequence[Landed]) -> list[list[Landed]]:
+    """Return the changes of each resource, those together that are alike but for their objects."""
+    last: dict[str, list[Landed]] = {}
+    found: list[list[Landed]] = []
+    for each in changes:
+        before = last.get(each.name.resource)
+        if before is not None and _kind(before[-1]) == _kind(each) and each.name not in [one.name for one in before]:
+            before.append(each)
+        else:
+            last[each.name.resource] = [each]
+            found.append(last[each.name.resource])
+    return found
+
+
+def _kind(change: Landed) -> tuple[object, ...]:
+    return change.phase, change.writer, change.fields, change.creates, change.deletes
 
 
 def _watched(run: Run) -> Iterable[Landed]:

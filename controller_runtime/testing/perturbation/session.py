@@ -31,6 +31,9 @@ KEPT = History(changes=1_000_000, age=1e9)
 IDLE = 60.0
 """Virtual seconds after the end of the story, in which errors and requests are counted."""
 
+LATE = 3.0
+"""Virtual seconds for which an old state is shown after a restart, so that other controllers act on what comes of it."""
+
 _PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 # Virtual seconds until a perturbed run must be where the calm one was: ten minutes in all, which covers the backoff of
 # a failing reconcile and a lease that has to expire.
@@ -203,7 +206,7 @@ class Session:
                 self.seen.past = (resource, self._first + version)
                 self.seen.gate = Gate(resource, self._first + version + 1)
                 self._restart()
-                self._settle()
+                self._wait(LATE)
                 self.seen.past = None
                 self._open_gate()
             case Lag():

@@ -17,7 +17,7 @@ class Buggy(Operator):
 
     def run(self, database: Body) -> None:
         name, wanted = name_of(database), database["spec"]["servers"]
-        present = self.see(STATEFUL_SETS, name)
+        present = self.ask(STATEFUL_SETS, name)
         if present is None:
             self.bring(STATEFUL_SETS, name, database, servers(database, wanted, retain=True))
             return
