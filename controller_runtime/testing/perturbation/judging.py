@@ -26,6 +26,7 @@ def complaints(calm: Run, here: Run, ignored: frozenset[tuple[Name, str]]) -> li
     """
     varies = {name for name, path in ignored if not path}
     found = [each for name, each in [*_lost(calm, here), *_made(calm, here)] if name not in varies]
+    found = [*here.broken, *found]
     if here.rests:
         found += [str(each) for each in differences(calm.rests[-1], here.rests[-1], ignored)]
     found += [f"{name} still fails at the end" for name in here.failing if name not in calm.failing]

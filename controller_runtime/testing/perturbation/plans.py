@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import attrs
 
+from controller_runtime.testing.perturbation.reads import is_read
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run
 from controller_runtime.testing.perturbation.world import LEFT_OUT, Name
 
@@ -207,7 +209,7 @@ def _missed(run: Run) -> tuple[int, list[Plan]]:
         former = (last_of_others if each.writer == STORY else last).get(each.name)
         if former is not None:
             possible += 1
-            if each.writer != MANAGER:
+            if each.writer != MANAGER and _is_seen(run, former):
                 kept.append(Missed(former.name, former.version, each.writer == STORY))
         last[each.name] = each
         if each.writer != MANAGER:
@@ -219,23 +221,29 @@ def _stale(run: Run) -> tuple[int, list[Plan]]:
     """Return a plan for each change that may be late, and for each older version that a restart may show.
 
     Of changes that follow one another and are alike but for their objects, only the first is late, and only the state
-    after all of them is shown. A wait in which nothing happened is no occasion for a restart.
+    after all of them is shown. A wait in which nothing happened is no occasion for a restart. The latest restarts come
+    first, with the newest of the old versions.
     """
-    changes = list(_watched(run))
-    runs = _alike(changes)
-    kept: list[Plan] = [Lag(each[0].name.resource, each[0].version) for each in runs]
-    possible = len(changes)
+    watched = list(_watched(run))
+    changes = _alike([each for each in watched if _is_seen(run, each)])
+    possible = len(watched)
+    kept: list[Plan] = []
     before = 0
     for rest, reached in enumerate(run.reached):
-        if reached == before:
-            continue
+        early = Counter(each.name.resource for each in watched if each.version <= reached)
+        possible += sum(count - 1 for resource, count in early.items() if resource in run.any_version)
+        if reached > before:
+            kept += [Stale(resource, version, rest) for resource, version in _older(run, changes, reached)]
         before = reached
-        for resource in sorted(run.any_version):
-            shown = [each[-1].version for each in runs if each[0].name.resource == resource]
-            older = [version for version in shown if version <= reached][:-1]
-            possible += len([each for each in changes if each.name.resource == resource and each.version <= reached])
-            kept += [Stale(resource, version, rest) for version in older]
-    return possible, kept
+    return possible, [*reversed(kept), *(Lag(each[0].name.resource, each[0].version) for each in changes)]
+
+
+def _older(run: Run, changes: Sequence[Sequence[Landed]], reached: int) -> Iterable[tuple[str, int]]:
+    """Return the resources that may be shown as they were, with each version of them before the newest."""
+    for resource in sorted(run.any_version):
+        shown = [each[-1].version for each in changes if each[0].name.resource == resource]
+        for version in [each for each in shown if each <= reached][:-1]:
+            yield resource, version
 
 
 def _alike(changes: Sequence[Landed]) -> list[list[Landed]]:
@@ -254,6 +262,11 @@ def _alike(changes: Sequence[Landed]) -> list[list[Landed]]:
 
 def _kind(change: Landed) -> tuple[object, ...]:
     return change.phase, change.writer, change.fields, change.creates, change.deletes
+
+
+def _is_seen(run: Run, change: Landed) -> bool:
+    """Return whether a view can tell the object before a change from the object after it."""
+    return change.creates or change.deletes or is_read(change.fields, run.reads.get(change.name.resource))
 
 
 def _watched(run: Run) -> Iterable[Landed]:

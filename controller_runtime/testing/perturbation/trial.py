@@ -139,7 +139,7 @@ class _Trial:
         finally:
             ambient.session = None
         if session.calm is None or session.plan is None:
-            return failed
+            return failed + session.run.broken
         if session.is_void or not session.fired:
             return []
         return failed + complaints(session.calm, session.run, session.ignored)

@@ -21,6 +21,8 @@ class Buggy(Operator):
         if present is None:
             self.bring(STATEFUL_SETS, name, database, servers(database, wanted, retain=True))
             return
+        if "status" not in database:
+            self.report(database, phase="Done")
         phase = (database.get("status") or {}).get("phase", "Done")
         last = f"{name}-{wanted}"
         if phase == "Done" and present["spec"]["replicas"] > wanted:
