@@ -19,11 +19,14 @@ class Buggy(Operator):
     def run(self, database: Body) -> None:
         name, data = name_of(database), {"banner": database["spec"]["banner"]}
         self.bring(CONFIG_MAPS, name, database, {"data": data})
-        config = self.see(CONFIG_MAPS, name)
+        config = self.read_config(name)
         if config is not None and config["data"] != data:
             self.patch(CONFIG_MAPS, name, {"data": data})
             self.report(database, config="OutOfSync")
         self.run_server(database, data)
+
+    def read_config(self, name: str) -> Body | None:
+        return self.see(CONFIG_MAPS, name)
 
     def run_server(self, database: Body, data: dict[str, str]) -> None:
         name = f"{name_of(database)}-0"
@@ -37,6 +40,9 @@ class Buggy(Operator):
 
 class Mended(ReadsLatest, Buggy):
     """Compares what a server has loaded with what is declared, and reports it when it is so."""
+
+    def read_config(self, name: str) -> Body | None:
+        return self.ask(CONFIG_MAPS, name)
 
     def run_server(self, database: Body, data: dict[str, str]) -> None:
         name = f"{name_of(database)}-0"
