@@ -177,11 +177,19 @@ def from_json(value: dict[str, Any]) -> Plan:
 
 
 def _crashes(run: Run) -> tuple[int, list[Plan]]:
-    """Return a crash before and after each write that changed something, and a restart at each rest."""
+    """Return a crash before and after each write that changed something, and a restart at each rest.
+
+    A crash before a write is left out if the change before it was the manager's too: it is a crash after that one.
+    """
     changes: dict[int, list[Landed]] = {}
+    follows: set[int] = set()
+    former = None
     for each in run.landed:
         if each.writer == MANAGER:
             changes.setdefault(each.number, []).append(each)
+            if former is not None and former.writer == MANAGER and former.phase == each.phase:
+                follows.add(each.number)
+        former = each
     kept: list[Plan] = []
     seen: dict[object, int] = {}
     for sent in run.sent:
@@ -191,7 +199,8 @@ def _crashes(run: Run) -> tuple[int, list[Plan]]:
         alike = (sent.method, effects[0].step, tuple((e.name, e.fields, e.creates, e.deletes) for e in effects))
         seen[alike] = seen.get(alike, 0) + 1
         if seen[alike] <= 2:  # such as the renewals of a lease: the third shows what the second does
-            kept += [Crash(sent.number, landed=False), Crash(sent.number, landed=True)]
+            kept += [] if sent.number in follows else [Crash(sent.number, landed=False)]
+            kept.append(Crash(sent.number, landed=True))
     restarts: list[Plan] = [Restart(rest) for rest in range(len(run.rests))]
     return 2 * len(run.sent) + len(restarts), kept + restarts
 
