@@ -7,12 +7,12 @@ mended operator stops them all.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
 
 from controller_runtime import STATEFUL_SETS
 
 
-class Mended(Operator):
+class Scaling(Operator):
     kinds = (STATEFUL_SETS,)
 
     def run(self, database: Body) -> None:
@@ -29,7 +29,11 @@ class Mended(Operator):
         return False
 
 
-class Buggy(Mended):
+class Mended(ReadsLatest, Scaling):
+    pass
+
+
+class Buggy(Scaling):
     def refuses(self, wanted: int) -> bool:
         return wanted == 0
 

@@ -7,12 +7,12 @@ started if they were not. The mended operator follows the last declaration.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
 
 from controller_runtime import STATEFUL_SETS
 
 
-class Mended(Operator):
+class Scaling(Operator):
     kinds = (STATEFUL_SETS,)
 
     def run(self, database: Body) -> None:
@@ -27,7 +27,11 @@ class Mended(Operator):
         return present != wanted
 
 
-class Buggy(Mended):
+class Mended(ReadsLatest, Scaling):
+    pass
+
+
+class Buggy(Scaling):
     def may_change(self, present: int, wanted: int) -> bool:
         return present < wanted
 

@@ -6,7 +6,7 @@ At its end the set is deleted, and then the rest. If the operator ends in betwee
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, is_going, name_of, servers, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 
@@ -31,7 +31,7 @@ class Buggy(Operator):
     stops_without_set = True
 
 
-class Mended(Buggy):
+class Mended(ReadsLatest, Buggy):
     stops_without_set = False
 
 

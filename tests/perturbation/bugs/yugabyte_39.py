@@ -6,7 +6,7 @@ There must be as many servers as replicas of the data, so fewer are refused: two
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
 
 from controller_runtime import STATEFUL_SETS
 
@@ -26,7 +26,7 @@ class Buggy(Operator):
         return int(spec["servers"])
 
 
-class Mended(Buggy):
+class Mended(ReadsLatest, Buggy):
     def wanted(self, spec: Body) -> int:
         return max(int(spec["servers"]), int(spec["factor"]))
 
