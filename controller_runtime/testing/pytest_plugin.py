@@ -13,6 +13,7 @@ A test with `cluster` or `real_cluster` fails at its end if reconciles raised er
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ _MARKER = "embedded_cluster"
 _CLUSTERS = ("cluster", "real_cluster")
 
 
-PATTERNS = ("crash", "missed", "stale")
+PATTERNS = ("crash", "missed", "stale", "sequence")
+_USUAL = ",".join(name for name in PATTERNS if name != "sequence" or find_spec("hypothesis") is not None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,9 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--perturb",
         nargs="?",
-        const=",".join(PATTERNS),
+        const=_USUAL,
         metavar="PATTERNS",
-        help="run each test that calls cluster.run(setup) again through crashes, missed changes and stale views; "
+        help="run each test that calls cluster.run(setup) again through crashes, missed changes, stale views and sequences of declared states; "
         f"PATTERNS chooses, as in --perturb={','.join(PATTERNS)}",
     )
     group.addoption(
@@ -55,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from controller_runtime.testing.perturbation.plugin import PerturbPlugin
         from controller_runtime.testing.perturbation.runner import Options
 
-        patterns = (chosen or ",".join(PATTERNS)).split(",")
+        patterns = (chosen or _USUAL).split(",")
         if unknown := [pattern for pattern in patterns if pattern not in PATTERNS]:
             raise pytest.UsageError(f"--perturb={chosen}: no pattern {unknown[0]!r}; there are {', '.join(PATTERNS)}")
         options = Options(patterns, config.getoption("--perturb-budget"), Path(script) if script else None)

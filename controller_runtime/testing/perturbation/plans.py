@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import attrs
 
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.world import LEFT_OUT, Name
 
-PATTERNS = ("crash", "stale", "missed")
+PATTERNS = ("crash", "stale", "missed", "sequence")
 """The patterns that `--perturb` knows."""
 
 LAWFUL = "lawful"
@@ -120,9 +121,9 @@ class Missed:
         return f"missed {self.name} at version {self.version}"
 
 
-Plan = Crash | Restart | Lag | Stale | Missed
+Plan = Crash | Restart | Lag | Stale | Missed | StateSequence
 
-_KINDS: dict[str, type[Plan]] = {kind.__name__: kind for kind in (Crash, Restart, Lag, Stale, Missed)}
+_KINDS: dict[str, type[Plan]] = {kind.__name__: kind for kind in (Crash, Restart, Lag, Stale, Missed, StateSequence)}
 
 
 class Planned(NamedTuple):
@@ -150,6 +151,9 @@ def plan(run: Run, patterns: Sequence[str]) -> Planned:
             count, kept = make(run)
             possible += count
             plans += kept
+    if "sequence" in patterns:
+        possible += 1
+        plans.append(StateSequence())  # draws sequences for as long as the budget lasts
     return Planned(plans, possible)
 
 

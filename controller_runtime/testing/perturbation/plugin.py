@@ -9,6 +9,8 @@ import pytest
 
 from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.perturbation.runner import Options, Runner, Summary, judge, report
+from controller_runtime.testing.perturbation.sequence_explore import failing_sequences
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.session import StoryLeft
 
 MARKER = "unperturbed"
@@ -44,7 +46,7 @@ class PerturbPlugin:
         session = ambient.session
         if session is None:
             return (yield)
-        folder = pyfuncitem.config.invocation_params.dir
+        folder, budget = pyfuncitem.config.invocation_params.dir, self._options.budget
         try:
             outcome = yield
         except StoryLeft:
@@ -55,6 +57,12 @@ class PerturbPlugin:
                 failed.add_note(report(session, pyfuncitem.nodeid, folder, ["the test's own check fails"]))
             raise
         session.finish()
+        if isinstance(session.plan, StateSequence):
+            if texts := [
+                report(session, pyfuncitem.nodeid, folder, each) for each in failing_sequences(session, budget / 2)
+            ]:
+                pytest.fail("\n".join(texts), pytrace=False)
+            return outcome
         if found := judge(session):
             pytest.fail(report(session, pyfuncitem.nodeid, folder, found), pytrace=False)
         return outcome
