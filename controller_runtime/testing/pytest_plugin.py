@@ -40,7 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         const=_USUAL,
         metavar="PATTERNS",
-        help="run each test that calls cluster.run(setup) again through crashes, missed changes, stale views and sequences of declared states; "
+        help="run each test that calls cluster.run(setup) again through crashes, missed changes, stale views and "
+        "sequences of declared states; "
         f"PATTERNS chooses, as in --perturb={','.join(PATTERNS)}",
     )
     group.addoption(

@@ -165,7 +165,7 @@ def plan_of(primary: Primary, walk: Walk) -> StateSequence:
     for state in walk:
         patches.append(None if state is None else merge_patch(before, state))
         before = before if state is None else state
-    return StateSequence(primary.target, tuple(patches))
+    return StateSequence(primary.target, patches)
 
 
 def walk_of(primary: Primary, plan: StateSequence) -> list[Content | None]:

@@ -25,7 +25,7 @@ class StateSequence:
     """
 
     name: Name | None = None
-    patches: Sequence[Mapping[str, Any] | None] = attrs.field(default=(), converter=tuple)
+    patches: Sequence[Mapping[str, Any] | None] = ()
 
     pattern = "sequence"
     grade = "lawful"

@@ -27,6 +27,7 @@ _IDLE = 60.0
 # Virtual seconds: until errors are counted, and for which they are. A delay that is doubled by each failure, from 5 ms,
 # ends at least twice in that time.
 _TRIES = 10
+_DEFINITIONS = "/customresourcedefinitions"
 _APPLY = "application/apply-patch+yaml"
 
 
@@ -84,11 +85,15 @@ class Stage:
             with _on_its_own(), Simulation(self.seed) as simulation:
                 options = {**self.options, "garbage_collection": True, "allow_panics": True}
                 with EmbeddedCluster(simulation.host("cluster"), **options) as cluster:
+                    definitions = [each for each in primary.others if _DEFINITIONS in each.path]
+                    for request in definitions:
+                        cluster.server.handle(request)
                     cluster.run(self.setup)
                     simulation.settle()
                     for request in primary.others:
-                        cluster.server.handle(request)
-                        simulation.settle()
+                        if request not in definitions:
+                            cluster.server.handle(request)
+                            simulation.settle()
                     world = _World(cluster.server)
                     if not states:
                         rests.append(_come_to_rest(simulation, cluster, world, -1))

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sequences of declared states find a dozen bugs that Acto found in operators, and none in their mended forms."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from kit.declaring import Bug
+
+_FILES = sorted((Path(__file__).parent / "sequences").glob("*.py"))
+BUGS: list[Bug] = [import_module(f"perturbation.sequences.{file.stem}").BUG for file in _FILES]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.source)
+def test_each_bug_is_found(bug: Bug) -> None:
+    assert bug.explore(bug.buggy, 40).findings
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.source)
+def test_no_mended_form_is_complained_of(bug: Bug) -> None:
+    explored = bug.explore(bug.mended, 6)
+
+    assert explored.run
+    assert not explored.findings
