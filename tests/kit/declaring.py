@@ -91,6 +91,7 @@ class Bug(NamedTuple):
 
     Attributes:
         source: Its report.
+        shown: What a finding says of it.
         buggy: The operator with it.
         mended: The operator without it.
         first: The spec that the story declares.
@@ -98,12 +99,13 @@ class Bug(NamedTuple):
     """
 
     source: str
+    shown: str
     buggy: type[Operator]
     mended: type[Operator]
     first: Any
     beside: Callable[[Manager], None] = lambda _: None
 
-    def explore(self, operator: type[Operator], sequences: int) -> Explored:
+    def explore(self, operator: type[Operator], sequences: int, seed: int = 0) -> Explored:
         """Try sequences of states with one of the operators."""
 
         def setup(manager: Manager) -> None:
@@ -119,7 +121,7 @@ class Bug(NamedTuple):
             cluster.user.create(operator.declared(metadata=metadata, spec=self.first))  # type: ignore[call-arg]
             simulation.settle()
 
-        return try_sequences(setup, story, sequences=sequences)
+        return try_sequences(setup, story, sequences=sequences, seed=seed)
 
 
 def owned(obj: CustomResource, body: Body, name: str = NAME, **metadata: Any) -> Body:

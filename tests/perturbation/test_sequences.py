@@ -15,12 +15,21 @@ BUGS: list[Bug] = [import_module(f"perturbation.sequences.{file.stem}").BUG for 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.source)
 def test_each_bug_is_found(bug: Bug) -> None:
-    assert bug.explore(bug.buggy, 40).findings
+    found = bug.explore(bug.buggy, 40).findings
+
+    assert [each for each in found if any(text.startswith(bug.shown) for text in each.complaints)]
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.source)
 def test_no_mended_form_is_complained_of(bug: Bug) -> None:
-    explored = bug.explore(bug.mended, 6)
+    explored = bug.explore(bug.mended, 5)
 
     assert explored.run
     assert not explored.findings
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.source)
+def test_no_mended_form_is_complained_of_in_many_sequences(bug: Bug, seed: int) -> None:
+    assert not bug.explore(bug.mended, 100, seed).findings

@@ -18,6 +18,7 @@ schema should refuse it.
 
 Everything is in virtual time and follows from the seed, so the same program gives the same finding. Status that another
 program would write, such as a kubelet's, is not there: a story's writes of such are told once, before the first state.
+A program that keeps a history on purpose, such as one object for each revision, is not for this pattern.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
+from msgspec import json
 
 from controller_runtime.testing.perturbation.sequence import Finding, Judge, Walk, finding
 from controller_runtime.testing.perturbation.sequence_states import Schema, examples, neighbours
@@ -45,9 +46,8 @@ def search(primary: Primary, judge: Judge, *, sequences: int = SEQUENCES, seed: 
     walk = _smallest(walks, lambda each: bool(judge.wrong(each)[1]), sequences, seed)
     if walk is not None:
         yield finding(primary, *_shortest(judge, walk))
-    alone = st.sampled_from(judge.states_wrong_alone())
-    if (state := next(iter(judge.states_wrong_alone()), None)) is not None:
-        state = _smallest(alone, lambda each: bool(judge.wrong_alone(each)), sequences, seed) or state
+    if failing := judge.states_wrong_alone():
+        state = _simplest(judge, primary.schema, min(failing, key=_size))
         yield finding(primary, [state], judge.wrong_alone(state))
 
 
@@ -85,6 +85,19 @@ def _shortest(judge: Judge, walk: Walk) -> tuple[Walk, Sequence[str]]:
         else:
             index += 1
     return best
+
+
+def _simplest(judge: Judge, schema: Schema, state: Content) -> Content:
+    """Leave out what a state that is wrong alone does not need, one change after another."""
+    smaller = (each for each in sorted(neighbours(schema, state), key=_size) if _size(each) < _size(state))
+    for each in smaller:
+        if judge.wrong_alone(each):
+            return _simplest(judge, schema, each)
+    return state
+
+
+def _size(state: Content) -> int:
+    return len(json.encode(state))
 
 
 @st.composite

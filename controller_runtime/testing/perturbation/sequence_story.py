@@ -141,7 +141,7 @@ def _others(writes: Sequence[tuple[HTTPRequest, Route]], primary: Route) -> list
 
 def _next(state: Content, request: HTTPRequest, body: Mapping[str, Any]) -> Content:
     """Return the state that a write of a declared object declares, or `state` if that cannot be told."""
-    if request.method == "PUT" or "apply" in _media_type(request):
+    if request.method in ("POST", "PUT") or "apply" in _media_type(request):
         return _content_of(body)
     if "merge-patch" in _media_type(request) and "strategic" not in _media_type(request):
         return _content_of(merged(state, body))

@@ -44,4 +44,4 @@ class Buggy(Mended):
             )
 
 
-BUG = Bug("xlab-uiuc/acto#84", Buggy, Mended, Spec())
+BUG = Bug("xlab-uiuc/acto#84", "services default/db metadata.labels.a", Buggy, Mended, Spec())

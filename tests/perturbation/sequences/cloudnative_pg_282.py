@@ -75,4 +75,4 @@ def kubelet(manager: Manager) -> None:
     manager.add(Controller("kubelet", Kubelet(manager.lister(PODS, dict), manager.client)).watch(PODS))
 
 
-BUG = Bug("xlab-uiuc/acto#282", Buggy, Mended, Spec("north"), kubelet)
+BUG = Bug("xlab-uiuc/acto#282", "pods default/db spec.nodeSelector.zone", Buggy, Mended, Spec("north"), kubelet)

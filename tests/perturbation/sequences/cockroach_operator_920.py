@@ -52,4 +52,10 @@ class Buggy(Mended):
         self.update(INGRESSES, have, spec={**have["spec"], "rules": [{**rule, "http": http}]})
 
 
-BUG = Bug("cockroachdb/cockroach-operator#920", Buggy, Mended, Spec("db"))
+BUG = Bug(
+    "cockroachdb/cockroach-operator#920",
+    "ingresses.networking.k8s.io default/db spec.rules.0.host",
+    Buggy,
+    Mended,
+    Spec("db"),
+)

@@ -45,4 +45,6 @@ class Mended(Buggy):
         return have == wanted
 
 
-BUG = Bug("minio/operator#2038", Buggy, Mended, Spec(ServiceMetadata({"tier": "ui"})))
+BUG = Bug(
+    "minio/operator#2038", "services default/db metadata.labels", Buggy, Mended, Spec(ServiceMetadata({"tier": "ui"}))
+)

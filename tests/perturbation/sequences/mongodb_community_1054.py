@@ -58,4 +58,10 @@ class Mended(Buggy):
             self.client.patch(Community, ObjectKey(NAME, "default"), change, subresource="status")
 
 
-BUG = Bug("mongodb/mongodb-kubernetes-operator#1054", Buggy, Mended, Spec())
+BUG = Bug(
+    "mongodb/mongodb-kubernetes-operator#1054",
+    "the controller operator still has errors at rest",
+    Buggy,
+    Mended,
+    Spec(),
+)

@@ -51,4 +51,10 @@ class Mended(Buggy):
                 self.drop(SECRETS, secret["metadata"]["name"])
 
 
-BUG = Bug("mongodb/mongodb-kubernetes-operator#1074", Buggy, Mended, Spec([User("my", "scram")]))
+BUG = Bug(
+    "mongodb/mongodb-kubernetes-operator#1074",
+    "secrets default/scram-scram: absent",
+    Buggy,
+    Mended,
+    Spec([User("my", "scram")]),
+)

@@ -48,4 +48,10 @@ class Buggy(Mended):
         self.apply(STATEFUL_SETS, self.wanted(obj, self.listed(spec) or kept))
 
 
-BUG = Bug("xlab-uiuc/acto#204", Buggy, Mended, Spec([Toleration("dedicated")]))
+BUG = Bug(
+    "xlab-uiuc/acto#204",
+    "statefulsets.apps default/db spec.template.spec.tolerations: absent",
+    Buggy,
+    Mended,
+    Spec([Toleration("dedicated")]),
+)

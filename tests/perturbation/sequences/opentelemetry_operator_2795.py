@@ -38,4 +38,10 @@ class Buggy(Mended):
             self.client.patch(DEPLOYMENTS, ObjectKey(NAME, "default"), wanted)
 
 
-BUG = Bug("open-telemetry/opentelemetry-operator#2795", Buggy, Mended, Spec())
+BUG = Bug(
+    "open-telemetry/opentelemetry-operator#2795",
+    "deployments.apps default/db spec.template.metadata.annotations.a: absent",
+    Buggy,
+    Mended,
+    Spec(),
+)

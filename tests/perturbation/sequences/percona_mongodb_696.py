@@ -44,4 +44,10 @@ class Buggy(Mended):
             self.update(STATEFUL_SETS, have, spec={**have["spec"], "template": template})
 
 
-BUG = Bug("K8SPSMDB-696", Buggy, Mended, Spec({"a": "1"}))
+BUG = Bug(
+    "K8SPSMDB-696",
+    "statefulsets.apps default/db spec.template.metadata.annotations: absent",
+    Buggy,
+    Mended,
+    Spec({"a": "1"}),
+)

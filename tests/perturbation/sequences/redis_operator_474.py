@@ -47,4 +47,4 @@ class Buggy(Mended):
             self.client.patch(SERVICES, ObjectKey(NAME, "default"), ports, type=PatchType.STRATEGIC)
 
 
-BUG = Bug("OT-CONTAINER-KIT/redis-operator#474", Buggy, Mended, Spec())
+BUG = Bug("OT-CONTAINER-KIT/redis-operator#474", "services default/db spec.ports", Buggy, Mended, Spec())

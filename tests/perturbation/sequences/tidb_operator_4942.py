@@ -58,4 +58,4 @@ def _filled(wanted: Any, have: Any) -> Any:
     return wanted
 
 
-BUG = Bug("pingcap/tidb-operator#4942", Buggy, Mended, Spec())
+BUG = Bug("pingcap/tidb-operator#4942", "deployments.apps default/db metadata.labels: absent", Buggy, Mended, Spec())

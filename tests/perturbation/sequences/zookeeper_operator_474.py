@@ -45,4 +45,4 @@ class Buggy(Mended):
             self.update(SERVICES, have, spec={**have["spec"], "ports": wanted["spec"]["ports"]})
 
 
-BUG = Bug("pravega/zookeeper-operator#474", Buggy, Mended, Spec())
+BUG = Bug("pravega/zookeeper-operator#474", "services default/db metadata.annotations", Buggy, Mended, Spec())
