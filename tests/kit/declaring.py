@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 
 from controller_runtime import (
@@ -80,10 +81,8 @@ class Operator(Reconciler):
 
     def drop(self, kind: Kind, name: str = NAME) -> None:
         """Delete an object that may be gone."""
-        try:
+        with suppress(NotFound):
             self.client.delete(kind, ObjectKey(name, "default"))
-        except NotFound:
-            pass
 
 
 class Bug(NamedTuple):

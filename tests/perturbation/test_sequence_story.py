@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from base64 import b64encode
 from typing import Any
 
 import attrs
@@ -46,7 +47,9 @@ class Copies(Reconciler):
     def reconcile(self, request: Request) -> Result:
         given = self.maps.get(request)
         if given is not None and "copied" in given.get("data", {}):
-            body = {"metadata": {"name": request.name, "namespace": request.namespace}, "stringData": given["data"]}
+            # Not `stringData`: what is left out of it later stays in `data`, which sequences find.
+            data = {name: b64encode(text.encode()).decode() for name, text in given["data"].items()}
+            body = {"metadata": {"name": request.name, "namespace": request.namespace}, "data": data}
             self.client.apply(SECRETS, body, field_manager="copies", force=True)
         elif self.is_mended and self.secrets.get(request) is not None:
             self.client.delete(SECRETS, request)

@@ -6,11 +6,10 @@ Importing this module needs hypothesis.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 from msgspec import json
@@ -30,7 +29,7 @@ _MOST_FIELDS = 4  # optional fields of one drawn object
 _MOVES = ("near", "near", "near", "back", "near the story's", "valid", "gone")
 
 
-def search(primary: Primary, judge: Judge, *, sequences: int = SEQUENCES, seed: int = 0) -> Iterator[Finding]:
+def search(primary: Primary, judge: Judge, *, sequences: int = SEQUENCES, chosen: int = 0) -> Iterator[Finding]:
     """Yield what is wrong with sequences of one object, each finding shrunk: at most two.
 
     The first is an end that depends on more than the last state. The second is a state that the program cannot carry
@@ -40,10 +39,10 @@ def search(primary: Primary, judge: Judge, *, sequences: int = SEQUENCES, seed: 
         primary: The object.
         judge: Runs and judges sequences.
         sequences: How many to draw.
-        seed: Determines which.
+        chosen: The seed, which determines them.
     """
     walks = _walks(primary)
-    walk = _smallest(walks, lambda each: bool(judge.wrong(each)[1]), sequences, seed)
+    walk = _smallest(walks, lambda each: bool(judge.wrong(each)[1]), sequences, chosen)
     if walk is not None:
         yield finding(primary, *_shortest(judge, walk))
     if failing := judge.states_wrong_alone():
@@ -51,27 +50,36 @@ def search(primary: Primary, judge: Judge, *, sequences: int = SEQUENCES, seed: 
         yield finding(primary, [state], judge.wrong_alone(state))
 
 
-def _smallest(strategy: st.SearchStrategy[T], fails: Callable[[T], bool], most: int, seed: int) -> T | None:
+class _Failed(AssertionError):
+    """A value fails: tells hypothesis so."""
+
+
+def _smallest(strategy: st.SearchStrategy[T], fails: Callable[[T], bool], most: int, chosen: int) -> T | None:
     """Return the smallest value that fails and that hypothesis finds; None if it finds none."""
     failed: list[T] = []
 
-    def condition(value: T) -> bool:
-        if fails(value):
-            failed.append(value)
-            return True
-        return False
-
-    limits = settings(
+    @seed(chosen)
+    @settings(
         max_examples=most,
         database=None,
         deadline=None,
+        derandomize=False,
+        print_blob=False,
+        report_multiple_bugs=False,
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
+    @given(strategy)
+    def check(value: T) -> None:
+        if fails(value):
+            failed.append(value)
+            raise _Failed
+
     try:
-        return find(strategy, condition, settings=limits, random=random.Random(seed))
-    except HypothesisException:  # nothing fails, or the budget ended while it shrank
+        check()
+    except (_Failed, HypothesisException):  # the latter if the budget ended while it shrank
         return failed[-1] if failed else None
+    return None
 
 
 def _shortest(judge: Judge, walk: Walk) -> tuple[Walk, Sequence[str]]:

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Setup
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.perturbation import ambient
-from controller_runtime.testing.perturbation.record import Run
 from controller_runtime.testing.perturbation.sequence import Finding, Judge, finding, walk_of
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.sequence_run import Stage
@@ -23,6 +22,9 @@ from controller_runtime.testing.simulation import Simulation
 
 Story = Callable[[EmbeddedCluster, Simulation], None]
 """What a user does to a cluster whose manager runs."""
+
+
+_HOST = SystemHost()  # a budget is in real time
 
 
 @attrs.frozen
@@ -63,10 +65,10 @@ def explore(session: Session, seconds: float, *, sequences: int | None = None, s
         return _again(session.plan, stage, found, session.ignored)
     done = Explored()
     for number, primary in enumerate(found):
-        deadline = time.monotonic() + seconds / (len(found) - number)
-        began = time.monotonic()
+        deadline = _HOST.monotonic() + seconds / (len(found) - number)
+        began = _HOST.monotonic()
         each = _of_one(primary, stage, session.ignored, deadline, sequences, seed)
-        seconds -= time.monotonic() - began
+        seconds -= _HOST.monotonic() - began
         done = Explored(
             [*done.findings, *each.findings],
             done.possible + each.possible,
@@ -124,8 +126,8 @@ def _of_one(
     except ImportError as error:
         raise UsageError(f"--perturb=sequence draws states with hypothesis: pip install hypothesis ({error})") from None
     count = SEQUENCES if sequences is None else sequences
-    judge = Judge(stage, primary, ignored, lambda: time.monotonic() < deadline)
-    findings = list(search(primary, judge, sequences=count, seed=seed))
+    judge = Judge(stage, primary, ignored, lambda: _HOST.monotonic() < deadline)
+    findings = list(search(primary, judge, sequences=count, chosen=seed))
     return Explored(findings, count, judge.judged, judge.left)
 
 
