@@ -73,6 +73,7 @@ class EmbeddedCluster(CheckedCluster):
         server: The API server.
         user: A client of the same server for the test, without faults and not recorded. It may do everything.
         acts_as: The user name of the manager's service account; None without a role.
+        options: The arguments that another cluster needs to be like this one, apart from faults and upkeep.
 
     Threads: one.
     """
@@ -107,6 +108,7 @@ class EmbeddedCluster(CheckedCluster):
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
             self._reached = self._perturbed.attach(self, self.server, server_host)
             self.user = Client(server_host, self._perturbed.story(to_server))
+        self.options = {"leader_election": leader_election, "emulated": emulated, "role": role}
         self.acts_as: str | None = None
         if role is not None:
             account = acting(role)

@@ -75,6 +75,8 @@ def happened(plan: Plan, calm: Run) -> str:
             missed = [each for each in of_it if each.version == plan.version]
             following = [each for each in of_it if each.version > plan.version][:1]
             return f"{_step(missed)}the manager never saw {_change(missed)}, but at once {_change(following)}"
+        case _:
+            return str(plan)
 
 
 def _step(changes: Sequence[Landed]) -> str:

@@ -16,6 +16,8 @@ from controller_runtime.testing.perturbation.options import Options
 from controller_runtime.testing.perturbation.report import judge, report
 from controller_runtime.testing.perturbation.retelling import StoryLeft
 from controller_runtime.testing.perturbation.runner import Runner
+from controller_runtime.testing.perturbation.sequence_explore import failing_sequences
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.summary import Summary, to_lists, total
 
 MARKER = "unperturbed"
@@ -71,8 +73,16 @@ class PerturbPlugin:
         session.finish()
         if session.plan is None and session.run.broken:
             pytest.fail("\n".join(session.run.broken), pytrace=False)
-        if found := [*own, *judge(session)]:
-            pytest.fail(report(session, pyfuncitem, self._test, self._options, found), pytrace=False)
+        found = [[*own, *judge(session)]]
+        if isinstance(session.plan, StateSequence):
+            found = failing_sequences(session, self._options.budget / 2)
+        texts = [
+            report(session, f"{pyfuncitem.name}-{number or ''}", self._test, self._options, each)
+            for number, each in enumerate(found)
+            if each
+        ]
+        if texts:
+            pytest.fail("\n".join(texts), pytrace=False)
         return outcome
 
     @pytest.hookimpl(tryfirst=True)

@@ -6,11 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import pytest
-
 from controller_runtime.testing.perturbation.explaining import happened, story_of
 from controller_runtime.testing.perturbation.judging import complaints
 from controller_runtime.testing.perturbation.options import Options, Script
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.session import Session
 
 _SHOWN = 8
@@ -23,12 +22,12 @@ def judge(session: Session) -> list[str]:
     return complaints(session.calm, session.run, session.ignored)
 
 
-def report(session: Session, item: pytest.Function, test: str, options: Options, found: Sequence[str]) -> str:
+def report(session: Session, name: str, test: str, options: Options, found: Sequence[str]) -> str:
     """Return the text for a failure, and write the file that replays it.
 
     Args:
         session: The run that failed.
-        item: The item that failed.
+        name: The name of the run, which the file gets.
         test: The nodeid of the test, without the plan.
         options: The options of the runs.
         found: What is wrong.
@@ -36,12 +35,12 @@ def report(session: Session, item: pytest.Function, test: str, options: Options,
     assert session.plan is not None, "a calm run has no plan"
     assert session.calm is not None, "neither has it a run to compare it with"
     plan, story = session.plan, session.run.story
-    path = options.path or Script(test, plan, session.kept).write(options.folder, item.name)
+    path = options.path or Script(test, plan, session.kept).write(options.folder, name)
     whole = "" if session.kept is None else ", the smallest that fails"
     lines = [f"{plan.pattern} ({plan.grade}): {happened(plan, session.calm)}"]
     lines += [f"  {each}" for each in found[:_SHOWN]]
     lines += [f"  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-    lines += [f"  story{whole}: {told}"] if (told := story_of(story)) else []
+    lines += [f"  story{whole}: {told}"] if (told := story_of(story)) and not isinstance(plan, StateSequence) else []
     lines.append(f"  remedy: {plan.remedy}")
     lines.append(f"  replay: pytest {_quoted(test)} --perturb-script={path}")
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from controller_runtime.testing.perturbation import items
 from controller_runtime.testing.perturbation.options import Options, Script
 from controller_runtime.testing.perturbation.plans import Plan, plan
 from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.smallest import Case, parts, smallest
 from controller_runtime.testing.perturbation.summary import Summary
@@ -99,7 +100,7 @@ class Runner:
         self.summary.void += session.is_void or (passed and not session.fired)
         self.summary.failed += not passed
         kind = type(case.plan)
-        if not passed and session.fired and case.kept is None and kind not in self._shrunk:
+        if not passed and session.fired and case.kept is None and kind not in self._shrunk | {StateSequence}:
             self._shrunk.add(kind)
             shorter = smallest(case, self._ignored, lambda tried: self._passes(tried, what), self._clock)
             if shorter.kept is not None:
