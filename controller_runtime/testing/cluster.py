@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self, cast
@@ -31,7 +32,6 @@ from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.upkeep_thread import UpkeepThread
 
 _SHOWN = 16  # the most failing objects of one source to name
-
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
 
 
@@ -168,9 +168,7 @@ class EmbeddedCluster(CheckedCluster):
             RuntimeError: The manager has been started already.
         """
         if self._perturbed is not None:
-            self._perturbed.refuse(
-                "the manager is started by start(), not by run(setup), so it cannot be started again"
-            )
+            self._perturbed.refuse("the manager is started by start(), not by run(setup), so it cannot start again")
         self._refuse_second_start()
         self._start()
 
@@ -249,6 +247,12 @@ class EmbeddedCluster(CheckedCluster):
             self.stop()
         if error is None:
             self.raise_panics()
+
+    @property
+    def errors(self) -> Mapping[str, int]:
+        """How many reconciles of the present manager have failed, by the name of the controller."""
+        counted = ((each.name, each.counters()) for each in self._manager.controllers)
+        return {name: counters[0].errors if counters else 0 for name, counters in counted}
 
     @property
     def failing(self) -> list[str]:

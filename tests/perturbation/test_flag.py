@@ -16,7 +16,7 @@ PLUGIN = "controller_runtime.testing.pytest_plugin"
 OPERATOR = """
 import unittest
 import attrs, pytest
-from controller_runtime import CONFIG_MAPS, PODS, AlreadyExists, Controller, Reconciler, Result
+from controller_runtime import CONFIG_MAPS, PODS, AlreadyExists, Controller, ObjectKey, Reconciler, Result
 
 @attrs.frozen
 class OnePod(Reconciler):
@@ -28,6 +28,8 @@ class OnePod(Reconciler):
     def reconcile(self, request):
         found = self.maps.get(request)
         if found is None:
+            for pod in self.client.list(PODS, request.namespace, label_selector=f"of={request.name}", view=dict):
+                self.client.delete(PODS, ObjectKey(pod["metadata"]["name"], request.namespace))
             return Result()
         if not self.pods.list(selector=f"of={request.name}"):
             metadata = {"namespace": request.namespace, "labels": {"of": request.name}}

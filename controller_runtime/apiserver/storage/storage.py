@@ -74,15 +74,12 @@ class Storage:
         history: The limits of each collection's history; None for the defaults.
         journal: Stores the writes; None keeps them in memory only.
 
-    Attributes:
-        on_commit: Called after each write with its collection and the change, on the writer's thread and with no lock
-            held; None for nobody. Set it before the first write.
-
     Threads: any, for every method.
     """
 
+    on_commit: Callable[[str, Change], None] | None = None  # called after each write, on its thread, without a lock
+
     def __init__(self, host: Host, history: History | None = None, journal: Journal | None = None) -> None:
-        self.on_commit: Callable[[str, Change], None] | None = None
         self._host = host
         self._history = history or History()
         self._journal = journal

@@ -191,7 +191,8 @@ def _crashes(run: Run) -> tuple[int, list[Plan]]:
     for each in run.landed:
         if each.writer == MANAGER:
             changes.setdefault(each.number, []).append(each)
-            if former is not None and former.writer == MANAGER and former.phase == each.phase:
+            before = former is not None and former.number != each.number  # a deletion may be two changes
+            if former is not None and before and former.writer == MANAGER and former.phase == each.phase:
                 follows.add(each.number)
         former = each
     kept: list[Plan] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ class PerturbPlugin:
         session.finish()
         if session.plan is None and session.run.broken:
             pytest.fail("\n".join(session.run.broken), pytrace=False)
-        found = [[*own, *judge(session)]]
+        found: Iterable[Sequence[str]] = [[*own, *judge(session)]]
         if isinstance(session.plan, StateSequence):
             found = failing_sequences(session, self._options.budget / 2)
         texts = [
