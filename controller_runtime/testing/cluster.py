@@ -15,6 +15,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.impersonating import ImpersonatingTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
+from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.panics import Panic
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host, Thread
@@ -250,10 +251,8 @@ class EmbeddedCluster(CheckedCluster):
 
     @property
     def failing(self) -> list[str]:
-        """What fails in the present manager: objects whose last reconcile raised, and changes that cannot be mapped."""
-        troubles = [(each.name, each.trouble()) for each in self._manager.controllers]
-        sources = [(name, source) for name, trouble in troubles if trouble for source in trouble.sources]
-        return [f"{name}: {each}" for name, source in sources for each in source.failing(_SHOWN)[1]]
+        """What fails in the present manager: objects that wait to be tried again, and changes that cannot be mapped."""
+        return [f"{each.name}: {what}" for each in self._manager.controllers for what in _failing_of(each)]
 
     def _note_part(self, name: str) -> None:
         if self._perturbed is not None:
@@ -302,6 +301,12 @@ class _UpkeepThread:
             self._thread.join_until(None)
         if self._stop.failure is not None:
             raise self._stop.failure
+
+
+def _failing_of(controller: Controller) -> list[str]:
+    trouble = controller.trouble()
+    changes = [each for source in trouble.sources for each in source.failing(_SHOWN)[1]] if trouble else []
+    return [*map(str, changes), *(str(turn.item) for turn in controller.turns(_SHOWN) if "retry" in turn.causes)]
 
 
 def _machine_of(host: Host) -> tuple[Machine, Host]:
