@@ -83,7 +83,7 @@ class Checks:
         Args:
             advance: Lets seconds pass, for what must hold at the end.
         """
-        waiting = {each: "" for each in self._eventually}
+        waiting = dict.fromkeys(self._eventually, "")
         for pause in _PAUSES:
             waiting = {each: why for each in waiting if (why := _why_not(each.check))}
             if not waiting:

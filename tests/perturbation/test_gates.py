@@ -101,8 +101,6 @@ def test_a_closed_watch_is_forgotten() -> None:
     assert woken == []
 
 
-@pytest.mark.parametrize(
-    ("text", "version"), [(line(7), 7), (b'{"object":{"metadata":{}}}', 0), (EXPIRED_LINE, 0)]
-)
+@pytest.mark.parametrize(("text", "version"), [(line(7), 7), (b'{"object":{"metadata":{}}}', 0), (EXPIRED_LINE, 0)])
 def test_the_version_of_a_line_is_that_of_its_object(text: bytes, version: int) -> None:
     assert version_of(text) == version

@@ -195,7 +195,7 @@ def test_a_story_that_fails_by_itself_is_refused(operator: type[Operator], reaso
 
 
 def test_a_story_that_takes_parts_of_the_manager_is_refused() -> None:
-    with pytest.raises(CalmRunFailed, match="cannot be perturbed: .*takes the cluster's client"):
+    with pytest.raises(CalmRunFailed, match=r"cannot be perturbed: .*takes the cluster's client"):
         perturb(setup_of(Right), lambda cluster, simulation: cluster.client and None, beside=beside)
 
 

@@ -11,9 +11,9 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.stored import Change
 from controller_runtime.client.transport import Transport
+from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.checks import caller
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.reads import reads_of

@@ -101,4 +101,3 @@ def _is_alike(one: Plan, other: Plan) -> bool:
     """Return whether two plans perturb the same thing, though maybe at another version."""
     same = type(one) is type(other) and getattr(one, "resource", "") == getattr(other, "resource", "")
     return same and (not isinstance(one, Missed) or not isinstance(other, Missed) or one.name == other.name)
-

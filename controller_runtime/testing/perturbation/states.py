@@ -47,9 +47,7 @@ class States:
 
     def _read(self) -> State:
         found: dict[str, list[Any]] = {
-            resource: [
-                item.decode() for item in self._storage.read(resource).items if item.version > self.first
-            ]
+            resource: [item.decode() for item in self._storage.read(resource).items if item.version > self.first]
             for resource in self._touched
         }
         state = dict(simplified(found))

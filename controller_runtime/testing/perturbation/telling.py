@@ -14,7 +14,6 @@ from controller_runtime.client.transport import Stream, Transport, TransportWrap
 from controller_runtime.testing.perturbation.record import Landed
 from controller_runtime.testing.perturbation.world import name_of
 
-
 Tell = Callable[[HTTPRequest, Callable[[], HTTPResponse]], HTTPResponse]
 """Records a write, carries it out and returns its answer."""
 
