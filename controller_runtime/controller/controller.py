@@ -188,11 +188,7 @@ class Controller:
     @property
     def inspected(self) -> Sequence[Collection]:
         """Those of `collections` whose changes a predicate, a mapping or a callback of this controller reads."""
-        return [
-            source.collection
-            for source in self._sources
-            if isinstance(source, Follow) or (isinstance(source, Watch) and source.inspects)
-        ]
+        return [each.collection for each in self._sources if isinstance(each, Watch | Follow) and each.inspects]
 
     @property
     def channels(self) -> Sequence[Channel]:

@@ -121,6 +121,7 @@ class Follow:
     collection: Collection
     callback: Callback
     linger: float = 0.0
+    inspects: bool = attrs.field(default=True, init=False)
 
     def attach(self, intake: Intake) -> Synced:
         """Subscribe the callback to the collection: it gets every change once, in order, on a thread of its own."""

@@ -102,7 +102,7 @@ class Checks:
 
 
 class CheckedCluster:
-    """The part of a cluster that takes a test's own checks; the base of `EmbeddedCluster`, which sets the attributes."""
+    """The part of a cluster that takes a test's own checks; `EmbeddedCluster` sets the attributes."""
 
     server: APIServer
     _server_host: Host

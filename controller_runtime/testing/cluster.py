@@ -10,7 +10,6 @@ from typing import Self, cast
 
 from controller_runtime.api.http import Handler, HTTPRequest
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.client import Client
 from controller_runtime.client.impersonating import ImpersonatingTransport
 from controller_runtime.client.inprocess import InProcessTransport
@@ -18,8 +17,8 @@ from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.panics import Panic
 from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.checks import CheckedCluster
@@ -30,6 +29,7 @@ from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.upkeep_thread import UpkeepThread
 
 _SHOWN = 16  # the most failing objects of one source to name
 
@@ -74,6 +74,7 @@ class EmbeddedCluster(CheckedCluster):
         server: The API server.
         user: A client of the same server for the test, without faults and not recorded. It may do everything.
         acts_as: The user name of the manager's service account; None without a role.
+        options: The arguments that another cluster needs to be like this one, apart from faults and upkeep.
 
     Threads: one.
     """
@@ -108,6 +109,7 @@ class EmbeddedCluster(CheckedCluster):
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
             self._reached = self._perturbed.attach(self, self.server, server_host)
             self.user = Client(server_host, self._perturbed.story(to_server))
+        self.options = {"leader_election": leader_election, "emulated": emulated, "role": role}
         self.acts_as: str | None = None
         if role is not None:
             account = acting(role)
@@ -118,7 +120,7 @@ class EmbeddedCluster(CheckedCluster):
         self._leader_election = leader_election
         self._allow_panics = allow_panics
         self._panics = Panics()
-        self._upkeep = _UpkeepThread(server_host, self.server) if garbage_collection else None
+        self._upkeep = UpkeepThread(server_host, self.server) if garbage_collection else None
         self._setup: Setup | None = None
         self._requests: list[HTTPRequest] = []
         self._make_manager()
@@ -278,29 +280,6 @@ class EmbeddedCluster(CheckedCluster):
         )
         if self._perturbed is not None:
             self._perturbed.manages(self._manager)
-
-
-class _UpkeepThread:
-    """Runs garbage collection on the server's host. Threads: one."""
-
-    def __init__(self, host: Host, server: APIServer) -> None:
-        self._host = host
-        self._upkeep = Upkeep(host, server)
-        self._stop = Stop(host, "upkeep stop")
-        self._thread: Thread | None = None
-
-    def start(self) -> None:
-        """Start the thread, unless it runs already."""
-        if self._thread is None:
-            self._thread = spawn(self._host, self._stop, "upkeep", lambda: self._upkeep.run(self._stop))
-
-    def stop(self) -> None:
-        """Stop the thread and wait for its end; raise the error that ended it if it failed. Idempotent."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join_until(None)
-        if self._stop.failure is not None:
-            raise self._stop.failure
 
 
 def _failing_of(controller: Controller) -> list[str]:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,7 +29,8 @@ _MARKER = "embedded_cluster"
 _CLUSTERS = ("cluster", "real_cluster")
 
 
-PATTERNS = ("crash", "missed", "stale")
+PATTERNS = ("crash", "missed", "stale", "sequence")
+_USUAL = ",".join(name for name in PATTERNS if name != "sequence" or find_spec("hypothesis") is not None)
 _PERTURB = "--perturb"
 
 
@@ -37,10 +40,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         _PERTURB,
         nargs="?",
-        const=",".join(PATTERNS),
+        const=_USUAL,
         metavar="PATTERNS",
-        help="run each test that calls cluster.run(setup) again through crashes, missed changes and stale views; "
-        f"PATTERNS chooses, as in {_PERTURB}={','.join(PATTERNS)}",
+        help="run each test that calls cluster.run(setup) again through crashes, missed changes, stale views and "
+        f"sequences of declared states; PATTERNS chooses, as in {_PERTURB}={','.join(PATTERNS)}",
     )
     group.addoption(
         "--perturb-budget", type=float, default=60.0, metavar="SECONDS", help="for the plans of one test (60)"
@@ -54,8 +57,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
     before = args[: args.index("--")] if "--" in args else args
     if _PERTURB in before:
         args[:] = [
-            f"{_PERTURB}={','.join(PATTERNS)}" if each == _PERTURB and at < len(before) else each
-            for at, each in enumerate(args)
+            f"{_PERTURB}={_USUAL}" if each == _PERTURB and at < len(before) else each for at, each in enumerate(args)
         ]
         early_config.known_args_namespace = parser.parse_known_args(args, namespace=copy.copy(early_config.option))
 
@@ -72,11 +74,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _perturb(config: pytest.Config) -> None:
     from controller_runtime.core.errors import UsageError
+    from controller_runtime.testing.perturbation.options import Options, Script
     from controller_runtime.testing.perturbation.plugin import PerturbPlugin
-    from controller_runtime.testing.perturbation.report import Script
-    from controller_runtime.testing.perturbation.runner import Options
 
-    patterns = (config.getoption(_PERTURB) or ",".join(PATTERNS)).split(",")
+    patterns = (config.getoption(_PERTURB) or _USUAL).split(",")
     if unknown := [pattern for pattern in patterns if pattern not in PATTERNS]:
         raise pytest.UsageError(
             f"{_PERTURB}: there is no pattern {unknown[0]!r}; write {_PERTURB} alone, or {_PERTURB}= with some of "
@@ -84,11 +85,12 @@ def _perturb(config: pytest.Config) -> None:
         )
     if (budget := config.getoption("--perturb-budget")) <= 0:
         raise pytest.UsageError(f"--perturb-budget={budget:g}: it must be more than 0 seconds")
-    folder, script = config.invocation_params.dir, config.getoption("--perturb-script")
+    folder, path = config.invocation_params.dir, config.getoption("--perturb-script")
     try:
-        options = Options(patterns, budget, Script.read(folder / script) if script else None, folder)
+        script = Script.read(folder, path) if path else None
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
+    options = Options(patterns, budget, folder, Path(path) if path else None, script)
     config.pluginmanager.register(PerturbPlugin(options), "controller_runtime.perturb")
 
 

@@ -18,7 +18,7 @@ from kit.scripted import Act, ScriptedServer
 
 
 class Scene:
-    """A reflector at work against a script; it begins at any version, so that questions tell first lists from others."""
+    """A reflector at work against a script. It begins at any version, which tells first lists from others."""
 
     def __init__(
         self,

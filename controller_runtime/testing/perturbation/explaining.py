@@ -5,10 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
+from controller_runtime.api.http import HTTPRequest
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run, Told
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata
+
+
 _SHOWN = 3
 """The most fields of one change to name."""
 
@@ -16,7 +29,26 @@ _SHOWN = 3
 def story_of(told: Sequence[Told]) -> str:
     """Return the steps of a story, each with its number."""
     steps = [each.request for each in told if each.request is not None]
-    return ", ".join(f"{n} {_VERBS.get(step.method, step.method)} {step.path}" for n, step in enumerate(steps, 1))
+    return ", ".join(
+        f"{number} {_VERBS.get(step.method, step.method)} {_target(step)}" for number, step in enumerate(steps, 1)
+    )
+
+
+def _target(step: HTTPRequest) -> str:
+    """Return the collection and the name that a step is about."""
+    parts = step.path.strip("/").split("/")[2 if step.path.startswith("/api/") else 3 :]
+    namespace = parts[1] if len(parts) > 2 and parts[0] == "namespaces" else ""
+    plural, *rest = parts[2:] if namespace else parts
+    name = rest[0] if rest else _name_in(step.body)
+    key = "/".join(filter(None, (namespace, name)))
+    return " ".join(filter(None, (plural, key, *rest[1:])))
+
+
+def _name_in(body: bytes | None) -> str:
+    try:
+        return msgspec.json.decode(body, type=_Named).metadata.name if body else ""
+    except msgspec.MsgspecError:
+        return ""
 
 
 def happened(plan: Plan, calm: Run) -> str:
@@ -36,13 +68,15 @@ def happened(plan: Plan, calm: Run) -> str:
             news = [
                 each for each in calm.landed if each.name.resource == plan.resource and each.version > plan.version
             ][:1]
-            return f"the manager began again after wait {plan.rest + 1}, and first read {plan.resource} before {_change(news)}"
+            began = f"the manager began again after wait {plan.rest + 1}"
+            return f"{began}, and first read {plan.resource} before {_change(news)}"
         case Missed():
             of_it = [each for each in calm.landed if each.name == plan.name]
             missed = [each for each in of_it if each.version == plan.version]
             following = [each for each in of_it if each.version > plan.version][:1]
             return f"{_step(missed)}the manager never saw {_change(missed)}, but at once {_change(following)}"
-    return str(plan)
+        case _:
+            return str(plan)
 
 
 def _step(changes: Sequence[Landed]) -> str:

@@ -32,7 +32,7 @@ def why_not(item: pytest.Item) -> str:
 def named(item: pytest.Function, what: str) -> pytest.Function:
     """Return a fresh item of the same test, with what happens to it in its name.
 
-    The item is copied, and not made by `from_parent`, because plug-ins may have added markers to it, or made it of a
+    The item is copied, and not made from its parent, because plug-ins may have added markers to it, or made it of a
     class of their own.
     """
     made = copy.copy(item)
@@ -61,6 +61,7 @@ def rename(thing: Any, nodeid: str) -> None:
 def run_once(item: pytest.Function, session: Session) -> list[pytest.TestReport]:
     """Run an item as a part of `session`, and return its reports, which pytest has not seen yet."""
     ambient.session = session
+    session.enter_fixtures()
     try:
         # Another run of the test may follow, so fixtures of its module and its class are kept.
         return runtestprotocol(item, nextitem=named(item, "next"), log=False)

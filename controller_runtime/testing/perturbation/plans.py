@@ -12,9 +12,10 @@ import attrs
 
 from controller_runtime.testing.perturbation.reads import is_read
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.world import LEFT_OUT, Name
 
-PATTERNS = ("crash", "stale", "missed")
+PATTERNS = ("crash", "stale", "missed", "sequence")
 """The patterns that `--perturb` knows."""
 
 LAWFUL = "lawful"
@@ -122,9 +123,9 @@ class Missed:
         return f"missed {self.name} at version {self.version}"
 
 
-Plan = Crash | Restart | Lag | Stale | Missed
+Plan = Crash | Restart | Lag | Stale | Missed | StateSequence
 
-_KINDS: dict[str, type[Plan]] = {kind.__name__: kind for kind in (Crash, Restart, Lag, Stale, Missed)}
+_KINDS: dict[str, type[Plan]] = {kind.__name__: kind for kind in (Crash, Restart, Lag, Stale, Missed, StateSequence)}
 
 
 class Planned(NamedTuple):
@@ -152,6 +153,9 @@ def plan(run: Run, patterns: Sequence[str]) -> Planned:
             count, kept = make(run)
             possible += count
             plans += kept
+    if "sequence" in patterns:
+        possible += 1
+        plans.append(StateSequence())  # draws sequences for as long as the budget lasts
     return Planned(plans, possible)
 
 

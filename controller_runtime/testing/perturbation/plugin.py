@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller_runtime.testing.perturbation import ambient, items
+from controller_runtime.testing.perturbation.options import Options
 from controller_runtime.testing.perturbation.report import judge, report
-from controller_runtime.testing.perturbation.runner import Options, Runner
-from controller_runtime.testing.perturbation.session import Session, StoryLeft
+from controller_runtime.testing.perturbation.retelling import StoryLeft
+from controller_runtime.testing.perturbation.runner import Runner
+from controller_runtime.testing.perturbation.sequence_explore import failing_sequences
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.summary import Summary, to_lists, total
 
 MARKER = "unperturbed"
+PACKAGE = f"{os.sep}controller_runtime{os.sep}"
 _SENT = "controller_runtime_perturbations"
 
 
@@ -51,22 +58,31 @@ class PerturbPlugin:
         session = ambient.session
         if session is None:
             return (yield)
-        folder = self._options.folder
+        session.enter_test()
         try:
             outcome = yield
         except StoryLeft:
-            outcome = True
+            outcome, own = True, []
             session.leave_story()
-        except (Exception, pytest.fail.Exception) as failed:
-            if session.plan is not None and session.fired:
-                found = ["the test's own check fails", *_also(session, failed)]
-                failed.add_note(report(session, pyfuncitem, self._test, folder, found))
-            raise
+        except AssertionError as failed:
+            if session.plan is None or not session.fired:
+                raise
+            own = _own(failed)
+        else:
+            own = []
         session.finish()
         if session.plan is None and session.run.broken:
             pytest.fail("\n".join(session.run.broken), pytrace=False)
-        if found := judge(session):
-            pytest.fail(report(session, pyfuncitem, self._test, folder, found), pytrace=False)
+        found = [[*own, *judge(session)]]
+        if isinstance(session.plan, StateSequence):
+            found = failing_sequences(session, self._options.budget / 2)
+        texts = [
+            report(session, f"{pyfuncitem.name}-{number or ''}", self._test, self._options, each)
+            for number, each in enumerate(found)
+            if each
+        ]
+        if texts:
+            pytest.fail("\n".join(texts), pytrace=False)
         return outcome
 
     @pytest.hookimpl(tryfirst=True)
@@ -107,12 +123,11 @@ class PerturbPlugin:
         terminalreporter.line(total(self._summaries))
 
 
-def _also(session: Session, failed: BaseException) -> list[str]:
-    """Return what else is wrong with a run, after a check of the test itself has failed."""
-    if not isinstance(failed, AssertionError):
-        return []  # the simulation may have failed, which cannot go on
-    session.finish()
-    return judge(session)
+def _own(failed: AssertionError) -> list[str]:
+    """Return what a failed check of the test says, and where it stands."""
+    at = [line for line in traceback.extract_tb(failed.__traceback__) if PACKAGE not in line.filename][-1:]
+    where = "".join(f"{Path(line.filename).name}:{line.lineno}: " for line in at)
+    return [f"{where}{str(failed).partition(chr(10))[0] or 'the test fails'}"]
 
 
 def _reason(marker: pytest.Mark, nodeid: str) -> str:

@@ -3,38 +3,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
-import attrs
 import pytest
 
+from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.perturbation import items
+from controller_runtime.testing.perturbation.options import Options, Script
 from controller_runtime.testing.perturbation.plans import Plan, plan
 from controller_runtime.testing.perturbation.record import Run
-from controller_runtime.testing.perturbation.report import Script
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.smallest import Case, parts, smallest
 from controller_runtime.testing.perturbation.summary import Summary
 from controller_runtime.testing.perturbation.world import Name, varying
-
-
-@attrs.frozen
-class Options:
-    """The options of `--perturb`.
-
-    Attributes:
-        patterns: The patterns to try.
-        budget: Real seconds for the plans of one test, from its first; later plans are left out.
-        script: The single plan to run, and its test; None for all.
-        folder: The directory that pytest was started in.
-    """
-
-    patterns: Sequence[str]
-    budget: float
-    script: Script | None = None
-    folder: Path = attrs.field(factory=Path)
 
 
 class Runner:
@@ -55,11 +37,12 @@ class Runner:
         self._options = options
         self.summary = Summary(item.nodeid)
         self._ignored: frozenset[tuple[Name, str]] = frozenset()
+        self._clock = SystemHost().monotonic  # a budget is in real seconds
         self._shrunk: set[type[Plan]] = set()
 
     def run(self) -> None:
         """Run the test, and then its plans."""
-        began = time.monotonic()
+        began = self._clock()
         calm = Session()
         passed = self._run(self._item, calm)
         self.summary.refusal = calm.refusal
@@ -68,7 +51,7 @@ class Runner:
                 self._learn(calm, passed=passed)
         finally:
             items.tear_down(self._item, self._nextitem)
-            self.summary.seconds = time.monotonic() - began
+            self.summary.seconds = self._clock() - began
 
     def _learn(self, calm: Session, *, passed: bool) -> None:
         if not passed or not calm.run.rests:
@@ -99,9 +82,9 @@ class Runner:
         self._try(Case(calm, script.plan, script.story), whole, str(script.plan))
 
     def _perturb(self, calm: Run, plans: list[Plan]) -> None:
-        deadline = time.monotonic() + self._options.budget
+        deadline = self._clock() + self._options.budget
         for number, each in enumerate(plans):
-            if time.monotonic() > deadline:
+            if self._clock() > deadline:
                 self.summary.left = len(plans) - number
                 return
             self._try(Case(calm, each), calm, str(each))
@@ -117,9 +100,9 @@ class Runner:
         self.summary.void += session.is_void or (passed and not session.fired)
         self.summary.failed += not passed
         kind = type(case.plan)
-        if not passed and session.fired and case.kept is None and kind not in self._shrunk:
+        if not passed and session.fired and case.kept is None and kind not in self._shrunk | {StateSequence}:
             self._shrunk.add(kind)
-            shorter = smallest(case, self._ignored, lambda tried: self._passes(tried, what), time.monotonic)
+            shorter = smallest(case, self._ignored, lambda tried: self._passes(tried, what), self._clock)
             if shorter.kept is not None:
                 again = items.named(self._item, what)
                 told = items.run_once(again, shorter.session(whole, self._ignored))

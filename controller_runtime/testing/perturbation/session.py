@@ -18,9 +18,10 @@ from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.reads import reads_of
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run, Told
+from controller_runtime.testing.perturbation.retelling import Retelling, StoryLeft
 from controller_runtime.testing.perturbation.server import PerturbedServer
 from controller_runtime.testing.perturbation.states import States
-from controller_runtime.testing.perturbation.telling import StoryTransport, landed_of, unconditional
+from controller_runtime.testing.perturbation.telling import StoryTransport, landed_of
 from controller_runtime.testing.perturbation.world import LEFT_OUT, Name, State, differences
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.tasks import Task
@@ -45,11 +46,7 @@ _PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 # a failing reconcile and a lease that has to expire.
 
 
-class StoryLeft(BaseException):
-    """Raised in the test, at a step whose outcome its asserts do not expect: the story goes on without the test."""
-
-
-class Session:
+class Session(Retelling):
     """One run.
 
     Args:
@@ -129,11 +126,6 @@ class Session:
                 pass
         return self.seen
 
-    def starts(self) -> None:
-        """Note that the manager starts, from which on a story can be told again."""
-        if self.run.prelude is None:
-            self.run.prelude = len(self.run.story)
-
     def manages(self, manager: Manager) -> None:
         """Note a manager of the cluster, whose views tell what they read; only a calm run needs that."""
         if self.calm is None:
@@ -154,53 +146,6 @@ class Session:
             self.refuse(f"it takes the cluster's {name}, which is another one after a restart; see cluster.run(setup)")
 
     # The end of the test.
-
-    def leave_story(self) -> None:
-        """Tell the rest of the calm run's story, or the story that was given, after the test was left."""
-        if (story := self._told) is not None:
-            self._told = None
-            try:
-                self._retell(story)
-            except StoryLeft:
-                pass
-            else:
-                return
-        assert self.calm is not None, "only a perturbed run leaves the test"
-        for told in self.calm.story[len(self.run.story) :]:
-            if told.request is not None:
-                self.run.story.append(told)
-                if not self._tell_again(unconditional(told.request)):
-                    self.is_void = True  # the story cannot go on without what the manager did not do
-                    return
-                self._settle()
-            elif self.seen.gate is None or self.seen.gate.is_open:
-                self._wait(told.seconds)
-        if self.seen.gate is not None and not self.seen.gate.is_open:
-            self.is_void = True
-
-    def _retell(self, story: Sequence[Told]) -> None:
-        """Tell a story with the waits of the test, at which a plan may strike."""
-        for told in story:
-            if told.request is None:
-                self._simulation.advance(told.seconds) if told.seconds else self._simulation.settle()
-                continue
-            self.run.story.append(told)
-            if not self._tell_again(unconditional(told.request)):
-                self.is_void = True
-                return
-
-    def _leave_if_told(self) -> None:
-        if self._told is not None and self.run.prelude is not None:
-            raise StoryLeft
-
-    def _tell_again(self, request: HTTPRequest) -> bool:
-        """Send a step of the calm run's story, and return whether the server accepts it."""
-        self._is_waiting = True
-        try:
-            answer = self._act_as((STORY, self.run.steps), lambda: self._server.handle(request))
-        finally:
-            self._is_waiting = False
-        return isinstance(answer, HTTPResponse) and answer.status < 400
 
     def finish(self) -> None:
         """Wait for the end, and record what the world is like then."""
@@ -249,7 +194,7 @@ class Session:
     def _perturb_at(self, rest: int) -> None:
         match self.plan:
             case Missed(_, _, by_story) if self.seen.gate is not None and self.seen.gate.holds:
-                if by_story:
+                if by_story and not self._is_in_fixtures:
                     raise StoryLeft
                 self._open_gate()
             case Restart(at) if at == rest:

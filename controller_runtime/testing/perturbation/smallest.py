@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from controller_runtime.testing.perturbation.plans import Missed, Plan, plan
-from controller_runtime.testing.perturbation.record import Run, Told
+from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, plan
+from controller_runtime.testing.perturbation.record import Landed, Run, Told
 from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.world import Name
 
@@ -69,7 +69,7 @@ def smallest(
         if tried > MOST_STORIES or clock() > deadline:
             break
         fewer = _without(kept, at, story)
-        if (found := _fails(Case(whole, case.plan, fewer), whole, ignored, passes)) is not None:
+        if (found := _fails(attrs.evolve(case, kept=fewer), whole, ignored, passes)) is not None:
             case, kept = found, fewer
     return case
 
@@ -88,8 +88,10 @@ def _fails(
     calm = Session(told=parts(whole, case.kept))
     if not passes(calm) or calm.is_void or not calm.run.rests or calm.run.failing:
         return None
-    alike = [each for each in plan(calm.run, [case.plan.pattern]).plans if _is_alike(each, case.plan)]
-    for each in alike[:MOST_PLANS]:
+    struck = _what_is_struck(case.plan, case.calm)
+    plans = plan(calm.run, [case.plan.pattern]).plans
+    alike = [each for each in plans if _what_is_struck(each, calm.run) == struck]
+    for each in reversed(alike[-MOST_PLANS:]):
         found = Case(calm.run, each, case.kept)
         session = found.session(whole, ignored)
         if not passes(session) and session.fired:
@@ -97,7 +99,20 @@ def _fails(
     return None
 
 
-def _is_alike(one: Plan, other: Plan) -> bool:
-    """Return whether two plans perturb the same thing, though maybe at another version."""
-    same = type(one) is type(other) and getattr(one, "resource", "") == getattr(other, "resource", "")
-    return same and (not isinstance(one, Missed) or not isinstance(other, Missed) or one.name == other.name)
+def _what_is_struck(plan: Plan, calm: Run) -> object:
+    """Return what a plan strikes, which is the same in a shorter story, though at another number or version."""
+    match plan:
+        case Crash(write, landed):
+            return Crash, landed, str(calm.sent[write - 1]).partition(" ")[2] if write <= len(calm.sent) else ""
+        case Missed(name) | Lag(name):
+            struck = [
+                (each.creates, each.deletes, each.fields, each.name) for each in calm.landed if _is_at(plan, each)
+            ]
+            return type(plan), name, *struck
+        case _:
+            return type(plan), getattr(plan, "resource", "")
+
+
+def _is_at(plan: Missed | Lag, change: Landed) -> bool:
+    where = change.name if isinstance(plan, Missed) else change.name.resource
+    return change.version == plan.version and where == (plan.name if isinstance(plan, Missed) else plan.resource)

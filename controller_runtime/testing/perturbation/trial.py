@@ -17,7 +17,8 @@ from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.perturbation.judging import complaints
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, plan
 from controller_runtime.testing.perturbation.record import Run
-from controller_runtime.testing.perturbation.session import Session, StoryLeft
+from controller_runtime.testing.perturbation.retelling import StoryLeft
+from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.world import Name, varying
 from controller_runtime.testing.simulation import Hang, Simulation
 
