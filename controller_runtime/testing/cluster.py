@@ -14,7 +14,6 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.impersonating import ImpersonatingTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
-from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.panics import Panic
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
@@ -22,6 +21,7 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.checks import CheckedCluster
+from controller_runtime.testing.failing import failing_of
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.manager_process import Machine, ManagerProcess, SimulatedMachine, SystemMachine
 from controller_runtime.testing.panics import Panics
@@ -30,8 +30,6 @@ from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.upkeep_thread import UpkeepThread
-
-_SHOWN = 16  # the most failing objects of one source to name
 
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
 
@@ -254,7 +252,7 @@ class EmbeddedCluster(CheckedCluster):
     @property
     def failing(self) -> list[str]:
         """What fails in the present manager: objects that wait to be tried again, and changes that cannot be mapped."""
-        return [f"{each.name}: {what}" for each in self._manager.controllers for what in _failing_of(each)]
+        return [f"{each.name}: {what}" for each in self._manager.controllers for what in failing_of(each)]
 
     def _note_part(self, name: str) -> None:
         if self._perturbed is not None:
@@ -280,12 +278,6 @@ class EmbeddedCluster(CheckedCluster):
         )
         if self._perturbed is not None:
             self._perturbed.manages(self._manager)
-
-
-def _failing_of(controller: Controller) -> list[str]:
-    trouble = controller.trouble()
-    changes = [each for source in trouble.sources for each in source.failing(_SHOWN)[1]] if trouble else []
-    return [*map(str, changes), *(str(turn.item) for turn in controller.turns(_SHOWN) if "retry" in turn.causes)]
 
 
 def _machine_of(host: Host) -> tuple[Machine, Host]:
