@@ -22,6 +22,7 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.checks import CheckedCluster
+from controller_runtime.testing.failing import failing_of
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.manager_process import Machine, ManagerProcess, SimulatedMachine, SystemMachine
 from controller_runtime.testing.panics import Panics
@@ -31,7 +32,6 @@ from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.upkeep_thread import UpkeepThread
 
-_SHOWN = 16  # the most failing objects of one source to name
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
 
 
@@ -256,10 +256,8 @@ class EmbeddedCluster(CheckedCluster):
 
     @property
     def failing(self) -> list[str]:
-        """What fails in the present manager: objects whose last reconcile raised, and changes that cannot be mapped."""
-        troubles = [(each.name, each.trouble()) for each in self._manager.controllers]
-        sources = [(name, source) for name, trouble in troubles if trouble for source in trouble.sources]
-        return [f"{name}: {each}" for name, source in sources for each in source.failing(_SHOWN)[1]]
+        """What fails in the present manager: objects that wait to be tried again, and changes that cannot be mapped."""
+        return [f"{each.name}: {what}" for each in self._manager.controllers for what in failing_of(each)]
 
     def _note_part(self, name: str) -> None:
         if self._perturbed is not None:

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import attrs
-from kit.workloads import Workloads, a_set
 
 from controller_runtime import (
     CUSTOM_RESOURCE_DEFINITIONS,
-
     Cached,
     Client,
     Controller,
@@ -30,6 +29,7 @@ from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.host import Host
 from controller_runtime.testing import EmbeddedCluster, Simulation
+from kit.workloads import Workloads, a_set
 
 Body = dict[str, Any]
 Kind = Resource[Any]
@@ -127,12 +127,10 @@ class Operator(Reconciler):
         if any(present.get(name) != value for name, value in status.items()):
             self.client.patch(DATABASES, key(name_of(database)), {"status": status}, subresource="status")
 
-    def drop(self, kind: Kind, name: str, **only_if: str) -> None:
-        """Delete an object that may be gone already."""
-        try:
-            self.client.delete(kind, key(name), **only_if)  # type: ignore[arg-type]
-        except NotFound:
-            pass
+    def drop(self, kind: Kind, name: str, uid: str | None = None) -> None:
+        """Delete an object that may be gone already, if `uid` is given only if it is still that one."""
+        with contextlib.suppress(NotFound):
+            self.client.delete(kind, key(name), uid=uid)
 
     # Ends.
 

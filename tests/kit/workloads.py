@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for what small operators lean on: the controllers of stateful sets and claims, garbage collection, kubelet."""
+"""Stand-ins for what small operators lean on: the controllers of stateful sets and claims, and the kubelet."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ class Workloads:
         self._cursors: list[Cursor] = []
 
     def __enter__(self) -> Self:
-        self._cursors = [
-            self._storage.follow(str(kind), self._storage.version, self._wake) for kind in _KINDS
-        ]
+        self._cursors = [self._storage.follow(str(kind), self._storage.version, self._wake) for kind in _KINDS]
         for cursor in self._cursors:
             cursor.take(1)
         self._thread = spawn(self._host, self._stop, "workloads", self._run)
@@ -123,7 +121,9 @@ class Workloads:
                 claim["metadata"]["ownerReferences"] = [reference]
             self._write(lambda: self._client.create(_CLAIMS, claim))
             bound = {"status": {"phase": "Bound"}}
-            self._write(lambda: self._client.patch(_CLAIMS, _key(claim["metadata"]["name"]), bound, subresource="status"))
+            self._write(
+                lambda: self._client.patch(_CLAIMS, _key(claim["metadata"]["name"]), bound, subresource="status")
+            )
         if name not in pods:
             metadata = {
                 "name": name,

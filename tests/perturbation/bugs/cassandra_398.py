@@ -6,8 +6,8 @@ The claim is deleted when the cache shows its pod as being deleted. That state l
 
 from __future__ import annotations
 
-from perturbation.bugs.cassandra_407 import Buggy, Mended
 from kit.miniatures import Bug, World
+from perturbation.bugs.cassandra_407 import Buggy, Mended
 
 
 def story(world: World) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""instaclustr/cassandra-operator#402: the claims of a datacenter are deleted for an earlier database of that datacenter.
+"""instaclustr/cassandra-operator#402: claims are deleted for an earlier database of the same datacenter.
 
 Databases of different names may declare the same datacenter, one after the other. The claims are found by it.
 """

@@ -20,7 +20,9 @@ class Buggy(Operator):
         present = self.see(POD_DISRUPTION_BUDGETS, name)
         if present is None:
             selector = {"matchLabels": {"db": name}}
-            self.bring(POD_DISRUPTION_BUDGETS, name, database, {"spec": {"maxUnavailable": wanted, "selector": selector}})
+            self.bring(
+                POD_DISRUPTION_BUDGETS, name, database, {"spec": {"maxUnavailable": wanted, "selector": selector}}
+            )
         elif present["spec"]["maxUnavailable"] != wanted:
             self.drop(POD_DISRUPTION_BUDGETS, name, uid=uid_of(present))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K8SPSMDB-433 (percona-server-mongodb-operator): the config servers are deleted because an old cache shows no sharding."""
+"""K8SPSMDB-433 (Percona MongoDB): the config servers are deleted since an old cache shows no sharding."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K8SPSMDB-438 (percona-server-mongodb-operator): the arbiter is deleted because an old cache shows that there is none."""
+"""K8SPSMDB-438 (Percona MongoDB): the arbiter is deleted because an old cache shows that there is none."""
 
 from __future__ import annotations
 

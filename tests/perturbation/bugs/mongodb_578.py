@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K8SPSMDB-578 (percona-server-mongodb-operator): after a crash the second of two secrets with certificates is never made.
+"""K8SPSMDB-578 (Percona MongoDB): after a crash the second of two secrets with certificates is never made.
 
 Both are made when the first is missing.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K8SPSMDB-579 (percona-server-mongodb-operator): after a crash the second of two requests for certificates is never made.
+"""K8SPSMDB-579 (Percona MongoDB): after a crash the second of two requests for certificates is never made.
 
 With a certificate manager, the operator writes an issuer and two requests, here as config maps. It takes the secret
 that comes of the first for a sign that all was done.

@@ -20,7 +20,7 @@ class Buggy(Operator):
         name, wanted = name_of(database), database["spec"]["servers"]
         for number in range(wanted):
             server = f"{name}-{number}"
-            if (is_new := self.see(PODS, server) is None):
+            if is_new := self.see(PODS, server) is None:
                 self.make(PODS, server, owned(database, a_server()))
             if is_new or self.is_unfinished(server, database):
                 self.report(database, **{f"{server}-config": "InSync"})

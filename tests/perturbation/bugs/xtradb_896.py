@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K8SPXC-896 (percona-xtradb-cluster-operator): after a crash the second of two secrets with certificates is never made.
+"""K8SPXC-896 (Percona XtraDB): after a crash the second of two secrets with certificates is never made.
 
 Both are made when the first is missing.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K8SPXC-897 (percona-xtradb-cluster-operator): after a crash the second of two requests for certificates is never made.
+"""K8SPXC-897 (Percona XtraDB): after a crash the second of two requests for certificates is never made.
 
 With a certificate manager, the operator writes an issuer and two requests, here as config maps. It takes the secret
 that comes of the first for a sign that all was done.

@@ -7,8 +7,8 @@ no server is declared for.
 
 from __future__ import annotations
 
-from perturbation.bugs.cassandra_407 import Mended, Scaling
 from kit.miniatures import Body, Bug, World
+from perturbation.bugs.cassandra_407 import Mended, Scaling
 
 
 class Buggy(Scaling):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """yugabyte/yugabyte-operator#39: what runs in the end depends on whether a declaration in between was read.
 
-There must be as many servers as replicas of the data, so fewer are refused: two stay if two were seen, and one if not. The mended operator runs as many as the larger number says.
+There must be as many servers as replicas of the data, so fewer are refused: two stay if two were seen, and one if
+not. The mended operator runs as many as the larger number says.
 """
 
 from __future__ import annotations

@@ -26,9 +26,7 @@ class Buggy(Operator):
             self.bring(STATEFUL_SETS, name_of(database), database, servers(database, 1, retain=True))
 
     def delete_claims(self, database: Body) -> None:
-        self.client.delete_collection(
-            PERSISTENT_VOLUME_CLAIMS, "default", label_selector=f"db={name_of(database)}"
-        )
+        self.client.delete_collection(PERSISTENT_VOLUME_CLAIMS, "default", label_selector=f"db={name_of(database)}")
 
 
 class Mended(ReadsLatest, Buggy):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pravega/zookeeper-operator#314: after a scale-up, a server and its data go because an old cache shows fewer servers."""
+"""pravega/zookeeper-operator#314: after a scale-up, a server and its data go as an old cache shows fewer servers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ class Buggy(Operator):
 
 class Mended(ReadsLatest, Buggy):
     pass
-
 
 
 def story(world: World) -> None:
