@@ -157,6 +157,20 @@ def test_what_a_program_keeps_of_an_earlier_state_is_found(is_mended: bool) -> N
     assert bool(explored.findings) is not is_mended
 
 
+def test_a_program_that_cannot_be_set_up_again_is_not_passed_over() -> None:
+    calls: list[Manager] = []
+
+    def setup(manager: Manager) -> None:
+        calls.append(manager)
+        if len(calls) > 1:
+            raise ValueError("only once")
+        setup_of(is_mended=True)(manager)
+
+    (finding,) = try_sequences(setup, story, sequences=2).findings
+
+    assert "the run ended with ValueError: only once" in finding.complaints
+
+
 @pytest.mark.parametrize(("kind", "may_stay"), [(PERSISTENT_VOLUME_CLAIMS, True), (CONFIG_MAPS, False)])
 def test_only_claims_may_outlive_their_object(kind: Resource[Any], may_stay: bool) -> None:
     def setup(manager: Manager) -> None:

@@ -109,7 +109,9 @@ class Judge:
             self.left += 1
             return (), []
         self.judged += not is_known
-        if ended.rests and ended.rests[0].problems:
+        if not ended.rests and ended.problem:
+            self._note_failing(walk[0])
+        elif ended.rests and ended.rests[0].problems:
             self._note_failing(walk[ended.rests[0].declared])
         for count, rest in enumerate(ended.rests, 1):
             done = [walk[each.declared] for each in ended.rests[:count]]
