@@ -13,6 +13,7 @@ import pytest
 from controller_runtime import (
     CONFIG_MAPS,
     NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
     SECRETS,
     Client,
     Controller,
@@ -22,6 +23,7 @@ from controller_runtime import (
     PatchType,
     Reconciler,
     Request,
+    Resource,
     Result,
     UsageError,
 )
@@ -53,6 +55,24 @@ class Copies(Reconciler):
             self.client.apply(SECRETS, body, field_manager="copies", force=True)
         elif self.is_mended and self.secrets.get(request) is not None:
             self.client.delete(SECRETS, request)
+        return Result()
+
+
+@attrs.frozen
+class Keeps(Reconciler):
+    """Makes an object without an owner for each secret."""
+
+    given: Lister[dict[str, Any]]
+    client: Client
+    kind: Resource[Any]
+
+    def reconcile(self, request: Request) -> Result:
+        if self.given.get(request) is not None:
+            body: dict[str, Any] = {"metadata": {"name": request.name, "namespace": request.namespace}}
+            if self.kind is PERSISTENT_VOLUME_CLAIMS:
+                resources = {"requests": {"storage": "1Gi"}}
+                body["spec"] = {"accessModes": ["ReadWriteOnce"], "resources": resources}
+            self.client.apply(self.kind, body, field_manager="keeps", force=True)
         return Result()
 
 
@@ -135,6 +155,32 @@ def test_what_a_program_keeps_of_an_earlier_state_is_found(is_mended: bool) -> N
     explored = try_sequences(setup_of(is_mended=is_mended), story, sequences=8)
 
     assert bool(explored.findings) is not is_mended
+
+
+def test_a_program_that_cannot_be_set_up_again_is_not_passed_over() -> None:
+    calls: list[Manager] = []
+
+    def setup(manager: Manager) -> None:
+        calls.append(manager)
+        if len(calls) > 1:
+            raise ValueError("only once")
+        setup_of(is_mended=True)(manager)
+
+    (finding,) = try_sequences(setup, story, sequences=2).findings
+
+    assert "the run ended with ValueError: only once" in finding.complaints
+
+
+@pytest.mark.parametrize(("kind", "may_stay"), [(PERSISTENT_VOLUME_CLAIMS, True), (CONFIG_MAPS, False)])
+def test_only_claims_may_outlive_their_object(kind: Resource[Any], may_stay: bool) -> None:
+    def setup(manager: Manager) -> None:
+        manager.add(Controller("keeps", Keeps(manager.lister(SECRETS, dict), manager.client, kind)).watch(SECRETS))
+
+    def tell(cluster: EmbeddedCluster, simulation: Simulation) -> None:
+        cluster.user.create(SECRETS, {"metadata": {"name": "a", "namespace": "default"}, "data": {"x": "YQ=="}})
+        simulation.settle()
+
+    assert bool(try_sequences(setup, tell, sequences=8).findings) is not may_stay
 
 
 def test_the_same_seed_finds_the_same() -> None:

@@ -9,7 +9,7 @@ it adds and never removes, it writes once and never looks again, or it keeps wha
 **Oracle.** After each declared state the world at rest is compared with that of a calm run on a fresh cluster that
 declares this state alone; after a deletion, with one that declares nothing. Uids, versions and times are left out, and
 so is what two calm runs differ in. No controller may have errors at rest, nothing may go on changing, and no more
-requests may be sent than in the calm run. Claims that belonged to a deleted object may stay: data is kept on purpose.
+requests may be sent than in the calm run. Persistent volume claims of earlier states may stay: data is kept on purpose.
 
 **States.** They are drawn by hypothesis (`sequence_draw.py`), within the kind's schema on the embedded server. Each is
 declared by server-side apply, so that only what the story declares changes; one that the server refuses is passed
@@ -33,7 +33,7 @@ from controller_runtime.api.differ import merge_patch
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.sequence_run import Ended, Rest, Stage
 from controller_runtime.testing.perturbation.sequence_story import Content, Primary, merged
-from controller_runtime.testing.perturbation.world import Name, State, differences
+from controller_runtime.testing.perturbation.world import Name, differences
 
 _HOT = 3
 _FREE = 20
@@ -109,6 +109,10 @@ class Judge:
             self.left += 1
             return (), []
         self.judged += not is_known
+        if not ended.rests and ended.problem:
+            self._note_failing(walk[0])
+        elif ended.rests and ended.rests[0].problems:
+            self._note_failing(walk[ended.rests[0].declared])
         for count, rest in enumerate(ended.rests, 1):
             done = [walk[each.declared] for each in ended.rests[:count]]
             if len(done) > 1 and (found := self._compare(done[-1], rest, ended.rests[: count - 1], done)):
@@ -124,21 +128,28 @@ class Judge:
         if calm is None:
             return []
         if calm.problem or any(each.problems for each in calm.rests):
-            if state is not None and state not in self._failing:
-                self._failing.append(state)
+            self._note_failing(state)
             return []
         if not calm.rests and state is not None:
             return []  # refused on a fresh cluster
         last = calm.rests[-1]
-        kept = {name for each, of in zip(earlier, walk, strict=False) if of is None for name in each.state}
-        here = _without(rest.state, last.state, kept, is_gone=state is None)
+        # What an earlier deletion left behind was judged then. It may be in the way of an object of the same name.
+        left = {name for each, of in zip(earlier, walk, strict=False) if of is None for name in each.state}
         found = list(rest.problems)
-        found += [str(each) for each in differences(last.state, here, self._ignored)]
+        found += [
+            str(each)
+            for each in differences(last.state, rest.state, self._ignored)
+            if each.name not in left and not (each.name.resource == _KEPT and each.name not in last.state)
+        ]
         if rest.requests > _HOT * last.requests + _FREE:
             found.append(
                 f"{rest.requests} requests were sent while nothing happened, and {last.requests} in a calm run"
             )
         return found
+
+    def _note_failing(self, state: Content | None) -> None:
+        if state is not None and state not in self._failing:
+            self._failing.append(state)
 
     def _run(self, walk: Walk) -> Ended | None:
         key = json.encode(walk)
@@ -148,15 +159,6 @@ class Judge:
             self.runs += 1
             self._ended[key] = self._stage.run(self._primary, walk)
         return self._ended[key]
-
-
-def _without(here: State, calm: State, kept: set[Name], *, is_gone: bool) -> State:
-    """Return a state without what may outlive a deletion: claims, and what an earlier deletion left and was judged."""
-    return {
-        name: objects
-        for name, objects in here.items()
-        if name in calm or not (name in kept or (is_gone and name.resource == _KEPT))
-    }
 
 
 def plan_of(primary: Primary, walk: Walk) -> StateSequence:

@@ -169,13 +169,17 @@ def _come_to_rest(simulation: Simulation, cluster: EmbeddedCluster, world: _Worl
     state, changed, storage = world.state(), list[Difference](), cluster.server.storage
     for _ in range(_TRIES):
         before, version = state, storage.version
-        sent = len(cluster.transport.requests)
+        errors, sent = _errors(cluster), len(cluster.transport.requests)
         simulation.advance(_IDLE)
         state = state if storage.version == version else world.state()
         changed = differences(before, state)
         if not changed:
             break
-    failing = dict.fromkeys(each.partition(":")[0] for each in cluster.failing)
+    failing = [name for name, count in _errors(cluster).items() if count > errors.get(name, 0)]
     problems = [f"the controller {name} still has errors at rest" for name in failing]
     problems += [f"{each.name} {each.path} still changes after ten minutes" for each in changed[:1]]
     return Rest(number, state, len(cluster.transport.requests) - sent, problems)
+
+
+def _errors(cluster: EmbeddedCluster) -> dict[str, int]:
+    return {controller.name: controller.errors for controller in cluster._manager.controllers}
