@@ -59,6 +59,7 @@ class EmbeddedCluster:
             deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
             clusters share one server, set it for one of them.
         allow_panics: Ignore unexpected errors of reconciles; only the log shows them.
+        namespace: The namespace to which the manager is limited; see `Manager`.
         role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
             or as a list. The manager then acts as a service account that has these rights and no others, and the
             server answers 403 to all else. By default it may do everything.
@@ -86,6 +87,7 @@ class EmbeddedCluster:
         garbage_collection: bool = False,
         allow_panics: bool = False,
         emulated: str | None = None,
+        namespace: str = "",
         role: Role | None = None,
     ) -> None:
         if server is not None and emulated is not None:
@@ -111,6 +113,7 @@ class EmbeddedCluster:
         self._given_transport = transport
         self._faults = _numbered(faults) if faults is not None else None
         self._leader_election = leader_election
+        self._namespace = namespace
         self._allow_panics = allow_panics
         self._panics = Panics()
         self._upkeep = _UpkeepThread(server_host, self.server) if garbage_collection else None
@@ -156,7 +159,8 @@ class EmbeddedCluster:
     def start(self) -> None:
         """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
 
-        The definitions that `Manager.install` was asked for are on the server once this returns.
+        The definitions that `Manager.install` was asked for are on the server once this returns. They are installed by
+        `user`, so that the manager needs no right to do so.
 
         Raises:
             RuntimeError: The manager has been started already.
@@ -172,6 +176,7 @@ class EmbeddedCluster:
         host = self._manager.host
         deadline = host.monotonic() + _DEFINITIONS_TIMEOUT
         self._manager.definitions.install(Stop(host, "definitions"), deadline, client=self._admin)
+        self._manager.definitions.are_installed = False
         self._process.start(self._manager)
         if self._upkeep is not None:
             self._upkeep.start()
@@ -264,6 +269,7 @@ class EmbeddedCluster:
             self._machine.host,
             self._process.transport,
             leader_election=self._leader_election,
+            namespace=self._namespace,
             on_panic=self._panics.note,
         )
 
