@@ -16,8 +16,9 @@ from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run, Told
 from controller_runtime.testing.perturbation.server import PerturbedServer
+from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import StoryTransport, landed_of, unconditional
-from controller_runtime.testing.perturbation.world import LEFT_OUT, Name, State, differences, state_of
+from controller_runtime.testing.perturbation.world import LEFT_OUT, Name, State, differences
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.tasks import Task
 
@@ -94,7 +95,8 @@ class Session:
         """Begin to observe a cluster; return the server as its manager sees it."""
         self._cluster, self._server, self._host = cluster, server, host
         self._simulation, self._scheduler = host.simulation, host.simulation.scheduler
-        self._first = server.storage.version
+        self._states = States(server)
+        self._first = self._states.first
         server.storage.on_commit = self._landed
         self._simulation.on_wait = self._waited
         self.seen = PerturbedServer(server, self._act, self._crash)
@@ -159,7 +161,7 @@ class Session:
             self._open_gate()
             if self.calm is not None:
                 self._come_to_rest(self.calm.rests[-1])
-            self.run.rests.append(state_of(self._server))
+            self.run.rests.append(self._states.present())
             before, errors = self.seen.requests, self._errors()
             self._simulation.advance(IDLE)
             self.run.idle = self.seen.requests - before
@@ -184,7 +186,7 @@ class Session:
                 self._perturb_at(rest)
                 if rest < len(self.calm.rests):
                     self._come_to_rest(self.calm.rests[rest])
-            self.run.rests.append(state_of(self._server))
+            self.run.rests.append(self._states.present())
             self.run.reached.append(self._server.storage.version - self._first)
         finally:
             self._is_waiting = False
@@ -219,7 +221,7 @@ class Session:
     def _come_to_rest(self, calm: State) -> None:
         self._settle()
         for pause in _PAUSES:
-            if not differences(calm, state_of(self._server), self.ignored):
+            if not differences(calm, self._states.present(), self.ignored):
                 return
             self._simulation.advance(pause)
 
@@ -281,6 +283,7 @@ class Session:
         """Called by the storage after each write, on the writer's thread."""
         if resource.partition(".")[0] in LEFT_OUT:
             return
+        self._states.note(resource, change)
         writer, number = self._writers.get(self._scheduler.current, (OTHER, 0))
         landed = landed_of(resource, change, self._first, (writer, number), self.run.steps)
         self.run.landed.append(landed)

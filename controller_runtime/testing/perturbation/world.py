@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from controller_runtime.apiserver.server import APIServer
-
 LEFT_OUT = frozenset({"events"})
 """The plurals of kinds whose objects are not compared."""
 
@@ -19,6 +17,8 @@ _DROPPED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "gen
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ABSENT = "<absent>"
+DELETED = "<deleted>"
+"""Stands in a state for an object that was there before the run began and has been deleted."""
 
 
 class Name(NamedTuple):
@@ -58,16 +58,6 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         what = f"{self.name} {self.path}".rstrip()
         return f"{what}: {_short(self.calm)} in a calm run, {_short(self.here)} here"
-
-
-def state_of(server: APIServer) -> State:
-    """Return the present state of a server."""
-    found = {
-        kind.resource: [item.decode() for item in server.storage.read(kind.resource).items]
-        for kind in server.kinds.stored
-        if kind.plural not in LEFT_OUT
-    }
-    return simplified(found)
 
 
 def simplified(found: Mapping[str, Iterable[Mapping[str, Any]]]) -> State:
@@ -117,6 +107,8 @@ def differences(calm: State, here: State, ignored: frozenset[tuple[Name, str]] =
         ignored: Names and paths that are not compared.
     """
     found: list[Difference] = []
+    if calm == here:
+        return found
     for name in sorted({*calm, *here}):
         for one, other in _paired(calm.get(name, ()), here.get(name, ())):
             found += [each for each in _compare(name, "", one, other) if not _is_ignored(each, ignored)]
@@ -188,8 +180,8 @@ def _compare(name: Name, path: str, calm: Any, here: Any) -> Iterable[Difference
 
 
 def _short(value: Any) -> str:
-    if value == _ABSENT:
-        return "absent"
+    if value in (_ABSENT, DELETED):
+        return str(value).strip("<>")
     if isinstance(value, dict) and "metadata" in value:
         return "there"
     text = repr(value)
