@@ -27,10 +27,13 @@ def kettle(manager: Manager, seconds: float = 1.0) -> Controller:
     return Controller("kettle", reconciler, workers=100).watch(NODES, when=lambda delta: delta.old is None)
 
 
+def setup(manager: Manager) -> None:
+    manager.add(kettle(manager))
+
+
 if __name__ == "__main__":
     with EmbeddedCluster(SystemHost()) as cluster:
-        cluster.manager.add(kettle(cluster.manager))
-        cluster.start()
+        cluster.run(setup)
         began = cluster.host.monotonic()
         for number in range(100):
             cluster.user.create(NODES, a_node(f"node-{number}"))
