@@ -4,10 +4,21 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import attrs
 
-from controller_runtime import NODES, AsyncClient, AsyncReconciler, Controller, Manager, Request, Result, SystemHost
+from controller_runtime import (
+    NODES,
+    AsyncClient,
+    AsyncReconciler,
+    Controller,
+    Manager,
+    NotFound,
+    Request,
+    Result,
+    SystemHost,
+)
 from controller_runtime.testing import EmbeddedCluster, a_node
 
 
@@ -18,7 +29,8 @@ class Kettle(AsyncReconciler):
 
     async def reconcile(self, request: Request) -> Result:
         await asyncio.sleep(self.seconds)  # or any other coroutine: a request of aiohttp, a query of a database
-        await self.client.patch(NODES, request, {"metadata": {"labels": {"water": "hot"}}})
+        with suppress(NotFound):  # the node was deleted meanwhile
+            await self.client.patch(NODES, request, {"metadata": {"labels": {"water": "hot"}}})
         return Result()
 
 

@@ -186,6 +186,15 @@ class Controller:
         return [source.collection for source in self._sources if source.collection is not None]
 
     @property
+    def inspected(self) -> Sequence[Collection]:
+        """Those of `collections` whose changes a predicate, a mapping or a callback of this controller reads."""
+        return [
+            source.collection
+            for source in self._sources
+            if isinstance(source, Follow) or (isinstance(source, Watch) and source.inspects)
+        ]
+
+    @property
     def channels(self) -> Sequence[Channel]:
         """The channels from which this controller receives requests."""
         return [source for source in self._sources if isinstance(source, Channel)]

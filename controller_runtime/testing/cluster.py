@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self, cast
@@ -22,6 +21,7 @@ from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
+from controller_runtime.testing.checks import CheckedCluster
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.manager_process import Machine, ManagerProcess, SimulatedMachine, SystemMachine
 from controller_runtime.testing.panics import Panics
@@ -30,10 +30,12 @@ from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.simulation.host import SimulatedHost
 
+_SHOWN = 16  # the most failing objects of one source to name
+
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(CheckedCluster):
     """Runs a manager on an embedded API server in this process.
 
     On a `SystemHost` it is the quickest way to try a controller. On a simulated host it is the way to
@@ -95,8 +97,10 @@ class EmbeddedCluster:
         if role is not None and transport is not None:
             raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
         self._machine, server_host = _machine_of(host)
+        self._server_host = server_host
         # The run of `pytest --perturb` that this cluster belongs to; None in all other runs.
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
+        self._is_judged_later = self._perturbed is not None
         history = self._perturbed.history if self._perturbed is not None else None
         self.server = server or APIServer(server_host, emulated=emulated, history=history)
         to_server = InProcessTransport(server_host, self.server)
@@ -178,6 +182,8 @@ class EmbeddedCluster:
         self._manager.definitions.install(Stop(host, "definitions"), deadline, client=self._admin)
         self._manager.definitions.are_installed = False
         self._process.start(self._manager)
+        if self._perturbed is not None:
+            self._perturbed.starts()
         if self._upkeep is not None:
             self._upkeep.start()
 
@@ -239,15 +245,20 @@ class EmbeddedCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        try:
+            if error is None:
+                self.raise_broken_checks()
+        finally:
+            self.stop()
         if error is None:
             self.raise_panics()
 
     @property
-    def errors(self) -> Mapping[str, int]:
-        """How many reconciles of the present manager have failed, by the name of the controller."""
-        counted = {controller.name: controller.counters() for controller in self._manager.controllers}
-        return {name: counters[0].errors if counters is not None else 0 for name, counters in counted.items()}
+    def failing(self) -> list[str]:
+        """What fails in the present manager: objects whose last reconcile raised, and changes that cannot be mapped."""
+        troubles = [(each.name, each.trouble()) for each in self._manager.controllers]
+        sources = [(name, source) for name, trouble in troubles if trouble for source in trouble.sources]
+        return [f"{name}: {each}" for name, source in sources for each in source.failing(_SHOWN)[1]]
 
     def _note_part(self, name: str) -> None:
         if self._perturbed is not None:
@@ -272,6 +283,8 @@ class EmbeddedCluster:
             namespace=self._namespace,
             on_panic=self._panics.note,
         )
+        if self._perturbed is not None:
+            self._perturbed.manages(self._manager)
 
 
 class _UpkeepThread:

@@ -12,8 +12,8 @@ A test with `cluster` or `real_cluster` fails at its end if reconciles raised er
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,18 +30,19 @@ _CLUSTERS = ("cluster", "real_cluster")
 
 
 PATTERNS = ("crash", "missed", "stale")
+_PERTURB = "--perturb"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of perturbed runs, and those that record and check the rights of the programs under test."""
     group = parser.getgroup("controller-runtime", "Kubernetes controllers")
     group.addoption(
-        "--perturb",
+        _PERTURB,
         nargs="?",
         const=",".join(PATTERNS),
         metavar="PATTERNS",
         help="run each test that calls cluster.run(setup) again through crashes, missed changes and stale views; "
-        f"PATTERNS chooses, as in --perturb={','.join(PATTERNS)}",
+        f"PATTERNS chooses, as in {_PERTURB}={','.join(PATTERNS)}",
     )
     group.addoption(
         "--perturb-budget", type=float, default=60.0, metavar="SECONDS", help="for the plans of one test (60)"
@@ -61,19 +62,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
+    """Give a `--perturb` without a value its value, because it would take the path that follows it."""
+    before = args[: args.index("--")] if "--" in args else args
+    if _PERTURB in before:
+        args[:] = [
+            f"{_PERTURB}={','.join(PATTERNS)}" if each == _PERTURB and at < len(before) else each
+            for at, each in enumerate(args)
+        ]
+        early_config.known_args_namespace = parser.parse_known_args(args, namespace=copy.copy(early_config.option))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, so that `--strict-markers` accepts them, and what the options ask for."""
-    config.addinivalue_line("markers", "unperturbed(reason): leave this test out of --perturb")
-    chosen, script = config.getoption("--perturb"), config.getoption("--perturb-script")
-    if chosen is not None or script is not None:
-        from controller_runtime.testing.perturbation.plugin import PerturbPlugin
-        from controller_runtime.testing.perturbation.runner import Options
-
-        patterns = (chosen or ",".join(PATTERNS)).split(",")
-        if unknown := [pattern for pattern in patterns if pattern not in PATTERNS]:
-            raise pytest.UsageError(f"--perturb={chosen}: no pattern {unknown[0]!r}; there are {', '.join(PATTERNS)}")
-        options = Options(patterns, config.getoption("--perturb-budget"), Path(script) if script else None)
-        config.pluginmanager.register(PerturbPlugin(options), "controller_runtime.perturb")
+    config.addinivalue_line("markers", f"unperturbed(reason): leave this test out of {_PERTURB}")
     config.addinivalue_line(
         "markers",
         f"{RIGHTS_MARKER}(program): the program of the managers, for --rbac-record FOLDER; None records nothing",
@@ -85,11 +88,35 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{_MARKER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`"
     )
+    if config.getoption(_PERTURB) is not None or config.getoption("--perturb-script") is not None:
+        _perturb(config)
+
+
+def _perturb(config: pytest.Config) -> None:
+    from controller_runtime.core.errors import UsageError
+    from controller_runtime.testing.perturbation.plugin import PerturbPlugin
+    from controller_runtime.testing.perturbation.report import Script
+    from controller_runtime.testing.perturbation.runner import Options
+
+    patterns = (config.getoption(_PERTURB) or ",".join(PATTERNS)).split(",")
+    if unknown := [pattern for pattern in patterns if pattern not in PATTERNS]:
+        raise pytest.UsageError(
+            f"{_PERTURB}: there is no pattern {unknown[0]!r}; write {_PERTURB} alone, or {_PERTURB}= with some of "
+            f"{','.join(PATTERNS)}"
+        )
+    if (budget := config.getoption("--perturb-budget")) <= 0:
+        raise pytest.UsageError(f"--perturb-budget={budget:g}: it must be more than 0 seconds")
+    folder, script = config.invocation_params.dir, config.getoption("--perturb-script")
+    try:
+        options = Options(patterns, budget, Script.read(folder / script) if script else None, folder)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(PerturbPlugin(options), "controller_runtime.perturb")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Fail a test whose reconciles panicked, if it has not failed by itself.
+    """Fail a test whose reconciles panicked, or whose own checks broke, if it has not failed by itself.
 
     The clusters raise the same when their fixtures end. But then the test has passed, and the error is its teardown's.
     """
@@ -98,6 +125,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         cluster: Any = pyfuncitem.funcargs.get(name)  # a test suite may have a fixture of this name of its own
         if cluster is not None and hasattr(cluster, "raise_panics"):
             cluster.raise_panics()
+            try:
+                cluster.raise_broken_checks()
+            except AssertionError as broken:
+                message = str(broken)
+            else:
+                continue
+            pytest.fail(message, pytrace=False)
     return outcome
 
 

@@ -99,7 +99,7 @@ class Replicas(Bystander):
     A holder that is no more the preferred one lets the lease expire.
     """
 
-    def __init__(self, sim: Simulation, cluster: EmbeddedCluster, lease: ObjectKey, *, every: float = 2.0) -> None:
+    def __init__(self, sim: Simulation, cluster: EmbeddedCluster, lease: ObjectKey, *, every: float = 4.0) -> None:
         super().__init__(sim, cluster, every=every)
         self._lease = lease
 

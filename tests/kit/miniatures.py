@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import attrs
-from kit.workloads import Workloads
+from kit.workloads import Workloads, a_set
 
 from controller_runtime import (
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -74,19 +74,26 @@ class Operator(Reconciler):
     def reconcile(self, request: Request) -> Result:
         """Bring one database about, if it is in the cache."""
         database = self.see(DATABASES, request.name)
-        return Result() if database is None else self.run(database) or Result()
+        if database is None:
+            self.gone(request.name)
+        else:
+            self.run(database)
+        return Result()
 
-    def run(self, database: Body) -> Result | None:
+    def run(self, database: Body) -> None:
         """Bring `database` about."""
         raise NotImplementedError
 
-    # Reads: `see` may be late, `ask` is not.
+    def gone(self, name: str) -> None:
+        """Do what is left to do for a database that the cache does not have."""
+
+    # Reads: `see` and `seen` may be late, `ask` and `latest` are not.
 
     def see(self, kind: Kind, name: str) -> Body | None:
         return self.views[kind].get(key(name))
 
     def seen(self, kind: Kind, **labels: str) -> list[Body]:
-        found = self.views[kind].list()
+        found: list[Body] = self.views[kind].list()
         return [obj for obj in found if labels.items() <= (obj["metadata"].get("labels") or {}).items()]
 
     def ask(self, kind: Kind, name: str) -> Body | None:
@@ -95,11 +102,21 @@ class Operator(Reconciler):
         except NotFound:
             return None
 
+    def latest(self, database: Body) -> Body | None:
+        """Return the present state of a database that may have been seen late; None if it is gone."""
+        found = self.ask(DATABASES, name_of(database))
+        return found if found is not None and uid_of(found) == uid_of(database) else None
+
     # Writes.
 
-    def make(self, kind: Kind, name: str, body: Body | None = None, /, **labels: str) -> Cached:
-        metadata = {"name": name, "namespace": "default", "labels": labels}
-        return self.client.create(kind, {**(body or {}), "metadata": {**metadata, **(body or {}).get("metadata", {})}})
+    def bring(self, kind: Kind, name: str, database: Body, body: Body | None = None) -> None:
+        """Create an object that the database owns, unless the cache has it."""
+        if self.see(kind, name) is None:
+            self.make(kind, name, owned(database, body or {}))
+
+    def make(self, kind: Kind, name: str, body: Body) -> Cached:
+        metadata = {"name": name, "namespace": "default", **body.get("metadata", {})}
+        return self.client.create(kind, {**body, "metadata": metadata})
 
     def patch(self, kind: Kind, name: str, change: Body) -> Cached:
         return self.client.patch(kind, key(name), change)
@@ -132,6 +149,26 @@ class Operator(Reconciler):
         metadata = database["metadata"]
         change = {"finalizers": finalizers, "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         self.patch(DATABASES, metadata["name"], {"metadata": change})
+
+
+class ReadsLatest(Operator):
+    """Reads the database from the server before it does anything. Comes before the operator among the bases."""
+
+    def run(self, database: Body) -> None:
+        if (latest := self.latest(database)) is not None:
+            super().run(latest)
+
+
+def owned(database: Body, body: Body) -> Body:
+    """Return `body` with the database as its owner, and with the labels `db`, its name, and `of`, its uid."""
+    name, uid = name_of(database), uid_of(database)
+    owner = {"apiVersion": "example.com/v1", "kind": "Database", "name": name, "uid": uid}
+    return {**body, "metadata": {"labels": {"db": name, "of": uid}, "ownerReferences": [owner]}}
+
+
+def servers(database: Body, replicas: int, storage: str = "1Gi", *, retain: bool = False) -> Body:
+    """Return a stateful set whose pods and claims have the labels of `owned`; see `a_set`."""
+    return a_set(replicas, storage=storage, retain=retain, db=name_of(database), of=uid_of(database))
 
 
 def key(name: str) -> ObjectKey:
@@ -184,11 +221,11 @@ class World:
     def wait(self, seconds: float = 3.0) -> None:
         self._simulation.advance(seconds)
 
-    def declare(self, name: str = "db", **spec: Any) -> None:
+    def declare(self, name: str = "db", /, **spec: Any) -> None:
         self.user.create(DATABASES, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
         self.wait()
 
-    def change(self, name: str = "db", **spec: Any) -> None:
+    def change(self, name: str = "db", /, **spec: Any) -> None:
         self.user.patch(DATABASES, key(name), {"spec": spec})
         self.wait()
 

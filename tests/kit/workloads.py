@@ -96,6 +96,9 @@ class Workloads:
                 self._write(lambda name=name: self._client.delete(PODS, _key(name), grace_period_seconds=0))
             elif not _is_wanted(pod, sets):
                 self._write(lambda name=name: self._client.delete(PODS, _key(name)))
+        for name in [*claims]:
+            if not self._is_kept(name, sets):
+                self._write(lambda name=name: self._client.delete(_CLAIMS, _key(name)))
         for owner in sets.values():
             for number in range(owner["spec"]["replicas"]):
                 self._bring_about(owner, f"{owner['metadata']['name']}-{number}", pods, claims)
@@ -104,20 +107,30 @@ class Workloads:
                 change = {"metadata": {"finalizers": None}}
                 self._write(lambda name=name, change=change: self._client.patch(_CLAIMS, _key(name), change))
 
+    def _is_kept(self, claim: str, sets: dict[str, Body]) -> bool:
+        name, _, number = claim.removeprefix("data-").rpartition("-")
+        owner = sets.get(name)
+        return owner is None or _retains(owner) or int(number) < owner["spec"]["replicas"]
+
     def _bring_about(self, owner: Body, name: str, pods: dict[str, Body], claims: dict[str, Body]) -> None:
         template = owner["spec"]["template"]
         labels = template["metadata"]["labels"]
+        reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": owner["metadata"]["name"]}
+        reference["uid"] = owner["metadata"]["uid"]
         if f"data-{name}" not in claims:
-            storage = template["metadata"].get("annotations", {}).get("storage", "1Gi")
-            self._write(lambda: self._client.create(_CLAIMS, a_claim(f"data-{name}", storage, labels)))
+            claim = a_claim(f"data-{name}", template["metadata"]["annotations"]["storage"], labels)
+            if not _retains(owner):
+                claim["metadata"]["ownerReferences"] = [reference]
+            self._write(lambda: self._client.create(_CLAIMS, claim))
+            bound = {"status": {"phase": "Bound"}}
+            self._write(lambda: self._client.patch(_CLAIMS, _key(claim["metadata"]["name"]), bound, subresource="status"))
         if name not in pods:
-            reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": owner["metadata"]["name"]}
             metadata = {
                 "name": name,
                 "namespace": "default",
                 "labels": labels,
                 "annotations": template["metadata"].get("annotations", {}),
-                "ownerReferences": [{**reference, "uid": owner["metadata"]["uid"], "controller": True}],
+                "ownerReferences": [{**reference, "controller": True}],
             }
             spec = {**template["spec"], "nodeName": "node"}
             self._write(lambda: self._client.create(PODS, {"metadata": metadata, "spec": spec}))
@@ -138,10 +151,19 @@ def a_claim(name: str, storage: str, labels: dict[str, str]) -> Body:
     }
 
 
-def a_set(replicas: int, *, storage: str = "1Gi", **labels: str) -> Body:
-    """Return a stateful set without metadata, whose pods and claims have these labels."""
+def a_set(replicas: int, *, storage: str = "1Gi", retain: bool = False, **labels: str) -> Body:
+    """Return a stateful set without metadata, whose pods and claims have these labels.
+
+    Args:
+        replicas: The number of pods.
+        storage: The size of each claim.
+        retain: Whether the claims stay when their pods go for good.
+        **labels: The labels.
+    """
+    when = "Retain" if retain else "Delete"
     return {
         "spec": {
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": when, "whenScaled": when},
             "replicas": replicas,
             "serviceName": "none",
             "selector": {"matchLabels": labels},
@@ -153,12 +175,23 @@ def a_set(replicas: int, *, storage: str = "1Gi", **labels: str) -> Body:
     }
 
 
+def a_server(**environment: str) -> Body:
+    """Return a pod without metadata, on a node, with these variables."""
+    variables = [{"name": name, "value": value} for name, value in environment.items()]
+    container = {"name": "main", "image": "example.com/image", "env": variables}
+    return {"spec": {"containers": [container], "nodeName": "node"}}
+
+
+def _retains(owner: Body) -> bool:
+    return bool(owner["spec"]["persistentVolumeClaimRetentionPolicy"]["whenScaled"] == "Retain")
+
+
 def _key(name: str) -> ObjectKey:
     return ObjectKey(name, "default")
 
 
 def _is_wanted(pod: Body, sets: dict[str, Body]) -> bool:
-    owners = pod["metadata"].get("ownerReferences", ())
+    owners = [each for each in pod["metadata"].get("ownerReferences", ()) if each["kind"] == "StatefulSet"]
     if not owners:
         return True
     owner = sets.get(owners[0]["name"])

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import attrs
 
+from controller_runtime.testing.perturbation.reads import is_read
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run
 from controller_runtime.testing.perturbation.world import LEFT_OUT, Name
 
@@ -195,23 +197,35 @@ def _crashes(run: Run) -> tuple[int, list[Plan]]:
 
 
 def _missed(run: Run) -> tuple[int, list[Plan]]:
-    """Return a plan for each change that another one of the same object follows, which the manager did not write."""
+    """Return a plan for each two changes of one object of which the manager did not write the second.
+
+    Before a step of the story, the manager's own writes do not count: without the change that is missed it would not
+    have made them.
+    """
     last: dict[Name, Landed] = {}
+    last_of_others: dict[Name, Landed] = {}
     possible, kept = 0, list[Plan]()
     for each in _watched(run):
-        former = last.get(each.name)
-        last[each.name] = each
+        former = (last_of_others if each.writer == STORY else last).get(each.name)
         if former is not None:
             possible += 1
-            if each.writer != MANAGER:
+            if each.writer != MANAGER and _is_seen(run, former):
                 kept.append(Missed(former.name, former.version, each.writer == STORY))
+        last[each.name] = each
+        if each.writer != MANAGER:
+            last_of_others[each.name] = each
     return possible, kept
 
 
 def _stale(run: Run) -> tuple[int, list[Plan]]:
     """Return a plan for each change that may be late, and for each older version that a restart may show."""
-    changes = list(_watched(run))
+    watched = list(_watched(run))
+    changes = [each for each in watched if _is_seen(run, each)]
     kept: list[Plan] = [Lag(each.name.resource, each.version) for each in changes]
+    possible = len(watched)
+    for reached in run.reached:
+        early = Counter(each.name.resource for each in watched if each.version <= reached)
+        possible += sum(count - 1 for resource, count in early.items() if resource in run.any_version)
     for rest, reached in enumerate(run.reached):
         newest: dict[str, int] = {}
         for each in changes:
@@ -220,7 +234,12 @@ def _stale(run: Run) -> tuple[int, list[Plan]]:
                 if older is not None and each.name.resource in run.any_version:
                     kept.append(Stale(each.name.resource, older, rest))
                 newest[each.name.resource] = each.version
-    return len(kept), kept
+    return possible, kept
+
+
+def _is_seen(run: Run, change: Landed) -> bool:
+    """Return whether a view can tell the object before a change from the object after it."""
+    return change.creates or change.deletes or is_read(change.fields, run.reads.get(change.name.resource))
 
 
 def _watched(run: Run) -> Iterable[Landed]:

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
-from controller_runtime.testing.perturbation import ambient
-from controller_runtime.testing.perturbation.runner import Options, Runner, Summary, judge, report
-from controller_runtime.testing.perturbation.session import StoryLeft
+from controller_runtime.testing.perturbation import ambient, items
+from controller_runtime.testing.perturbation.report import judge, report
+from controller_runtime.testing.perturbation.runner import Options, Runner
+from controller_runtime.testing.perturbation.session import Session, StoryLeft
+from controller_runtime.testing.perturbation.summary import Summary, to_lists, total
 
 MARKER = "unperturbed"
+_SENT = "controller_runtime_perturbations"
 
 
 class PerturbPlugin:
@@ -20,19 +24,22 @@ class PerturbPlugin:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._summaries: list[Summary] = []
+        self._test = ""
+        self._session: pytest.Session | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Run a test, and then its plans."""
-        if not isinstance(item, pytest.Function):
+        script = self._options.script
+        if not isinstance(item, pytest.Function) or items.why_not(item):
+            return None
+        if script is not None and script.test != item.nodeid:
             return None
         if (marker := item.get_closest_marker(MARKER)) is not None:
-            reason = marker.args[0] if marker.args else ""
-            if not reason:
-                raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.{MARKER} needs a reason")
-            self._summaries.append(Summary(item.nodeid, refusal=reason))
+            self._summaries.append(Summary(item.nodeid, refusal=_reason(marker, item.nodeid)))
             return None
         runner = Runner(item, nextitem, self._options)
+        self._test = item.nodeid
         runner.run()
         if runner.summary.refusal or runner.summary.possible:
             self._summaries.append(runner.summary)
@@ -44,7 +51,7 @@ class PerturbPlugin:
         session = ambient.session
         if session is None:
             return (yield)
-        folder = pyfuncitem.config.invocation_params.dir
+        folder = self._options.folder
         try:
             outcome = yield
         except StoryLeft:
@@ -52,16 +59,64 @@ class PerturbPlugin:
             session.leave_story()
         except (Exception, pytest.fail.Exception) as failed:
             if session.plan is not None and session.fired:
-                failed.add_note(report(session, pyfuncitem.nodeid, folder, ["the test's own check fails"]))
+                found = ["the test's own check fails", *_also(session, failed)]
+                failed.add_note(report(session, pyfuncitem, self._test, folder, found))
             raise
         session.finish()
+        if session.plan is None and session.run.broken:
+            pytest.fail("\n".join(session.run.broken), pytrace=False)
         if found := judge(session):
-            pytest.fail(report(session, pyfuncitem.nodeid, folder, found), pytrace=False)
+            pytest.fail(report(session, pyfuncitem, self._test, folder, found), pytrace=False)
         return outcome
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a run that was not collected, so that no more tests are done than there are."""
+        nodeid = getattr(report, items.PERTURBED, "")
+        if self._session is None or not nodeid or hasattr(self._session.config, "workerinput"):
+            return
+        items.rename(report, nodeid)
+        if report.when == "setup":
+            self._session.testscollected += 1
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Remember the session."""
+        self._session = session
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Send the summaries of a worker of pytest-xdist to its controller."""
+        output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output[_SENT] = to_lists(self._summaries)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take the summaries of a worker of pytest-xdist."""
+        sent = getattr(node, "workeroutput", {}).get(_SENT, [])
+        self._summaries += [Summary(**each) for each in sent]
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print a line for each test that was perturbed, or could not be."""
-        if self._summaries:
-            terminalreporter.section("perturbations")
-            for summary in self._summaries:
+        """Print a line for each test that failed, or that could not be perturbed, and one for all."""
+        if not self._summaries:
+            return
+        terminalreporter.section("perturbations")
+        shows_all = terminalreporter.config.get_verbosity() > 0
+        for summary in sorted(self._summaries, key=lambda each: each.nodeid):
+            if shows_all or summary.matters:
                 terminalreporter.line(str(summary))
+        terminalreporter.line(total(self._summaries))
+
+
+def _also(session: Session, failed: BaseException) -> list[str]:
+    """Return what else is wrong with a run, after a check of the test itself has failed."""
+    if not isinstance(failed, AssertionError):
+        return []  # the simulation may have failed, which cannot go on
+    session.finish()
+    return judge(session)
+
+
+def _reason(marker: pytest.Mark, nodeid: str) -> str:
+    reason = marker.args[0] if marker.args else marker.kwargs.get("reason", "")
+    if not reason or not isinstance(reason, str):
+        raise pytest.UsageError(f'{nodeid}: write why, as in @pytest.mark.{MARKER}("it waits for a real socket")')
+    return reason

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import attrs
@@ -25,6 +25,7 @@ class Landed:
         writer: `MANAGER`, `STORY` or `OTHER`.
         number: The number of the manager's request, or of the story's step, from 1; 0 for other writers.
         step: How many steps the story had taken.
+        phase: How many steps the story had taken, and how many of its waits the world had come to rest in.
         fields: The paths that it changed; empty for a creation or a deletion.
         creates: True if the object was not there before.
         deletes: True if it is not there any more.
@@ -35,6 +36,7 @@ class Landed:
     writer: str
     number: int
     step: int
+    phase: int
     fields: tuple[str, ...] = ()
     creates: bool = False
     deletes: bool = False
@@ -79,12 +81,15 @@ class Run:
         landed: All changes, in order.
         watched: The resources that the manager watched.
         story: What the test did, in order.
+        prelude: How much of the story the test told before it started the manager; None if it never did.
         rests: The state after each wait of the test, and after its end.
         reached: The newest version at each wait, counted from the server's start.
         any_version: The resources whose first list asked for any version, which a server may answer with an old one.
+        reads: The paths that the manager's views read, by resource.
         requests: How many requests the manager sent until the end.
         idle: How many requests it sent while nothing happened, after the end.
         failing: The objects whose last reconcile failed, at the end.
+        broken: The checks of the test's `always` and `eventually` that did not hold.
         held_parts: The lines of the test that take parts of the manager, which do not survive a restart.
     """
 
@@ -92,23 +97,18 @@ class Run:
     landed: list[Landed] = attrs.field(factory=list)
     watched: set[str] = attrs.field(factory=set)
     story: list[Told] = attrs.field(factory=list)
+    prelude: int | None = None
     rests: list[State] = attrs.field(factory=list)
     reached: list[int] = attrs.field(factory=list)
     any_version: set[str] = attrs.field(factory=set)
+    reads: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     requests: int = 0
     idle: int = 0
     failing: list[str] = attrs.field(factory=list)
+    broken: list[str] = attrs.field(factory=list)
     held_parts: list[str] = attrs.field(factory=list)
 
     @property
     def steps(self) -> int:
         """How many writes the test's user has made."""
         return sum(told.request is not None for told in self.story)
-
-    def created(self) -> Counter[Name]:
-        """Return how often the manager created each object."""
-        return Counter(each.name for each in self.landed if each.creates and each.writer == MANAGER)
-
-    def deleted(self, *, by_manager: bool) -> Counter[Name]:
-        """Return how often each object was deleted, by the manager or by anyone."""
-        return Counter(each.name for each in self.landed if each.deletes and (each.writer == MANAGER or not by_manager))

@@ -1,26 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one test calm, and then once for each plan, as items of their own with fresh fixtures."""
+"""Runs one test calm, and then once for each plan."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 import pytest
-from _pytest.runner import runtestprotocol
 
-from controller_runtime.testing.perturbation import ambient
-from controller_runtime.testing.perturbation.judging import complaints
-from controller_runtime.testing.perturbation.plans import Plan, Planned, from_json, plan, to_json
+from controller_runtime.testing.perturbation import items
+from controller_runtime.testing.perturbation.plans import Plan, plan
 from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.report import Script
 from controller_runtime.testing.perturbation.session import Session
+from controller_runtime.testing.perturbation.smallest import Case, parts, smallest
+from controller_runtime.testing.perturbation.summary import Summary
 from controller_runtime.testing.perturbation.world import Name, varying
-
-SCRIPTS = ".perturb"
-"""The folder for the plans of failures, in the directory that pytest was started in."""
 
 
 @attrs.frozen
@@ -30,49 +27,14 @@ class Options:
     Attributes:
         patterns: The patterns to try.
         budget: Real seconds for the plans of one test, from its first; later plans are left out.
-        script: The file of a single plan to run; None for all.
+        script: The single plan to run, and its test; None for all.
+        folder: The directory that pytest was started in.
     """
 
     patterns: Sequence[str]
     budget: float
-    script: Path | None = None
-
-
-@attrs.define
-class Summary:
-    """What became of one test.
-
-    Attributes:
-        nodeid: The test.
-        refusal: Why it was not perturbed; empty if it was.
-        possible: How many plans there are.
-        pruned: How many were left out, because others show the same.
-        run: How many were run.
-        void: How many of them could not be carried out to the end.
-        failed: How many failed.
-        left: How many the budget left out.
-    """
-
-    nodeid: str
-    refusal: str = ""
-    possible: int = 0
-    pruned: int = 0
-    run: int = 0
-    void: int = 0
-    failed: int = 0
-    left: int = 0
-
-    def __str__(self) -> str:
-        if self.refusal:
-            return f"{self.nodeid}: not perturbed: {self.refusal}"
-        text = (
-            f"{self.nodeid}: {self.possible} plans, {self.pruned} of them alike, {self.run} run, {self.failed} failed"
-        )
-        if self.void:
-            text += f", {self.void} could not happen"
-        if self.left:
-            text += f", {self.left} left out by --perturb-budget"
-        return text
+    script: Script | None = None
+    folder: Path = attrs.field(factory=Path)
 
 
 class Runner:
@@ -82,6 +44,9 @@ class Runner:
         item: The test.
         nextitem: The test after it, for pytest.
         options: The options.
+
+    Attributes:
+        summary: What became of the test.
     """
 
     def __init__(self, item: pytest.Function, nextitem: pytest.Item | None, options: Options) -> None:
@@ -89,86 +54,90 @@ class Runner:
         self._nextitem = nextitem
         self._options = options
         self.summary = Summary(item.nodeid)
+        self._ignored: frozenset[tuple[Name, str]] = frozenset()
+        self._shrunk: set[type[Plan]] = set()
 
     def run(self) -> None:
         """Run the test, and then its plans."""
+        began = time.monotonic()
         calm = Session()
-        passed = self._once(self._item, calm)
-        if not calm.is_attached and not calm.refusal:
+        passed = self._run(self._item, calm)
+        self.summary.refusal = calm.refusal
+        try:
+            if calm.is_attached and not calm.refusal and not self._must_stop():
+                self._learn(calm, passed=passed)
+        finally:
+            items.tear_down(self._item, self._nextitem)
+            self.summary.seconds = time.monotonic() - began
+
+    def _learn(self, calm: Session, *, passed: bool) -> None:
+        if not passed or not calm.run.rests:
+            self.summary.refusal = "" if passed else "it does not pass without a perturbation"
             return
-        self.summary.refusal = calm.refusal or ("" if passed else "it fails without a perturbation")
-        if self.summary.refusal:
+        again, item = Session(seed=1), items.named(self._item, "calm, with another seed")
+        reports = items.run_once(item, again)
+        if not _passed(reports) or not again.run.rests:
+            items.publish(item, self._item.nodeid, reports)
+            self.summary.refusal = "it does not pass with another seed"
             return
-        again = Session(seed=1)
-        self._once(self._named("calm, with another seed"), again, only_failures=True)
-        ignored = varying(calm.run.rests[-1], again.run.rests[-1]) if again.run.rests else frozenset()
-        planned = self._plans(calm.run)
+        self._ignored = varying(calm.run.rests[-1], again.run.rests[-1])
+        script = self._options.script
+        if script is not None:
+            self._replay(calm.run, script)
+            return
+        planned = plan(calm.run, self._options.patterns)
         self.summary.possible, self.summary.pruned = planned.possible, planned.pruned
-        self._perturb(calm.run, planned.plans, ignored)
+        self._perturb(calm.run, planned.plans)
 
-    def _plans(self, calm: Run) -> Planned:
-        if self._options.script is None:
-            return plan(calm, self._options.patterns)
-        script = json.loads(self._options.script.read_text(encoding="utf-8"))
-        return Planned([from_json(script["plan"])] if script["test"] == self._item.nodeid else [], 1)
+    def _replay(self, whole: Run, script: Script) -> None:
+        calm = whole
+        if script.story is not None:
+            shorter = Session(told=parts(whole, script.story))
+            items.run_once(items.named(self._item, "calm, with a shorter story"), shorter)
+            calm = shorter.run
+        self.summary.possible = 1
+        self._try(Case(calm, script.plan, script.story), whole, str(script.plan))
 
-    def _perturb(self, calm: Run, plans: list[Plan], ignored: frozenset[tuple[Name, str]]) -> None:
+    def _perturb(self, calm: Run, plans: list[Plan]) -> None:
         deadline = time.monotonic() + self._options.budget
         for number, each in enumerate(plans):
             if time.monotonic() > deadline:
                 self.summary.left = len(plans) - number
                 return
-            session = Session(calm=calm, plan=each, ignored=ignored)
-            passed = self._once(self._named(str(each)), session)
-            self.summary.run += 1
-            self.summary.void += session.is_void or (passed and not session.fired)
-            self.summary.failed += not passed
+            self._try(Case(calm, each), calm, str(each))
+            if self._must_stop():
+                return
 
-    def _once(self, item: pytest.Function, session: Session, *, only_failures: bool = False) -> bool:
-        hook = item.ihook
-        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        ambient.session = session
-        try:
-            reports = runtestprotocol(item, nextitem=self._nextitem, log=False)
-        finally:
-            ambient.session = None
-        passed = all(report.passed for report in reports)
-        if not only_failures or not passed:
-            for report in reports:
-                hook.pytest_runtest_logreport(report=report)
-        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-        return passed
+    def _try(self, case: Case, whole: Run, what: str) -> None:
+        """Run a plan, and if it fails, report the smallest story for which it does."""
+        item, session = items.named(self._item, what), case.session(whole, self._ignored)
+        reports = items.run_once(item, session)
+        passed = _passed(reports)
+        self.summary.run += 1
+        self.summary.void += session.is_void or (passed and not session.fired)
+        self.summary.failed += not passed
+        kind = type(case.plan)
+        if not passed and session.fired and case.kept is None and kind not in self._shrunk:
+            self._shrunk.add(kind)
+            shorter = smallest(case, self._ignored, lambda tried: self._passes(tried, what), time.monotonic)
+            if shorter.kept is not None:
+                again = items.named(self._item, what)
+                told = items.run_once(again, shorter.session(whole, self._ignored))
+                item, reports = (item, reports) if _passed(told) else (again, told)
+        items.publish(item, self._item.nodeid, reports)
 
-    def _named(self, what: str) -> pytest.Function:
-        """Return a fresh item of the same test."""
-        item = self._item
-        made: pytest.Function = pytest.Function.from_parent(
-            item.parent,
-            name=f"{item.name}[{what}]",
-            callspec=getattr(item, "callspec", None),
-            fixtureinfo=item._fixtureinfo,
-            originalname=item.originalname,
-        )
-        return made
+    def _passes(self, session: Session, what: str) -> bool:
+        return _passed(items.run_once(items.named(self._item, what), session))
 
+    def _run(self, item: pytest.Function, session: Session) -> bool:
+        reports = items.run_once(item, session)
+        items.publish(item, self._item.nodeid, reports)
+        return _passed(reports)
 
-def judge(session: Session) -> list[str]:
-    """Return what a perturbed run that has ended did and a correct program would not have done."""
-    if session.calm is None or session.plan is None or session.is_void or not session.fired:
-        return []
-    return complaints(session.calm, session.run, session.ignored)
+    def _must_stop(self) -> bool:
+        """Return whether pytest wants to end, as after the first failure with `-x`."""
+        return bool(self._item.session.shouldfail or self._item.session.shouldstop)
 
 
-def report(session: Session, nodeid: str, folder: Path, found: Sequence[str]) -> str:
-    """Return the text for a failure, and write the file that replays it."""
-    assert session.plan is not None, "a calm run has no plan"
-    plan = session.plan
-    test = nodeid.partition("[")[0]
-    script = folder / SCRIPTS / f"{test.rpartition('::')[2]}-{str(plan).replace(' ', '-').replace('/', '-')}.json"
-    script.parent.mkdir(exist_ok=True)
-    script.write_text(json.dumps({"test": test, "plan": to_json(plan)}) + "\n", encoding="utf-8")
-    lines = [f"{plan.pattern} ({plan.grade}): {plan}", *(f"  {each}" for each in found[:8])]
-    lines += [f"  and {len(found) - 8} more"] if len(found) > 8 else []
-    lines.append(f"remedy: {plan.remedy}")
-    lines.append(f"replay: pytest {test} --perturb-script={script.relative_to(folder)}")
-    return "\n".join(lines)
+def _passed(reports: Sequence[pytest.TestReport]) -> bool:
+    return all(report.passed for report in reports)

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
@@ -12,8 +11,11 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.stored import Change
 from controller_runtime.client.transport import Transport
+from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.checks import caller
 from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
+from controller_runtime.testing.perturbation.reads import reads_of
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run, Told
 from controller_runtime.testing.perturbation.server import PerturbedServer
 from controller_runtime.testing.perturbation.states import States
@@ -37,7 +39,7 @@ _PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
 
 class StoryLeft(BaseException):
-    """Raised in the test: a change is held back across its wait, so its asserts cannot hold, and its story goes on."""
+    """Raised in the test, at a step whose outcome its asserts do not expect: the story goes on without the test."""
 
 
 class Session:
@@ -48,11 +50,14 @@ class Session:
         plan: The perturbation; None for a calm run.
         ignored: The values that differ between calm runs.
         seed: Is added to the seed of the fixture `simulation`.
+        told: The story to tell in place of the test's own, from the start of the manager on; None for the test's.
+        kept: The numbers of the parts of the test's story of which `told` is made.
 
     Attributes:
         run: The record of this run.
         calm: As given.
         plan: As given.
+        kept: As given.
         fired: True once the perturbation has happened.
         refusal: Why the test cannot be perturbed; empty if it can.
 
@@ -66,8 +71,12 @@ class Session:
         plan: Plan | None = None,
         ignored: frozenset[tuple[Name, str]] = frozenset(),
         seed: int = 0,
+        told: Sequence[Told] | None = None,
+        kept: tuple[int, ...] | None = None,
     ) -> None:
         self.run = Run()
+        self.kept = kept
+        self._told = told
         self.calm = calm
         self.plan = plan
         self.ignored = ignored
@@ -76,6 +85,7 @@ class Session:
         self.is_void = False
         self.refusal = ""
         self._cluster: EmbeddedCluster | None = None
+        self._managers: list[Manager] = []
         self._writers: dict[Task, tuple[str, int]] = {}
         self._is_waiting = False
 
@@ -111,24 +121,42 @@ class Session:
                 pass
         return self.seen
 
+    def starts(self) -> None:
+        """Note that the manager starts, from which on a story can be told again."""
+        if self.run.prelude is None:
+            self.run.prelude = len(self.run.story)
+
+    def manages(self, manager: Manager) -> None:
+        """Note a manager of the cluster, whose views tell what they read; only a calm run needs that."""
+        if self.calm is None:
+            self._managers.append(manager)
+
     def story(self, inner: Transport) -> Transport:
         """Return the transport of the test's client, which records the story."""
         return StoryTransport(inner, self.tell)
 
     def refuse(self, reason: str) -> None:
         """Note why the test cannot be perturbed; the first reason is kept."""
-        self.refusal = self.refusal or reason
+        where = caller()
+        self.refusal = self.refusal or (f"{where}: {reason}" if where else reason)
 
     def takes_part(self, name: str) -> None:
         """Note that the test takes a part of the manager, which is another one after a restart."""
         if not self._is_waiting and self._is_story():
-            frame = sys._getframe(2)
-            self.refuse(f"{frame.f_code.co_filename}:{frame.f_lineno} takes the cluster's {name}")
+            self.refuse(f"it takes the cluster's {name}, which is another one after a restart; see cluster.run(setup)")
 
     # The end of the test.
 
     def leave_story(self) -> None:
-        """Tell the rest of the calm run's story, after the test was left."""
+        """Tell the rest of the calm run's story, or the story that was given, after the test was left."""
+        if (story := self._told) is not None:
+            self._told = None
+            try:
+                self._retell(story)
+            except StoryLeft:
+                pass
+            else:
+                return
         assert self.calm is not None, "only a perturbed run leaves the test"
         for told in self.calm.story[len(self.run.story) :]:
             if told.request is not None:
@@ -141,6 +169,21 @@ class Session:
                 self._wait(told.seconds)
         if self.seen.gate is not None and not self.seen.gate.is_open:
             self.is_void = True
+
+    def _retell(self, story: Sequence[Told]) -> None:
+        """Tell a story with the waits of the test, at which a plan may strike."""
+        for told in story:
+            if told.request is None:
+                self._simulation.advance(told.seconds) if told.seconds else self._simulation.settle()
+                continue
+            self.run.story.append(told)
+            if not self._tell_again(unconditional(told.request)):
+                self.is_void = True
+                return
+
+    def _leave_if_told(self) -> None:
+        if self._told is not None and self.run.prelude is not None:
+            raise StoryLeft
 
     def _tell_again(self, request: HTTPRequest) -> bool:
         """Send a step of the calm run's story, and return whether the server accepts it."""
@@ -162,15 +205,18 @@ class Session:
             if self.calm is not None:
                 self._come_to_rest(self.calm.rests[-1])
             self.run.rests.append(self._states.present())
-            before, errors = self.seen.requests, self._errors()
+            self.run.broken = self._cluster.take_broken_checks()
+            before = self.seen.requests
             self._simulation.advance(IDLE)
             self.run.idle = self.seen.requests - before
-            self.run.failing = [name for name, count in self._errors().items() if count > errors.get(name, 0)]
+            self.run.failing = self._cluster.failing
         finally:
             self._is_waiting = False
             self.run.requests = self.seen.requests
             self.run.sent, self.run.watched = self.seen.sent, self.seen.watched
             self.run.any_version = self.seen.any_version
+            self.run.reads = reads_of(self._managers)
+            self._managers.clear()
 
     # The waits of the test.
 
@@ -178,6 +224,7 @@ class Session:
         """Called when the test has waited: perturb, and wait until the world is where it was in the calm run."""
         if self._is_waiting:
             return
+        self._leave_if_told()
         rest = len(self.run.rests)
         self.run.story.append(Told(None, seconds))
         self._is_waiting = True
@@ -235,10 +282,6 @@ class Session:
     def _settle(self) -> None:
         self._wait(0.0)
 
-    def _errors(self) -> Mapping[str, int]:
-        assert self._cluster is not None, "it was attached"
-        return self._cluster.errors
-
     # The manager's end.
 
     def _crash(self) -> None:
@@ -274,6 +317,7 @@ class Session:
         """Record a step of the story, and carry it out."""
         if self._is_waiting or not self._is_story():
             return carry_out()
+        self._leave_if_told()
         self.run.story.append(Told(request))
         answer = self._act_as((STORY, self.run.steps), carry_out)
         assert isinstance(answer, HTTPResponse), "a write is answered at once"
@@ -285,7 +329,7 @@ class Session:
             return
         self._states.note(resource, change)
         writer, number = self._writers.get(self._scheduler.current, (OTHER, 0))
-        landed = landed_of(resource, change, self._first, (writer, number), self.run.steps)
+        landed = landed_of(resource, change, self._first, (writer, number), self.run.steps, len(self.run.story))
         self.run.landed.append(landed)
         match self.plan, self.seen.gate:
             case Missed(name, version, _), Gate() as gate if name == landed.name and landed.version > version:

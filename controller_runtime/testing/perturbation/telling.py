@@ -44,7 +44,7 @@ class StoryTransport(TransportWrapper):
         return self.inner.stream(request, deadline)
 
 
-def landed_of(resource: str, change: Change, first: int, writer: tuple[str, int], step: int) -> Landed:
+def landed_of(resource: str, change: Change, first: int, writer: tuple[str, int], step: int, phase: int) -> Landed:
     """Return the record of a change."""
     old = change.old.decode() if change.old is not None else None
     new = change.new.decode() if change.new is not None else None
@@ -55,6 +55,7 @@ def landed_of(resource: str, change: Change, first: int, writer: tuple[str, int]
         writer=writer[0],
         number=writer[1],
         step=step,
+        phase=phase,
         fields=tuple(_changed(old, new)) if old is not None and new is not None else (),
         creates=old is None,
         deletes=new is None,

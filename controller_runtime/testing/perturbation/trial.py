@@ -119,7 +119,9 @@ class _Trial:
         calm, again = Session(), Session(seed=1)
         for session in (calm, again):
             if found := self.tell(session):
-                raise CalmRunFailed(f"without a perturbation: {found[0]}")
+                raise CalmRunFailed(f"without a perturbation, {found[0]}")
+            if session.run.failing:
+                raise CalmRunFailed(f"without a perturbation, {session.run.failing[0]}")
             if session.refusal:
                 raise CalmRunFailed(f"the story cannot be perturbed: {session.refusal}")
         return calm.run, varying(calm.run.rests[-1], again.run.rests[-1])
@@ -135,7 +137,7 @@ class _Trial:
         finally:
             ambient.session = None
         if session.calm is None or session.plan is None:
-            return failed
+            return failed + session.run.broken
         if session.is_void or not session.fired:
             return []
         return failed + complaints(session.calm, session.run, session.ignored)

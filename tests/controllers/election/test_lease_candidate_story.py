@@ -47,14 +47,14 @@ def test_the_oldest_emulated_version_leads_and_another_follows_when_it_goes(
 ) -> None:
     cluster.run(setup)
     stand(cluster, "new", "1.36.0", replicas.host.now())
-    simulation.advance(60.0)
+    simulation.advance(20.0)
     assert holder(cluster) == "new"
 
     stand(cluster, "old", "1.35.0", replicas.host.now())
-    simulation.advance(120.0)
+    simulation.advance(60.0)
     assert holder(cluster) == "old"
 
     hangs = {"metadata": {"annotations": {SILENT: "yes"}}}
     cluster.user.patch(LEASE_CANDIDATES, ObjectKey("old", LEASE.namespace), hangs)
-    simulation.advance(120.0)
+    simulation.advance(60.0)
     assert holder(cluster) == "new"

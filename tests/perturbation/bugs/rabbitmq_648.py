@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rabbitmq/cluster-operator#648: an old deletion of a namesake is seen after a restart, and a living set deleted.
+"""rabbitmq/cluster-operator#648: a living stateful set is deleted because an earlier database of its name was.
 
-The set is deleted by its name when the cache says that its database is going. But the database of the cache can be
-an earlier one of that name.
+After a restart the cache may show the earlier database, which is being deleted. Its set is deleted by name alone.
 """
 
 from __future__ import annotations
 
-from kit.miniatures import DATABASES, Body, Bug, Operator, World, is_going, name_of, uid_of
-from kit.workloads import a_set
+from kit.miniatures import Body, Bug, Operator, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import STATEFUL_SETS
 
@@ -22,8 +20,7 @@ class Buggy(Operator):
             self.release(database)
         else:
             self.hold(database)
-            if self.see(STATEFUL_SETS, name_of(database)) is None:
-                self.make(STATEFUL_SETS, name_of(database), a_set(1, db=name_of(database)), of=uid_of(database))
+            self.bring(STATEFUL_SETS, name_of(database), database, servers(database, 1))
 
     def clean_up(self, database: Body) -> None:
         self.drop(STATEFUL_SETS, name_of(database))
