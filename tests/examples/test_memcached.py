@@ -81,3 +81,7 @@ def test_a_change_of_the_size_is_rolled_out(memcached: EmbeddedCluster, simulati
 
     assert memcached.user.get(DEPLOYMENTS, SAMPLE, dict)["spec"]["replicas"] == 3
     assert readiness(memcached)[0] == "False"
+
+    roll_out(memcached, simulation)
+
+    assert readiness(memcached) == ("True", "Ready", "2 objects are ready")

@@ -24,6 +24,7 @@ from controllers.heartbeat.node_lease import DURATION, NAMESPACE
 
 SILENT = "example.com/silent"
 """The annotation of a node whose kubelet does nothing, and of a candidate whose replica hangs."""
+HEALTHY = {"MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False", "Ready": "True"}
 
 
 class Bystander(ABC):
@@ -84,12 +85,11 @@ class Kubelets(Bystander):
 
     def _post(self, node: dict[str, Any]) -> None:
         conditions = node.get("status", {}).get("conditions", [])
-        if not any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
+        if {each["type"]: each["status"] for each in conditions} != HEALTHY:
             now = timestamp(self.host.now())
-            ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
-            ready |= {"lastHeartbeatTime": now, "lastTransitionTime": now}
-            patch = {"status": {"conditions": [ready]}}
-            key = ObjectKey(node["metadata"]["name"])
+            times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
+            posted = [{"type": kind, "status": status, "reason": "Kubelet", "message": "", **times} for kind, status in HEALTHY.items()]
+            key, patch = ObjectKey(node["metadata"]["name"]), {"status": {"conditions": posted}}
             self.client.patch(NODES, key, patch, type=PatchType.STRATEGIC, subresource="status")
 
 

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `--perturb` is for: it finds taint eviction without its preconditions, and has nothing to say about the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from kit.evicting import TAINT
+
+from controller_runtime import NODES, PODS, Client, Manager, ObjectKey
+from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, a_pod
+from controller_runtime.testing.perturbation.trial import perturb
+from controllers.taint_eviction.taint_eviction import taint_eviction
+
+
+class Careless(Client):
+    """Forgets which version of an object its caller has judged."""
+
+    def patch(self, kind: Any, name: Any, patch: Any, **options: Any) -> Any:
+        if isinstance(patch, Mapping):
+            patch = {field: value for field, value in patch.items() if field != "metadata"}
+        return super().patch(kind, name, patch, **options)
+
+    def delete(self, kind: Any, name: Any, *, resource_version: str = "", **options: Any) -> Any:
+        return super().delete(kind, name, **options)
+
+
+def setup(manager: Manager, *, is_careful: bool) -> None:
+    controller = taint_eviction(manager)
+    if not is_careful:
+        object.__setattr__(controller.reconciler, "client", Careless(manager.host, manager.client.transport))
+    manager.add(controller)
+
+
+def move(cluster: EmbeddedCluster, simulation: Simulation) -> None:
+    """Move a pod to another node, and taint the one that it has left."""
+    for node in ("m", "n"):
+        cluster.user.create(NODES, a_node(node))
+    cluster.user.create(PODS, a_pod("web", node="n"))
+    simulation.settle()
+    cluster.user.delete(PODS, ObjectKey("web", "default"), grace_period_seconds=0)
+    cluster.user.create(PODS, a_pod("web", node="m"))
+    cluster.user.patch(NODES, ObjectKey("n"), {"spec": {"taints": [TAINT]}})
+    simulation.advance(10.0)
+
+
+@pytest.mark.parametrize("is_careful", [True, False])
+def test_a_pod_that_has_moved_is_evicted_only_without_preconditions(is_careful: bool) -> None:
+    outcome = perturb(lambda manager: setup(manager, is_careful=is_careful), move, patterns=["stale"])
+
+    found = [complaint for finding in outcome.findings for complaint in finding.complaints]
+    assert ("pods default/web was deleted by the manager" in "\n".join(found)) is not is_careful
+    assert is_careful is not bool(found), found
