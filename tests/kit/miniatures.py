@@ -69,7 +69,7 @@ class Operator(Reconciler):
 
     def __init__(self, manager: Manager) -> None:
         self.client: Client = manager.client
-        self.views = {kind: manager.lister(kind, dict) for kind in (DATABASES, *self.kinds)}
+        self.views = {kind: manager.lister(kind, dict, any_version=True) for kind in (DATABASES, *self.kinds)}
 
     def reconcile(self, request: Request) -> Result:
         """Bring one database about, if it is in the cache."""

@@ -85,7 +85,7 @@ def _created(run: Run) -> Counter[Name]:
 
 
 def _went(run: Run) -> Counter[Name]:
-    """Return how often an object that the manager created went before the world was at rest, or was deleted by others later."""
+    """Return how often an object that the manager created went before the world was at rest, or was collected later."""
     created: dict[Name, int] = {}
     found: Counter[Name] = Counter()
     for each in run.landed:

@@ -177,11 +177,19 @@ def from_json(value: dict[str, Any]) -> Plan:
 
 
 def _crashes(run: Run) -> tuple[int, list[Plan]]:
-    """Return a crash before and after each write that changed something, and a restart at each rest."""
+    """Return a crash before and after each write that changed something, and a restart at each rest.
+
+    A crash before a write is left out if the change before it was the manager's too: it is a crash after that one.
+    """
     changes: dict[int, list[Landed]] = {}
+    follows: set[int] = set()
+    former = None
     for each in run.landed:
         if each.writer == MANAGER:
             changes.setdefault(each.number, []).append(each)
+            if former is not None and former.writer == MANAGER and former.phase == each.phase:
+                follows.add(each.number)
+        former = each
     kept: list[Plan] = []
     seen: dict[object, int] = {}
     for sent in run.sent:
@@ -191,7 +199,8 @@ def _crashes(run: Run) -> tuple[int, list[Plan]]:
         alike = (sent.method, effects[0].step, tuple((e.name, e.fields, e.creates, e.deletes) for e in effects))
         seen[alike] = seen.get(alike, 0) + 1
         if seen[alike] <= 2:  # such as the renewals of a lease: the third shows what the second does
-            kept += [Crash(sent.number, landed=False), Crash(sent.number, landed=True)]
+            kept += [] if sent.number in follows else [Crash(sent.number, landed=False)]
+            kept.append(Crash(sent.number, landed=True))
     restarts: list[Plan] = [Restart(rest) for rest in range(len(run.rests))]
     return 2 * len(run.sent) + len(restarts), kept + restarts
 
@@ -218,23 +227,50 @@ def _missed(run: Run) -> tuple[int, list[Plan]]:
 
 
 def _stale(run: Run) -> tuple[int, list[Plan]]:
-    """Return a plan for each change that may be late, and for each older version that a restart may show."""
+    """Return a plan for each change that may be late, and for each older version that a restart may show.
+
+    Of changes that follow one another and are alike but for their objects, only the first is late, and only the state
+    after all of them is shown. A wait in which nothing happened is no occasion for a restart. The latest restarts come
+    first, with the newest of the old versions.
+    """
     watched = list(_watched(run))
-    changes = [each for each in watched if _is_seen(run, each)]
-    kept: list[Plan] = [Lag(each.name.resource, each.version) for each in changes]
+    changes = _alike([each for each in watched if _is_seen(run, each)])
     possible = len(watched)
-    for reached in run.reached:
+    kept: list[Plan] = []
+    before = 0
+    for rest, reached in enumerate(run.reached):
         early = Counter(each.name.resource for each in watched if each.version <= reached)
         possible += sum(count - 1 for resource, count in early.items() if resource in run.any_version)
-    for rest, reached in enumerate(run.reached):
-        newest: dict[str, int] = {}
-        for each in changes:
-            if each.version <= reached:
-                older = newest.get(each.name.resource)
-                if older is not None and each.name.resource in run.any_version:
-                    kept.append(Stale(each.name.resource, older, rest))
-                newest[each.name.resource] = each.version
-    return possible, kept
+        if reached > before:
+            kept += [Stale(resource, version, rest) for resource, version in _older(run, changes, reached)]
+        before = reached
+    return possible, [*reversed(kept), *(Lag(each[0].name.resource, each[0].version) for each in changes)]
+
+
+def _older(run: Run, changes: Sequence[Sequence[Landed]], reached: int) -> Iterable[tuple[str, int]]:
+    """Return the resources that may be shown as they were, with each version of them before the newest."""
+    for resource in sorted(run.any_version):
+        shown = [each[-1].version for each in changes if each[0].name.resource == resource]
+        for version in [each for each in shown if each <= reached][:-1]:
+            yield resource, version
+
+
+def _alike(changes: Sequence[Landed]) -> list[list[Landed]]:
+    """Return the changes of each resource, those together that are alike but for their objects."""
+    last: dict[str, list[Landed]] = {}
+    found: list[list[Landed]] = []
+    for each in changes:
+        before = last.get(each.name.resource)
+        if before is not None and _kind(before[-1]) == _kind(each) and each.name not in [one.name for one in before]:
+            before.append(each)
+        else:
+            last[each.name.resource] = [each]
+            found.append(last[each.name.resource])
+    return found
+
+
+def _kind(change: Landed) -> tuple[object, ...]:
+    return change.phase, change.writer, change.fields, change.creates, change.deletes
 
 
 def _is_seen(run: Run, change: Landed) -> bool:

@@ -13,6 +13,7 @@ from controller_runtime.apiserver.storage.stored import Change
 from controller_runtime.client.transport import Transport
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.checks import caller
+from controller_runtime.core.stop import Stop
 from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.reads import reads_of
@@ -32,6 +33,12 @@ KEPT = History(changes=1_000_000, age=1e9)
 
 IDLE = 60.0
 """Virtual seconds after the end of the story, in which errors and requests are counted."""
+
+LATE = 3.0
+"""Virtual seconds for which a restart is shown an old state, so that other controllers act on what comes of it."""
+
+AWAY = 1.0
+"""Virtual seconds from a crash to the start of the next manager, in which other controllers go on."""
 
 _PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 # Virtual seconds until a perturbed run must be where the calm one was: ten minutes in all, which covers the backoff of
@@ -88,6 +95,7 @@ class Session:
         self._managers: list[Manager] = []
         self._writers: dict[Task, tuple[str, int]] = {}
         self._is_waiting = False
+        self._is_away = False
 
     @property
     def is_attached(self) -> bool:
@@ -250,7 +258,7 @@ class Session:
                 self.seen.past = (resource, self._first + version)
                 self.seen.gate = Gate(resource, self._first + version + 1)
                 self._restart()
-                self._settle()
+                self._wait(LATE)
                 self.seen.past = None
                 self._open_gate()
             case Lag():
@@ -267,6 +275,8 @@ class Session:
 
     def _come_to_rest(self, calm: State) -> None:
         self._settle()
+        if self._is_away:
+            self._wait(AWAY)
         for pause in _PAUSES:
             if not differences(calm, self._states.present(), self.ignored):
                 return
@@ -290,7 +300,13 @@ class Session:
         self.fired = True
         self.seen.crash_at = None
         self._cluster.kill()
-        self._host.spawn("perturbation", self._restart)
+        self._is_away = True
+        self._host.spawn("perturbation", self._come_back)
+
+    def _come_back(self) -> None:
+        Stop(self._host, "away").wait(AWAY)
+        self._restart()
+        self._is_away = False
 
     def _restart(self) -> None:
         assert self._cluster is not None, "it was attached"

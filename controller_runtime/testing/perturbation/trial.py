@@ -19,7 +19,7 @@ from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, plan
 from controller_runtime.testing.perturbation.record import Run
 from controller_runtime.testing.perturbation.session import Session, StoryLeft
 from controller_runtime.testing.perturbation.world import Name, varying
-from controller_runtime.testing.simulation import Simulation
+from controller_runtime.testing.simulation import Hang, Simulation
 
 Story = Callable[[EmbeddedCluster, Simulation], None]
 """What users do to a cluster whose manager runs. Its asserts are judged too."""
@@ -134,6 +134,8 @@ class _Trial:
                 cluster.run(self.setup)
                 failed = self._tell_in(cluster, simulation, session)
                 session.finish()
+        except Hang as hang:
+            return [f"it never comes to rest: {str(hang).partition(chr(10))[0]}"]
         finally:
             ambient.session = None
         if session.calm is None or session.plan is None:

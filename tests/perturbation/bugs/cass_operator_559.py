@@ -6,7 +6,7 @@ A deleted database stays until its claims are deleted, and these are found by it
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, is_going, name_of, servers, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 
@@ -30,7 +30,7 @@ class Buggy(Operator):
         return self.seen(PERSISTENT_VOLUME_CLAIMS, db=name_of(database))
 
 
-class Mended(Buggy):
+class Mended(ReadsLatest, Buggy):
     def claims_of(self, database: Body) -> list[Body]:
         return self.seen(PERSISTENT_VOLUME_CLAIMS, of=uid_of(database))
 

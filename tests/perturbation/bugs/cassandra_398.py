@@ -6,7 +6,7 @@ The claim is deleted when the cache shows its pod as being deleted. That state l
 
 from __future__ import annotations
 
-from cassandra_407 import Buggy, Mended
+from perturbation.bugs.cassandra_407 import Buggy, Mended
 from kit.miniatures import Bug, World
 
 

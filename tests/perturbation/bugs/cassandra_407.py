@@ -7,7 +7,7 @@ though the scale-up has made another one of its name, on a claim of the same nam
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, is_going, name_of, servers, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 
@@ -35,12 +35,8 @@ class Buggy(Scaling):
                 self.drop(PERSISTENT_VOLUME_CLAIMS, f"data-{name_of(pod)}")
 
 
-class Mended(Scaling):
-    """Deletes the claims that no server is declared for, once the server says that their pods are gone."""
-
-    def run(self, database: Body) -> None:
-        if (latest := self.latest(database)) is not None:
-            super().run(latest)
+class Mended(ReadsLatest, Scaling):
+    """Deletes the claims that no pod is declared for, once the server says that their pods are gone."""
 
     def clean_up(self, database: Body) -> None:
         for claim in self.seen(PERSISTENT_VOLUME_CLAIMS, of=uid_of(database)):

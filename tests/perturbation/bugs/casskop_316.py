@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, is_going, name_of, servers, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 
@@ -28,7 +28,7 @@ class Buggy(Operator):
         self.drop(PERSISTENT_VOLUME_CLAIMS, name)
 
 
-class Mended(Buggy):
+class Mended(ReadsLatest, Buggy):
     def drop_claim(self, name: str, database: Body) -> None:
         claim = self.ask(PERSISTENT_VOLUME_CLAIMS, name)
         if claim is not None and claim["metadata"]["labels"]["of"] == uid_of(database):

@@ -17,10 +17,12 @@ class Buggy(Operator):
 
     def run(self, database: Body) -> None:
         name, wanted = name_of(database), database["spec"]["servers"]
-        present = self.see(STATEFUL_SETS, name)
+        present = self.ask(STATEFUL_SETS, name)
         if present is None:
             self.bring(STATEFUL_SETS, name, database, servers(database, wanted, retain=True))
             return
+        if "status" not in database:
+            self.report(database, phase="Done")
         phase = (database.get("status") or {}).get("phase", "Done")
         last = f"{name}-{wanted}"
         if phase == "Done" and present["spec"]["replicas"] > wanted:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, is_going, name_of, servers, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 
@@ -25,12 +25,8 @@ class Buggy(Operator):
         self.release(database)
 
 
-class Mended(Buggy):
-    """Asks whether the database that is being deleted is still there before it deletes anything."""
-
-    def clean_up(self, database: Body) -> None:
-        if self.latest(database) is not None:
-            super().clean_up(database)
+class Mended(ReadsLatest, Buggy):
+    """Asks whether the database is still there before it makes or deletes anything."""
 
 
 def story(world: World) -> None:

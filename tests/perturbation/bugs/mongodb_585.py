@@ -7,7 +7,7 @@ stays. The mended operator has the claims deleted with their servers.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
 
 from controller_runtime import STATEFUL_SETS
 
@@ -25,7 +25,7 @@ class Buggy(Operator):
             self.patch(STATEFUL_SETS, name, {"spec": {"replicas": wanted}})
 
 
-class Mended(Buggy):
+class Mended(ReadsLatest, Buggy):
     retain = False
 
 

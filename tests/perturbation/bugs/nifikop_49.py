@@ -7,7 +7,7 @@ operator ends after the first step, it finds the configuration as it should be, 
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, is_going, name_of, owned, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, owned, uid_of
 from kit.workloads import a_server
 
 from controller_runtime import CONFIG_MAPS, PODS
@@ -19,26 +19,41 @@ class Buggy(Operator):
     def run(self, database: Body) -> None:
         name, data = name_of(database), {"banner": database["spec"]["banner"]}
         self.bring(CONFIG_MAPS, name, database, {"data": data})
-        config = self.see(CONFIG_MAPS, name)
+        config = self.read_config(name)
         if config is not None and config["data"] != data:
             self.patch(CONFIG_MAPS, name, {"data": data})
             self.report(database, config="OutOfSync")
-        pod = self.see(PODS, f"{name}-0")
+        self.run_server(database, data)
+
+    def read_config(self, name: str) -> Body | None:
+        return self.see(CONFIG_MAPS, name)
+
+    def run_server(self, database: Body, data: dict[str, str]) -> None:
+        name = f"{name_of(database)}-0"
+        pod = self.see(PODS, name)
         if pod is None:
-            self.make(PODS, f"{name}-0", owned(database, a_server(**data)))
+            self.make(PODS, name, owned(database, a_server(**data)))
             self.report(database, config="InSync")
-        elif self.is_behind(pod, database) and not is_going(pod):
-            self.drop(PODS, name_of(pod), uid=uid_of(pod))
-
-    def is_behind(self, pod: Body, database: Body) -> bool:
-        return bool((database.get("status") or {}).get("config") == "OutOfSync")
+        elif (database.get("status") or {}).get("config") == "OutOfSync" and not is_going(pod):
+            self.drop(PODS, name, uid=uid_of(pod))
 
 
-class Mended(Buggy):
-    """Compares what a server has loaded with what is declared."""
+class Mended(ReadsLatest, Buggy):
+    """Compares what a server has loaded with what is declared, and reports it when it is so."""
 
-    def is_behind(self, pod: Body, database: Body) -> bool:
-        return bool(pod["spec"]["containers"][0]["env"][0]["value"] != database["spec"]["banner"])
+    def read_config(self, name: str) -> Body | None:
+        return self.ask(CONFIG_MAPS, name)
+
+    def run_server(self, database: Body, data: dict[str, str]) -> None:
+        name = f"{name_of(database)}-0"
+        pod = self.ask(PODS, name)
+        if pod is None:
+            self.make(PODS, name, owned(database, a_server(**data)))
+        elif pod["spec"]["containers"][0]["env"][0]["value"] == data["banner"]:
+            self.report(database, config="InSync")
+        elif not is_going(pod):
+            self.report(database, config="OutOfSync")
+            self.drop(PODS, name, uid=uid_of(pod))
 
 
 def story(world: World) -> None:

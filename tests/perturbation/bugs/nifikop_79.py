@@ -7,7 +7,7 @@ the second, the server is there, so that nothing is written later, and a scale-d
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, owned, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, owned, uid_of
 from kit.workloads import a_server
 
 from controller_runtime import PODS
@@ -34,7 +34,18 @@ class Buggy(Operator):
         return False
 
 
-class Mended(Buggy):
+class Mended(ReadsLatest, Buggy):
+    """Completes the status of servers that are there, and takes back that of servers that are not declared."""
+
+    def run(self, database: Body) -> None:
+        super().run(database)
+        status = database.get("status") or {}
+        for field in status:
+            server = field.rpartition("-")[0]
+            is_spare = int(server.rpartition("-")[2]) >= database["spec"]["servers"]
+            if is_spare and self.ask(PODS, server) is None:
+                self.report(database, **{field: None})
+
     def is_unfinished(self, server: str, database: Body) -> bool:
         return f"{server}-action" not in (database.get("status") or {})
 

@@ -6,7 +6,7 @@ After a restart the cache may show the earlier database, which is being deleted.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, is_going, name_of, servers, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import STATEFUL_SETS
 
@@ -26,7 +26,7 @@ class Buggy(Operator):
         self.drop(STATEFUL_SETS, name_of(database))
 
 
-class Mended(Buggy):
+class Mended(ReadsLatest, Buggy):
     def clean_up(self, database: Body) -> None:
         for each in self.seen(STATEFUL_SETS, of=uid_of(database)):
             self.drop(STATEFUL_SETS, name_of(each), uid=uid_of(each))

@@ -6,7 +6,7 @@ At its end a database may ask that its claims go. They are found by the name of 
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, is_going, name_of, servers, uid_of
+from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 
@@ -31,7 +31,7 @@ class Buggy(Operator):
         return True
 
 
-class Mended(Buggy):
+class Mended(ReadsLatest, Buggy):
     def is_own(self, claim: Body, database: Body) -> bool:
         return bool(claim["metadata"]["labels"]["of"] == uid_of(database))
 

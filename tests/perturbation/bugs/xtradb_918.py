@@ -7,7 +7,7 @@ no server is declared for.
 
 from __future__ import annotations
 
-from cassandra_407 import Mended, Scaling
+from perturbation.bugs.cassandra_407 import Mended, Scaling
 from kit.miniatures import Body, Bug, World
 
 
