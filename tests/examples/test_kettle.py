@@ -31,3 +31,14 @@ def test_the_water_of_each_node_boils_once(simulation: Simulation, cluster: Embe
     cluster.user.delete(NODES, ObjectKey("a"))
     simulation.advance(5.0)
     assert len(cluster.user.list(NODES, label_selector="water=hot")) == 2
+
+
+def test_a_node_that_goes_while_its_water_boils_is_no_error(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.run(setup)
+    cluster.user.create(NODES, a_node("a"))
+    simulation.advance(0.5)
+
+    cluster.user.delete(NODES, ObjectKey("a"))
+    simulation.advance(60.0)
+
+    assert cluster.errors == {"kettle": 0}
