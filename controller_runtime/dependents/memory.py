@@ -174,9 +174,7 @@ def _project(wanted: Any, present: Any) -> Any:
 
 def _covers(wanted: Any, present: Any) -> bool:
     if isinstance(wanted, Mapping):
-        return isinstance(present, Mapping) and all(
-            _covers(value, present.get(name)) for name, value in wanted.items()
-        )
+        return isinstance(present, Mapping) and all(_covers(value, present.get(name)) for name, value in wanted.items())
     if isinstance(wanted, list):
         return (
             isinstance(present, list)

@@ -41,4 +41,4 @@ def test_a_node_that_goes_while_its_water_boils_is_no_error(simulation: Simulati
     cluster.user.delete(NODES, ObjectKey("a"))
     simulation.advance(60.0)
 
-    assert cluster.errors == {"kettle": 0}
+    assert cluster.manager.controllers[0].errors == 0

@@ -88,7 +88,10 @@ class Kubelets(Bystander):
         if {each["type"]: each["status"] for each in conditions} != HEALTHY:
             now = timestamp(self.host.now())
             times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
-            posted = [{"type": kind, "status": status, "reason": "Kubelet", "message": "", **times} for kind, status in HEALTHY.items()]
+            posted = [
+                {"type": kind, "status": status, "reason": "Kubelet", "message": "", **times}
+                for kind, status in HEALTHY.items()
+            ]
             key, patch = ObjectKey(node["metadata"]["name"]), {"status": {"conditions": posted}}
             self.client.patch(NODES, key, patch, type=PatchType.STRATEGIC, subresource="status")
 
