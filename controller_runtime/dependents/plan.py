@@ -170,16 +170,15 @@ def decide(wanted: Sequence[Wanted], seen: Mapping[Id, Seen], *, uid: str, field
 def _waiting(wanted: Wanted, seen: Seen, blocker: DependentState) -> DependentState:
     """Return the state of an object whose apply has to wait for another object.
 
-    One that has the wanted values already is judged by itself. A manager that has just started knows of no apply, so
-    it sends one as soon as it can; until then the status must say what it said before the restart.
+    One that has the wanted values is judged by itself: a manager that has just started knows of no apply.
     """
     current = seen.current
     if current is not None and seen.record is None and holds(wanted.body, current):
         problem = wanted.owned.unready(current)
         progress = Progress.NOT_READY if problem else Progress.READY
-        return DependentState(wanted.owned, wanted.key, progress, problem, current)
-    text = f"waits for {blocker.owned.resource.kind} {blocker.key}"
-    return DependentState(wanted.owned, wanted.key, Progress.WAITING, text, current)
+    else:
+        progress, problem = Progress.WAITING, f"waits for {blocker.owned.resource.kind} {blocker.key}"
+    return DependentState(wanted.owned, wanted.key, progress, problem, current)
 
 
 def judge(wanted: Wanted, seen: Seen, *, uid: str, field_manager: str, now: float) -> Apply | DependentState:

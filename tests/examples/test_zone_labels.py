@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controller of the README, tested as a user of the library would."""
 
-import pytest
 from zone_labels import ZONE, setup
 
 from controller_runtime import NODES, ObjectKey, labels_of
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 
-@pytest.mark.story
 def test_the_zone_annotation_becomes_a_label(simulation: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.run(setup)
 
@@ -16,11 +14,3 @@ def test_the_zone_annotation_becomes_a_label(simulation: Simulation, cluster: Em
     simulation.settle()
 
     assert labels_of(cluster.user.get(NODES, ObjectKey("n")))[ZONE] == "a"
-
-    cluster.user.patch(NODES, ObjectKey("n"), {"metadata": {"annotations": {ZONE: "b"}}})
-    simulation.settle()
-    assert labels_of(cluster.user.get(NODES, ObjectKey("n")))[ZONE] == "b"
-
-    cluster.user.patch(NODES, ObjectKey("n"), {"metadata": {"annotations": {ZONE: None}}})
-    simulation.settle()
-    assert ZONE not in labels_of(cluster.user.get(NODES, ObjectKey("n")))

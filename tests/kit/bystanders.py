@@ -8,6 +8,7 @@ writes of `cluster.user`, which `pytest --perturb` can repeat, and they go on wh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -124,7 +125,5 @@ class Replicas(Bystander):
     def _write(self, resource: Any, found: dict[str, Any], spec: dict[str, Any]) -> None:
         metadata = found["metadata"]
         key, version = ObjectKey(metadata["name"], metadata["namespace"]), metadata["resourceVersion"]
-        try:
+        with suppress(Conflict, NotFound):  # the next turn sees what it is now
             self.client.patch(resource, key, {"metadata": {"resourceVersion": version}, "spec": spec})
-        except (Conflict, NotFound):
-            pass  # the next turn sees what it is now

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `--perturb` is for: it finds taint eviction without its preconditions, and has nothing to say about the real one."""
+"""Perturbed runs find taint eviction without its preconditions, and say nothing about the real one."""
 
 from __future__ import annotations
 
