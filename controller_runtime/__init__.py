@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         microtime,
         timestamp,
     )
+    from controller_runtime.api.readiness import Readiness, ready
     from controller_runtime.api.references import controller_of, set_controller, set_owner
     from controller_runtime.api.resources import (
         EVENTS,
@@ -140,11 +141,16 @@ if TYPE_CHECKING:
     from controller_runtime.crd.merging import changes
     from controller_runtime.crd.rules import Rule
     from controller_runtime.crd.types import CustomResource, Struct
+    from controller_runtime.dependents.dependents import Dependents
+    from controller_runtime.dependents.owned import Owned
+    from controller_runtime.dependents.plan import DependentState, Progress
+    from controller_runtime.dependents.summary import Applied
     from controller_runtime.election.config import Candidacy, LeaderElectionConfig
     from controller_runtime.events.recorder import EventAPI, EventRecorder
     from controller_runtime.manager.endpoints import Endpoints
     from controller_runtime.manager.lifecycle import Runnable
     from controller_runtime.manager.manager import Manager, Setup
+    from controller_runtime.manager.rights import Right
     from controller_runtime.program.command import run
     from controller_runtime.queue.rate_limiters import (
         Bucket,
@@ -195,6 +201,7 @@ __all__ = [
     "APIError",
     "AlreadyExists",
     "AlreadyOwned",
+    "Applied",
     "AsyncClient",
     "AsyncReconciler",
     "Backoff",
@@ -218,6 +225,8 @@ __all__ = [
     "CustomResource",
     "DecodeError",
     "Delta",
+    "DependentState",
+    "Dependents",
     "Endpoints",
     "EventAPI",
     "EventRecorder",
@@ -249,18 +258,22 @@ __all__ = [
     "ObjectKey",
     "ObjectMeta",
     "OwnWrites",
+    "Owned",
     "OwnerReference",
     "Panic",
     "PartialObjectMetadata",
     "PatchType",
     "Patience",
     "Predicate",
+    "Progress",
     "RateLimiter",
+    "Readiness",
     "ReconcileTimeout",
     "Reconciler",
     "Request",
     "Resource",
     "Result",
+    "Right",
     "Rule",
     "Runnable",
     "ServerError",
@@ -308,6 +321,7 @@ __all__ = [
     "meta",
     "microtime",
     "not_",
+    "ready",
     "reconcile_deadline",
     "remove_finalizers",
     "retry_on_conflict",
@@ -377,7 +391,12 @@ _HOMES = {
         ),
         "api.objects",
     ),
+    **dict.fromkeys(("Readiness", "ready"), "api.readiness"),
     **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),
+    "Dependents": "dependents.dependents",
+    "Owned": "dependents.owned",
+    **dict.fromkeys(("DependentState", "Progress"), "dependents.plan"),
+    "Applied": "dependents.summary",
     **dict.fromkeys(
         ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"
     ),
@@ -426,6 +445,7 @@ _HOMES = {
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",
     **dict.fromkeys(("Manager", "Setup"), "manager.manager"),
+    "Right": "manager.rights",
     "run": "program.command",
     **dict.fromkeys(
         ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"), "queue.rate_limiters"

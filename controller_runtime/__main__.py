@@ -12,6 +12,9 @@ from controller_runtime.program.command import main as run_main
 from controller_runtime.program.lazy_group import LazyGroup
 
 COMMANDS = {
+    "init": "controller_runtime.program.cli_init:init_command",
+    "manifests": "controller_runtime.program.cli_manifests:manifests_command",
+    "migrate-storage": "controller_runtime.program.cli_migrate_storage:migrate_storage_command",
     "run": "controller_runtime.program.cli_run:run_command",
 }
 """Where each command is; a new one is a line here."""

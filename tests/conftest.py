@@ -13,7 +13,7 @@ import pytest
 
 from controller_runtime.testing.simulation import Simulation
 
-pytest_plugins = ["controller_runtime.testing.pytest_plugin"]
+pytest_plugins = ["controller_runtime.testing.pytest_plugin", "pytester"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

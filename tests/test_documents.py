@@ -85,7 +85,13 @@ def test_the_code_of_the_readme_passes_where_the_package_alone_is_installed(
 
 
 # These run until they are stopped, and show their log.
-PROGRAMS = ("examples/cabins.py", "examples/restarts.py", "examples/zone_labels.py")
+PROGRAMS = (
+    "examples/cabins.py",
+    "examples/cronjob.py",
+    "examples/memcached.py",
+    "examples/restarts.py",
+    "examples/zone_labels.py",
+)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -39,7 +39,8 @@ from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
-from controller_runtime.program import cli_run, command, program, signals
+from controller_runtime.program import cli_init, cli_run, command, program, signals
+from controller_runtime.rights import granted_by, read
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
 from controllers.command import run
@@ -52,6 +53,7 @@ PERTURBATION = (DOCS / "perturbation.md").read_text(encoding="utf-8")
 CONTROLLERS = (DOCS / "controllers.md").read_text(encoding="utf-8")
 ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
+DEPENDENTS = (DOCS / "dependents.md").read_text(encoding="utf-8")
 CUSTOM_RESOURCES = (DOCS / "custom-resources.md").read_text(encoding="utf-8")
 
 
@@ -81,20 +83,26 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(PERTURBATION, 2, id="perturbation"),
         pytest.param(ASYNCIO, 2, id="asyncio"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
+        pytest.param(DEPENDENTS, 5, id="dependents"),
     ],
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
+    rights = tmp_path / "rights.yaml"
     plugin = "controller_runtime.testing.pytest_plugin"
     command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--strict-markers", "-q"]
     command += ["-c", "/dev/null"]
 
     outcome = subprocess.run(
-        [*command, "--rootdir", str(tmp_path), str(tmp_path)], capture_output=True, text=True, check=False
+        [*command, "--rootdir", str(tmp_path), "--rbac-record", str(rights), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert outcome.returncode == 0, outcome.stdout
     assert re.search(r"\b\d+ passed\b", outcome.stdout)
+    assert granted_by(read(rights)), "the guides record their rights as the guide to testing says"
     assert guide.count("def test_") == tests
 
 
@@ -318,7 +326,7 @@ def test_the_options_of_a_program_that_the_guide_names_are_those_there_are() -> 
 
 
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
-    options = options_of(cli_run.run_command, apiserver.command)
+    options = options_of(cli_run.run_command, cli_init.init_command, apiserver.command)
     handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.REPORTING)}
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options

@@ -24,10 +24,11 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = {
     # run
     "Manager", "LeaderElectionConfig", "Candidacy", "Host", "Clock", "SystemHost", "Stop", "stop_on_signals",
-    "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "__version__",
+    "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "Right", "__version__",
     # write a controller
     "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",
     "reconcile_deadline",
+    "Owned", "Dependents", "Applied", "DependentState", "Progress", "Readiness", "ready",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events
     "Delta", "Handler", "Callback", "enqueue_object", "enqueue_owner", "enqueue_mapped",

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 import shutil
@@ -18,13 +17,13 @@ import pytest
 import yaml
 from kit.kubectl import Kubectl
 from kit.programs import clean_environment, client_of
-from kit.rights import is_covered, right_of, rights_of
-from kit.tutorial import blocks_of, commands_of, merged, write
+from kit.tutorial import blocks_of, commands_of, contents_of, merged, write
 
 from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS
 from controller_runtime.api.objects import ObjectKey, annotations_of
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.program.cli_run import run_command
+from controller_runtime.rights import Recorder, compare, granted_by
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 BLOCKS = blocks_of((Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8"))
@@ -66,14 +65,6 @@ def test_the_operator_is_short(finished: Path) -> None:
     lines = [line for line in (finished / "restarts.py").read_text().splitlines() if line.strip()]
 
     assert len(lines) < 80
-
-
-def contents_of(path: Path) -> tuple[set[str], set[str]]:
-    """Returns the names that a module imports, and its definitions."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    imported = {name.name for each in body if isinstance(each, ast.Import | ast.ImportFrom) for name in each.names}
-    defined = {ast.dump(each) for each in body if not isinstance(each, ast.Import | ast.ImportFrom | ast.Expr)}
-    return imported - {"annotations"}, defined
 
 
 def test_the_example_is_the_file_that_the_tutorial_ends_with(finished: Path) -> None:
@@ -131,7 +122,11 @@ def test_the_operator_asks_for_the_rights_that_its_manifest_grants(finished: Pat
     exec((finished / "restarts.py").read_text(encoding="utf-8"), namespace)
     settings, web = documents_of(finished, "web.yaml")
     election = LeaderElectionConfig(name="restarts", namespace="default")
-    with EmbeddedCluster(simulation.host("operator"), leader_election=election) as cluster:
+    recorder = Recorder()
+    with (
+        recorder.recording(),
+        EmbeddedCluster(simulation.host("operator"), leader_election=election) as cluster,
+    ):
         cluster.user.create(DEPLOYMENTS, web)
         cluster.run(namespace["setup"])
         for number in range(3):  # a repeated event is a patch of the first one
@@ -141,18 +136,11 @@ def test_the_operator_asks_for_the_rights_that_its_manifest_grants(finished: Pat
         cluster.user.create(CONFIG_MAPS, settings)
         simulation.advance(60.0)
         assert checksum_in(cluster.user.get(DEPLOYMENTS, WEB, dict))
-        asked = {right_of(request) for request in cluster.transport.requests}
 
-    granted = rights_of(documents_of(finished, "rights.yaml"))
-
-    assert [right for right in asked if not is_covered(right, granted)] == []
-    unused = {right for right in granted if right[1:] not in {each[1:] for each in asked}}
-    assert {(resource, verb) for _, _, resource, verb in unused} <= {
-        ("configmaps", "list"),  # servers without streamed lists are asked for these
-        ("deployments", "list"),
-        ("events", "create"),  # the group that `EventAPI.CORE` writes to
-        ("events", "patch"),
-    }
+    granted = granted_by(documents_of(finished, "rights.yaml"))
+    differences = compare(recorder.take(), granted)
+    assert differences.missing == []
+    assert {(access.group, access.resource) for access in differences.unused} == {("", "events")}, "for EventAPI.CORE"
 
 
 def test_the_manifests_are_accepted(finished: Path, tmp_path: Path, cluster: EmbeddedCluster) -> None:

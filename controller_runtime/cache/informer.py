@@ -60,6 +60,7 @@ class Informer:
         options: How the store fills.
 
     Attributes:
+        collection: The collection.
         resource: The resource of the collection.
         store: The local copy.
         reflector: Fills the store; public for its state and counters.
@@ -68,6 +69,7 @@ class Informer:
     """
 
     def __init__(self, host: Host, listwatch: ListWatch, options: CacheOptions | None = None) -> None:
+        self.collection = listwatch.collection
         self.resource = listwatch.collection.resource
         self.store = Store(host, f"store of {listwatch}")
         self._host = host

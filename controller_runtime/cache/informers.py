@@ -120,6 +120,12 @@ class Informers:
         with self._lock:
             return iter([shared.informer for shared in self._shared.values()])
 
+    @property
+    def collections(self) -> list[Collection]:
+        """The collections that have an informer, each once."""
+        with self._lock:
+            return [*dict.fromkeys(key.collection for key in self._shared)]
+
     def of(self, collection: Collection, *, linger: float = 0.0, any_version: bool = False) -> Informer:
         """Return the informer of a collection and linger, the same one to each caller.
 

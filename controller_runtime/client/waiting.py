@@ -12,6 +12,7 @@ from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.conditions import ObjectCondition
 from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
+from controller_runtime.api.readiness import Readiness
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.listwatch import ListWatch
@@ -32,11 +33,19 @@ class ClientWaits(ClientReads):
     """`wait`, between the reads and the writes of `Client`, its only subclass."""
 
     @overload
-    def wait(self, resource: Kind[T], key: ObjectKey, *, until: ObjectCondition, within: float = ...) -> T: ...
+    def wait(
+        self, resource: Kind[T], key: ObjectKey, *, until: ObjectCondition | Readiness, within: float = ...
+    ) -> T: ...
 
     @overload
     def wait(
-        self, resource: Kind[Any], key: ObjectKey, view: type[V], *, until: ObjectCondition, within: float = ...
+        self,
+        resource: Kind[Any],
+        key: ObjectKey,
+        view: type[V],
+        *,
+        until: ObjectCondition | Readiness,
+        within: float = ...,
     ) -> V: ...
 
     @overload
@@ -75,8 +84,8 @@ class ClientWaits(ClientReads):
             resource: Its resource.
             key: Its name and namespace.
             view: The class to read it as; None for that of the resource.
-            until: Called with each state, with None while the object is absent: `condition("Ready")`, `gone`, or a
-                function. It must be quick.
+            until: Called with each state, with None while the object is absent: `ready`, `condition("Ready")`,
+                `gone`, or a function. It must be quick.
             within: Seconds to wait.
 
         Returns:
@@ -98,7 +107,7 @@ class ClientWaits(ClientReads):
             for cached in cached_states:
                 obj = None if cached is None else decode(cached.raw)
                 # A view need not have the status, so a condition is looked up in the object itself.
-                if until(cached if isinstance(until, ObjectCondition) else obj):
+                if until(cached if isinstance(until, ObjectCondition | Readiness) else obj):
                     return obj
                 seen, last = True, cached
         what = f"{known} {key}: gave up waiting for {_wanted(until)} after {within:g} s"
@@ -129,7 +138,7 @@ class ClientWaits(ClientReads):
 
 
 def _wanted(until: Callable[[Any], bool]) -> str:
-    if isinstance(until, ObjectCondition):
+    if isinstance(until, ObjectCondition | Readiness):
         return str(until)
     if until is gone:
         return "its end"
@@ -139,7 +148,7 @@ def _wanted(until: Callable[[Any], bool]) -> str:
 
 def _state_of(until: Callable[[Any], bool], last: Cached | None) -> str:
     """Return the last state of an object in words, as far as it concerns `until`."""
-    if isinstance(until, ObjectCondition):
+    if isinstance(until, ObjectCondition | Readiness):
         return until.state_of(last)
     if last is None:
         return "it does not exist"

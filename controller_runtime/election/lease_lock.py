@@ -25,18 +25,21 @@ class LeaseLock:
         key: The Lease.
         labels: Put on it, in addition to those it has.
 
+    Attributes:
+        key: As given.
+
     Threads: one.
     """
 
     def __init__(self, client: Client, key: ObjectKey, labels: Mapping[str, str]) -> None:
         self._client = client
-        self._key = key
+        self.key = key
         self._labels = labels
         self._decode = decoder_for(dict, LEASES)
         self._lease: dict[str, Any] | None = None
 
     def __str__(self) -> str:
-        return str(self._key)
+        return str(self.key)
 
     def read(self, deadline: float) -> LeaseRecord:
         """Return what the lease says now.
@@ -48,7 +51,7 @@ class LeaseLock:
             NotFound: There is no lease.
         """
         try:
-            self._lease = self._client.until(deadline).get(LEASES, self._key, dict)
+            self._lease = self._client.until(deadline).get(LEASES, self.key, dict)
         except NotFound:
             self._lease = None
             raise
@@ -83,7 +86,7 @@ class LeaseLock:
         self._lease = self._decode(self._client.until(deadline).update(LEASES, self._with(record, self._lease)).raw)
 
     def _with(self, record: LeaseRecord, lease: Mapping[str, Any]) -> dict[str, Any]:
-        metadata = {**(lease.get("metadata") or {}), "name": self._key.name, "namespace": self._key.namespace}
+        metadata = {**(lease.get("metadata") or {}), "name": self.key.name, "namespace": self.key.namespace}
         if self._labels:
             metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels}
         return {**lease, "metadata": metadata, "spec": {**(lease.get("spec") or {}), **record.spec()}}

@@ -50,16 +50,27 @@ class Definitions:
         host: Its clock bounds the waits.
         client: Reads and applies definitions.
 
+    Attributes:
+        are_installed: Whether `install` writes. `run` clears it on a cluster without `--install-crds`, so that no
+            program changes the definitions of a cluster that did not ask for it.
+
     Threads: `add` and `see` from any; `install` and `check` from one.
     """
 
     host: Host
     client: Client
+    are_installed: bool = attrs.field(default=True, init=False)
     _bodies: dict[str, Mapping[str, Any]] = attrs.field(factory=dict, init=False)
     _installs_all: bool = attrs.field(default=False, init=False)
     # A dict keeps the order, and one operation on it needs no lock.
     _cached: dict[type[CustomResource], None] = attrs.field(factory=dict, init=False)
     _compared: set[type[CustomResource]] = attrs.field(factory=set, init=False)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the definitions that are installed or compared."""
+        resources = [declaration_of(cls).resource for cls in [*self._cached]]
+        return frozenset([*self._bodies, *(f"{resource.plural}.{resource.group}" for resource in resources)])
 
     def add(self, classes: tuple[type[CustomResource], ...], storage: type[CustomResource] | None) -> None:
         """Install the definition of these classes when the manager starts; see `Manager.install`."""
@@ -69,6 +80,14 @@ class Definitions:
         body = definition(*classes, storage=storage)
         self._bodies[body["metadata"]["name"]] = body
 
+    @property
+    def wanted(self) -> list[Mapping[str, Any]]:
+        """The definitions that `install` writes, those of cached classes last."""
+        found = {**self._bodies}
+        for body in self._created():
+            found[body["metadata"]["name"]] = body
+        return [*found.values()]
+
     def see(self, *resources: Resource[Any]) -> None:
         """Note that the manager caches these resources."""
         for resource in resources:
@@ -77,6 +96,8 @@ class Definitions:
 
     def install(self, stop: Stop, deadline: float, *, client: Client | None = None) -> None:
         """Write the definitions, and wait until the server serves their kinds or `stop` is set.
+
+        Nothing is written unless `are_installed`.
 
         Args:
             stop: Ends the waits.
@@ -89,18 +110,24 @@ class Definitions:
             UsageError: Another manager owns the definition, or it is not established by `deadline`; the message has the
                 reason that the server gives.
         """
+        if not self.are_installed:
+            if names := [body["metadata"]["name"] for body in self.wanted]:
+                log.info("definitions are left as they are; --install-crds installs them", definitions=",".join(names))
+            return
         writer = client or self.client
-        names = [*self._bodies]
         for body in self._bodies.values():
             self._until_reached(functools.partial(_apply, writer, body), stop, deadline)
-        for cls in [*self._cached] if self._installs_all else []:
-            if (body := definition(cls))["metadata"]["name"] not in self._bodies:
-                self._until_reached(functools.partial(_create, writer, body), stop, deadline)
-                names.append(body["metadata"]["name"])
-        for name in names:
+        for body in self._created():
+            self._until_reached(functools.partial(_create, writer, body), stop, deadline)
+        for name in [body["metadata"]["name"] for body in self.wanted]:
             while (reason := _unestablished(writer, name)) and not stop.wait(_POLL):
                 if self.host.monotonic() >= deadline:
                     raise UsageError(f"the definition {name} is not established: {reason}")
+
+    def _created(self) -> list[Mapping[str, Any]]:
+        """Return the definitions that are only created: those of cached classes, if all are to be installed."""
+        made = [definition(cls) for cls in self._cached] if self._installs_all else []
+        return [body for body in made if body["metadata"]["name"] not in self._bodies]
 
     def _until_reached(self, write: Callable[[], None], stop: Stop, deadline: float) -> None:
         """Write, again and again while the server cannot be reached, because caches wait for it, too."""

@@ -35,6 +35,7 @@ from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import CANCEL_GRACE, Lifecycle, Runnable
 from controller_runtime.manager.members import Members
 from controller_runtime.manager.options import ManagerOptions
+from controller_runtime.manager.rights import Right, observed
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
 from controller_runtime.manager.unreadable_events import UnreadableEvents
 
@@ -66,6 +67,8 @@ class Manager(ManagedCaches):
 
     Attributes:
         host: The host that it was given.
+        namespace: As given.
+        declared: The bounds of its rights, as `declare` was given them.
         transport: Sends all requests of the manager, and counts them.
         client: Reads and writes at the server, past the caches. It sends nothing after the deadline of the leadership,
             and in a reconcile nothing after that reconcile's deadline.
@@ -97,7 +100,9 @@ class Manager(ManagedCaches):
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
         self.host = host
-        self.transport = CountingTransport(host, transport)
+        self.namespace = namespace
+        self.declared: list[Right] = []
+        self.transport = CountingTransport(host, observed(self, transport))
         options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
         self.informers = Informers(host, self.transport, options, transforms=transforms, namespace=namespace)
         self.stopping = Stop(host, "manager")
@@ -199,6 +204,10 @@ class Manager(ManagedCaches):
                 raise UsageError(f"controller {thing.name} would never reconcile anything: {text}")
             self.definitions.see(*(collection.resource for collection in thing.collections))
         self._members.add(thing)
+
+    def declare(self, *rights: Right) -> None:
+        """Say which names and namespaces are the program's own, for a record of its rights; nothing else reads it."""
+        self.declared.extend(rights)
 
     def run(self, stop: Stop | None = None, *, signals: bool = True) -> None:
         """Run until `stop` is set, a signal arrives or something fails; then stop everything, in order.

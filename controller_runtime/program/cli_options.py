@@ -124,6 +124,11 @@ program_options = adding(
     election_options,
     click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers of each controller."),
     click.option("--dry-run", is_flag=True, help="Let the server check each write and not do it; log a line for each."),
+    click.option(
+        "--install-crds",
+        is_flag=True,
+        help="Apply the definitions of the program's classes before it starts; always done with --embedded.",
+    ),
     duration_option,
     click.option(
         "--grace",

@@ -44,6 +44,7 @@ class ProgramOptions:
     metrics_bind_address: str = NOWHERE
     health_probe_bind_address: str = NOWHERE
     dry_run: bool = False
+    install_crds: bool = False
     reload: bool = False
     live: bool = False
 
@@ -83,6 +84,10 @@ def plan_program(
     if options.dry_run and election is not None:
         raise UsageError(
             "--dry-run and --leader-elect exclude each other: a lease that is not written elects no leader"
+        )
+    if options.dry_run and options.install_crds:
+        raise UsageError(
+            "--dry-run and --install-crds exclude each other: a kind whose definition is not written is never served"
         )
     return ProgramPlan(cluster, election)
 

@@ -96,6 +96,20 @@ def execute(program: Program, options: ProgramOptions) -> None:
     log.info("stopped")
 
 
+def choose_definitions(manager: Manager, *, embedded: bool, asked: bool) -> None:
+    """Decide whether a manager that was set up installs definitions: if that was asked for, or if the server is ours.
+
+    Args:
+        manager: The manager, which does not run yet.
+        embedded: Whether it runs on an embedded server.
+        asked: The option `--install-crds`. If `setup` installs no class, the classes of its caches get a definition
+            each, unless there is one.
+    """
+    if asked and not manager.definitions.wanted:
+        manager.install()
+    manager.definitions.are_installed = embedded or asked
+
+
 def _sources(program: Program) -> Sources:
     if program.origin is None:
         raise UsageError("--reload needs a setup function at the top level of a module, to import it again")
@@ -154,6 +168,7 @@ class _Process:
         try:
             if not self.stop.is_set():
                 call_setup(setup, manager)
+                choose_definitions(manager, embedded=self.plan.cluster.embedded, asked=self.options.install_crds)
         except ControllerRuntimeError:
             manager.transport.close()
             if not self.stop.is_set():

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self, cast
@@ -61,6 +60,7 @@ class EmbeddedCluster(CheckedCluster):
             deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
             clusters share one server, set it for one of them.
         allow_panics: Ignore unexpected errors of reconciles; only the log shows them.
+        namespace: The namespace to which the manager is limited; see `Manager`.
         role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
             or as a list. The manager then acts as a service account that has these rights and no others, and the
             server answers 403 to all else. By default it may do everything.
@@ -89,6 +89,7 @@ class EmbeddedCluster(CheckedCluster):
         garbage_collection: bool = False,
         allow_panics: bool = False,
         emulated: str | None = None,
+        namespace: str = "",
         role: Role | None = None,
     ) -> None:
         if server is not None and emulated is not None:
@@ -117,6 +118,7 @@ class EmbeddedCluster(CheckedCluster):
         self._given_transport = transport
         self._faults = _numbered(faults) if faults is not None else None
         self._leader_election = leader_election
+        self._namespace = namespace
         self._allow_panics = allow_panics
         self._panics = Panics()
         self._upkeep = UpkeepThread(server_host, self.server) if garbage_collection else None
@@ -162,7 +164,8 @@ class EmbeddedCluster(CheckedCluster):
     def start(self) -> None:
         """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
 
-        The definitions that `Manager.install` was asked for are on the server once this returns.
+        The definitions that `Manager.install` was asked for are on the server once this returns. They are installed by
+        `user`, so that the manager needs no right to do so.
 
         Raises:
             RuntimeError: The manager has been started already.
@@ -176,6 +179,7 @@ class EmbeddedCluster(CheckedCluster):
         host = self._manager.host
         deadline = host.monotonic() + _DEFINITIONS_TIMEOUT
         self._manager.definitions.install(Stop(host, "definitions"), deadline, client=self._admin)
+        self._manager.definitions.are_installed = False
         self._process.start(self._manager)
         if self._perturbed is not None:
             self._perturbed.starts()
@@ -249,12 +253,6 @@ class EmbeddedCluster(CheckedCluster):
             self.raise_panics()
 
     @property
-    def errors(self) -> Mapping[str, int]:
-        """How many reconciles of the present manager have failed, by the name of the controller."""
-        counted = ((each.name, each.counters()) for each in self._manager.controllers)
-        return {name: counters[0].errors if counters else 0 for name, counters in counted}
-
-    @property
     def failing(self) -> list[str]:
         """What fails in the present manager: objects that wait to be tried again, and changes that cannot be mapped."""
         return [f"{each.name}: {what}" for each in self._manager.controllers for what in failing_of(each)]
@@ -279,6 +277,7 @@ class EmbeddedCluster(CheckedCluster):
             self._machine.host,
             self._process.transport,
             leader_election=self._leader_election,
+            namespace=self._namespace,
             on_panic=self._panics.note,
         )
         if self._perturbed is not None:

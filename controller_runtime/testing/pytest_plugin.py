@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _MARKER = "embedded_cluster"
+RIGHTS_MARKER = "rights"
+"""The marker that names the program of a test's managers, for the options `--rbac-record` and `--rbac-check`."""
 _CLUSTERS = ("cluster", "real_cluster")
 
 
@@ -35,7 +37,7 @@ _PERTURB = "--perturb"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of perturbed runs."""
+    """Add the options of perturbed runs, and those that record and check the rights of the programs under test."""
     group = parser.getgroup("controller-runtime", "Kubernetes controllers")
     group.addoption(
         _PERTURB,
@@ -49,6 +51,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--perturb-budget", type=float, default=60.0, metavar="SECONDS", help="for the plans of one test (60)"
     )
     group.addoption("--perturb-script", metavar="FILE", help="run the one plan of a failure's file again")
+    group = parser.getgroup("rights of controllers")
+    group.addoption(
+        "--rbac-record",
+        metavar="FILE",
+        help="write what the managers of the tests asked of their API servers to FILE, as roles; to a folder: a file "
+        f'for each name of the marker {RIGHTS_MARKER}("NAME")',
+    )
+    group.addoption(
+        "--rbac-check",
+        metavar="FILE",
+        help="fail if the managers of the tests asked for a right that the roles in FILE lack, or if no test used one",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -63,8 +77,16 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, so that `--strict-markers` accepts them, and perturbed runs if they are asked for."""
+    """Register the markers, so that `--strict-markers` accepts them, and what the options ask for."""
     config.addinivalue_line("markers", f"unperturbed(reason): leave this test out of {_PERTURB}")
+    config.addinivalue_line(
+        "markers",
+        f"{RIGHTS_MARKER}(program): the program of the managers, for --rbac-record FOLDER; None records nothing",
+    )
+    if any(config.getoption(option, None) is not None for option in ("--rbac-record", "--rbac-check")):
+        from controller_runtime.testing.rights_plugin import RightsPlugin
+
+        config.pluginmanager.register(RightsPlugin(config), "controller_runtime_rights")
     config.addinivalue_line(
         "markers", f"{_MARKER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`"
     )

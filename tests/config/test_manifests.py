@@ -14,14 +14,11 @@ import pytest
 import yaml
 from kit.manifests import ROOT, Right
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.resources import NODES
-from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.api.resources import NAMESPACES, NODES
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
-from controller_runtime.manager.manager import Manager
-from controller_runtime.testing import EmbeddedCluster, RecordingTransport, Simulation, a_node
+from controller_runtime.rights import Access, Recorder, compare, granted_by
+from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 from controllers.command import catalog, cli, run
 
 CONFIG = ROOT / "config"
@@ -116,40 +113,26 @@ def test_the_rights_of_a_controller_are_those_of_its_guide(name: str) -> None:
     assert wanted == {(resource, verb) for (_, resource, verb), who in NEEDED.items() if who == name}
 
 
-def right_of(request: HTTPRequest) -> Right:
-    """Returns the right that an API server requires for the request."""
-    parts = request.path.strip("/").split("/")
-    group = "" if parts[0] == "api" else parts[1]
-    rest = parts[2:] if parts[0] == "api" else parts[3:]
-    if rest[0] == "namespaces" and len(rest) > 2:
-        rest = rest[2:]
-    verbs = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-    if request.method != "GET":
-        return group, rest[0], verbs[request.method]
-    if len(rest) > 1:
-        return group, rest[0], "get"
-    return group, rest[0], "watch" if ("watch", "1") in request.query or ("watch", "true") in request.query else "list"
-
-
 def test_nothing_is_asked_of_the_server_that_the_roles_do_not_allow(simulation: Simulation) -> None:
-    server = EmbeddedCluster(simulation.host("server"))
-    host = simulation.host("replica")
-    transport = RecordingTransport(InProcessTransport(host, server.server))
-    manager = Manager(host, transport, leader_election=LeaderElectionConfig(name="controllers", namespace="default"))
-    for controller in catalog.build(manager, ["node-ttl"], workers=None):
-        manager.add(controller)
-    stop = Stop(host)
-    thread = spawn(host, stop, "manager", lambda: manager.run(stop))
-    for number in range(3):
-        server.user.create(NODES, a_node(f"n{number}"))
-    simulation.advance(3600.0)
-    stop.set()
-    thread.join_until(None)
+    election = LeaderElectionConfig(name="controllers", namespace="controllers-system")
+    recorder = Recorder()
+    with recorder.recording(), EmbeddedCluster(simulation.host("replica"), leader_election=election) as cluster:
+        cluster.user.create(NAMESPACES, {"metadata": {"name": "controllers-system"}})
+        for controller in catalog.build(cluster.manager, ["node-ttl"], workers=None):
+            cluster.manager.add(controller)
+        cluster.start()
+        for number in range(3):
+            cluster.user.create(NODES, a_node(f"n{number}"))
+        simulation.advance(3600.0)
 
-    asked = {right_of(request) for request in transport.requests}
-
-    assert {(CORE, "nodes", "watch"), (CORE, "nodes", "patch"), (LEASES, "leases", "update")} <= asked
-    assert asked <= granted()
+    roles = [role for role in documents() if role["kind"] in ("Role", "ClusterRole")]
+    for role in roles:
+        if role["kind"] == "Role":
+            role["metadata"]["namespace"] = "controllers-system"  # which kustomize sets
+    asked = recorder.take()
+    lease = Access("controllers-system", LEASES, "leases", "update", "controllers")
+    assert {Access("", CORE, "nodes", "watch"), Access("", CORE, "nodes", "patch"), lease} <= asked
+    assert compare(asked, granted_by(roles)).missing == []
 
 
 def test_the_lease_that_the_role_names_is_the_one_that_is_asked_for() -> None:

@@ -71,6 +71,14 @@ def commands_of(block: Block) -> Iterator[tuple[str, list[str]]]:
         yield command, shown
 
 
+def contents_of(path: Path) -> tuple[set[str], set[str]]:
+    """Return the names that a module imports, and its definitions."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    imported = {name.name for each in body if isinstance(each, ast.Import | ast.ImportFrom) for name in each.names}
+    defined = {ast.dump(each) for each in body if not isinstance(each, ast.Import | ast.ImportFrom | ast.Expr)}
+    return imported - {"annotations"}, defined
+
+
 def _statements(text: str) -> Iterator[tuple[str, ast.stmt]]:
     lines = text.splitlines()
     for node in ast.parse(text).body:

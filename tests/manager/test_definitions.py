@@ -10,10 +10,34 @@ from typing import Any
 import pytest
 from kit.cabins import Cabin, CabinSpec, CabinV1Alpha1, Lodge
 
-from controller_runtime import NODES, Controller, ObjectKey, ObjectMeta, Reconciler, Request, Result, UsageError
+from controller_runtime import (
+    NODES,
+    Controller,
+    Manager,
+    ObjectKey,
+    ObjectMeta,
+    Reconciler,
+    Request,
+    Result,
+    Setup,
+    Stop,
+    UsageError,
+    spawn,
+)
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.crd import DEFINITIONS, definition
-from controller_runtime.testing import Answered, EmbeddedCluster, Refused, Simulation, scripted
+from controller_runtime.testing import (
+    Answered,
+    EmbeddedCluster,
+    Faults,
+    FaultyTransport,
+    RecordingTransport,
+    Refused,
+    Simulation,
+    scripted,
+)
 
 REFUSED = Refused()
 CABINS, LODGES = ObjectKey("cabins.example.com"), ObjectKey("lodgings.example.com")
@@ -50,14 +74,37 @@ def test_an_installed_class_is_served_as_soon_as_the_cluster_is_started(
     assert [(one["name"], one["storage"]) for one in versions] == [("v1", True), ("v1alpha1", False)]
 
 
-def test_a_manager_installs_before_its_caches_ask(cluster: EmbeddedCluster, simulation: Simulation) -> None:
-    cluster.manager.install(Cabin)
-    cluster.manager.lister(Cabin)
+def run_alone(simulation: Simulation, faults: Faults, setup: Setup) -> list[str]:
+    """Runs a manager without a cluster of the fixtures, which installs for it; returns the paths that it asked."""
+    host, server = simulation.host("operator"), APIServer(simulation.host("operator-server"))
+    transport = RecordingTransport(FaultyTransport(host, InProcessTransport(host, server), faults))
+    manager, stop = Manager(host, transport), Stop(host)
+    setup(manager)
+    thread = spawn(host, stop, "manager", lambda: manager.run(stop))
+    simulation.advance(5.0)
+    stop.set()
+    assert thread.join_until(None)
+    return [request.path for request in transport.requests]
+
+
+def installs_cabins(manager: Manager) -> None:
+    manager.install(Cabin)
+    manager.lister(Cabin)
+
+
+def test_a_manager_installs_before_its_caches_ask(simulation: Simulation) -> None:
+    paths = run_alone(simulation, scripted({}), installs_cabins)
+
+    assert paths.index(DEFINITIONS.path(name=CABINS.name)) < paths.index("/apis/example.com/v1/cabins")
+
+
+def test_the_manager_of_a_cluster_needs_no_right_to_install(cluster: EmbeddedCluster, simulation: Simulation) -> None:
+    installs_cabins(cluster.manager)
     cluster.start()
     simulation.settle()
 
-    paths = [request.path for request in cluster.transport.requests]
-    assert paths.index(DEFINITIONS.path(name=CABINS.name)) < paths.index("/apis/example.com/v1/cabins")
+    assert cluster.transport.writes() == []
+    assert cluster.user.get(DEFINITIONS, CABINS)["spec"]["scope"] == "Namespaced"
 
 
 def test_all_classes_of_caches_are_installed_unless_they_are_there(
@@ -88,14 +135,9 @@ def test_a_definition_of_another_owner_is_not_taken_over(cluster: EmbeddedCluste
 
 
 def test_the_server_may_come_later(simulation: Simulation) -> None:
-    with EmbeddedCluster(simulation.host("late"), faults=scripted({0: REFUSED, 1: REFUSED})) as late:
-        late.manager.install(Cabin)
-        late.manager.lister(Cabin)
-        late.start()
-        simulation.advance(5.0)
+    paths = run_alone(simulation, scripted({0: REFUSED, 1: REFUSED}), installs_cabins)
 
-        applied = [request.path for request in late.transport.requests[:3]]
-        assert applied == [DEFINITIONS.path(name=CABINS.name)] * 3
+    assert paths[:3] == [DEFINITIONS.path(name=CABINS.name)] * 3
 
 
 def test_a_class_that_cannot_read_the_objects_stops_the_manager(simulation: Simulation) -> None:

@@ -66,6 +66,11 @@ def test_a_dry_run_without_an_election_is_allowed_and_one_with_it_refused() -> N
         decide(dry_run=True, leader_elect=True)
 
 
+def test_a_dry_run_installs_no_definitions() -> None:
+    with pytest.raises(UsageError, match="--dry-run and --install-crds exclude each other"):
+        decide(dry_run=True, install_crds=True)
+
+
 @pytest.mark.parametrize(
     ("program", "lease"),
     [("zone_labels", "zone-labels"), ("My Operator!", "my-operator"), ("_x.y_", "x.y"), ("§", "program")],

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that the server refuses: which errors are refusals, when to try again, and the events that tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from controller_runtime.api.objects import AnyObject
+from controller_runtime.api.resources import Resource
+from controller_runtime.core.errors import APIError, Conflict, Invalid, TooManyRequests, Unauthorized, UsageError
+from controller_runtime.core.log import get_logger
+from controller_runtime.dependents.memory import PrimaryMemory, Refusal, identity_of
+from controller_runtime.dependents.plan import Apply, DependentState, Progress, Seen
+from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.manager.manager import Manager
+
+log = get_logger(__name__)
+
+FIRST_DELAY = 5.0
+"""Seconds after which a refused object is tried again; doubled by each refusal of the same."""
+
+LONGEST_DELAY = 300.0
+"""Longest delay in seconds: the refusal may end without a change of the object, for example when a quota is raised."""
+
+
+def is_refusal(error: APIError) -> bool:
+    """Return whether the server has refused an object for what it is, so that a retry at once is useless.
+
+    Not refusals are failures that pass: of the server, of the credentials, and of a decision from an older state. A
+    conflict is one if it names fields of other managers. A real server answers 422 if only the uid is another one.
+    """
+    causes = error.details.get("causes") or ()
+    if isinstance(error, Conflict):
+        return any(cause.get("reason") == "FieldManagerConflict" for cause in causes)
+    if isinstance(error, Invalid):
+        return not causes or any(cause.get("field") != "metadata.uid" for cause in causes)
+    return 400 <= error.code < 500 and not isinstance(error, TooManyRequests | Unauthorized)
+
+
+def refused(write: Apply, seen: Seen, error: APIError, now: float) -> Refusal:
+    """Return what to remember of a refusal.
+
+    Args:
+        write: The apply that was refused.
+        seen: What was known of the object.
+        error: The server's answer.
+        now: Monotonic seconds.
+    """
+    digest, before = write.wanted.digest, seen.refusal
+    present = identity_of(write.wanted.body, seen.current)
+    is_same = before is not None and before.digest == digest
+    tries = before.tries + 1 if before is not None and is_same else 1
+    delay = min(FIRST_DELAY * 2.0 ** min(tries - 1, 10), LONGEST_DELAY)
+    return Refusal(digest, present, str(error), tries, now + delay)
+
+
+class Warnings:
+    """Tells of objects that are refused or not owned, by Warning events about the primary; each change once.
+
+    The recorder is made for the first such event, unless the manager has one of that name: a program that never
+    meets such an object needs no rights for events.
+
+    Args:
+        manager: Its recorders.
+        name: The reporting component.
+        primary: The resource of the primaries.
+
+    Threads: any.
+    """
+
+    def __init__(self, manager: Manager, name: str, primary: Resource[Any]) -> None:
+        self._manager = manager
+        self._name = name
+        self._primary = primary
+
+    def tell(self, primary: AnyObject, states: Sequence[DependentState], memory: PrimaryMemory) -> None:
+        """Queue an event for each such object; if that is impossible, log why at debug level."""
+        for state in states:
+            each, reason = (state.owned.resource, state.key), state.progress.value
+            if state.progress not in (Progress.REFUSED, Progress.NOT_OWNED):
+                memory.told.pop(each, None)
+                continue
+            if memory.told.get(each) == state.message:
+                continue
+            memory.told[each] = state.message
+            try:
+                self._recorder().event(primary, "Warning", reason, str(state), resource=self._primary, action="Apply")
+            except (UsageError, ValueError) as why:  # the manager stops, or the name is no name of a component
+                log.debug("no event about an object", object=str(state), error=why)
+
+    def _recorder(self) -> EventRecorder:
+        found = self._find()
+        if found is not None:
+            return found
+        try:
+            return self._manager.recorder(self._name)
+        except UsageError:
+            found = self._find()  # another worker has just made it
+            if found is None:
+                raise
+            return found
+
+    def _find(self) -> EventRecorder | None:
+        return next((each for each in self._manager.recorders if each.component == self._name), None)

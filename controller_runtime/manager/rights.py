@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program says about its own rights, and the place where a manager's requests can be observed.
+
+A manager writes no roles. These are the facts from which `controller_runtime.rights` makes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.resources import Kind, Resource, resource_of
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from controller_runtime.manager.manager import Manager
+
+
+def _resource(kind: Kind[Any]) -> Resource[Any]:
+    return resource_of(kind)
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise UsageError(f"the names of a right are a list: names=[{names!r}]")
+    return tuple(names)
+
+
+@attrs.frozen
+class Right:
+    """A bound of the rights of a program, for `Manager.declare`: the program alone knows which names are its own.
+
+    A record of rights takes no name or namespace from a test, because those of a cluster are others. So a program that
+    always reads the same object says so here, and then the role that is recorded names that object and no others.
+
+    Attributes:
+        resource: The resource, or a declared class; its subresources are meant, too.
+        names: The names of the objects that the program asks for. Requests for other names are recorded without a
+            name, and so are those to create, list, watch or delete a collection: roles cannot bound them by a name.
+        namespace: The namespace in which the program asks for them, for which a Role is recorded; empty if it is that
+            of the objects that the program finds.
+
+    Raises:
+        UsageError: There is neither a name nor a namespace, or the names are one string, or the resource is
+            cluster-scoped and a namespace is given.
+    """
+
+    resource: Resource[Any] = attrs.field(converter=_resource)
+    names: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_names)
+    namespace: str = attrs.field(default="", kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.names and not self.namespace:
+            raise UsageError(f"a right to {self.resource} bounds nothing: give names or a namespace")
+        if self.namespace and not self.resource.namespaced:
+            raise UsageError(f"{self.resource} are cluster-scoped: a right to them has no namespace")
+
+
+Observe = Callable[["Manager"], Callable[[HTTPRequest], None]]
+"""Called with each new manager; returns what is called with each of its requests, on the request's thread, before it is
+sent."""
+
+# The innermost observation of this process: managers are made anywhere, so no argument could reach them.
+_observers: list[Observe] = []
+
+
+@contextlib.contextmanager
+def observing(observe: Observe) -> Iterator[None]:
+    """Observe the requests of all managers that are made while the block lasts, also those that they make later.
+
+    An inner observation takes the place of an outer one. Threads: one, while no other makes managers.
+    """
+    _observers.append(observe)
+    try:
+        yield
+    finally:
+        _observers.remove(observe)
+
+
+def observed(manager: Manager, transport: Transport) -> Transport:
+    """Return the transport of a new manager; unless managers are observed, it is the one given."""
+    return _ObservedTransport(transport, _observers[-1](manager)) if _observers else transport
+
+
+class _ObservedTransport(TransportWrapper):
+    def __init__(self, inner: Transport, note: Callable[[HTTPRequest], None]) -> None:
+        super().__init__(inner)
+        self._note = note
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        self._note(request)
+        return self.inner.request(request, deadline)
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        self._note(request)
+        return self.inner.stream(request, deadline)

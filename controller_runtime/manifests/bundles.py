@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifests of a program: as one text of YAML documents, or as the files of a kustomization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from controller_runtime.manifests.deployment import deployment
+from controller_runtime.manifests.facts import Facts
+from controller_runtime.manifests.objects import (
+    Object,
+    disruption_budget,
+    lease_roles,
+    metrics_service,
+    namespace_of,
+    roles,
+    service_account,
+    service_monitor,
+)
+from controller_runtime.manifests.rights import Rights
+from controller_runtime.manifests.settings import Settings
+from controller_runtime.manifests.text import document, plain
+
+MARK = "# Made by `python -m controller_runtime manifests`; what you change here is lost when it is made again.\n"
+"""The first line of each file that is made; a file with another one is never overwritten."""
+
+TEMPLATE_MARK = f"{{{{- /* {MARK[2:].strip()} */ -}}}}\n"
+"""The same for a template, whose result may have to be nothing at all."""
+
+Files = Mapping[str, str]
+"""Texts by the names of files."""
+
+
+@attrs.frozen
+class Bundle:
+    """What the manifests are made of.
+
+    Attributes:
+        facts: What the code says.
+        settings: What the caller chose.
+        rights: What the program may do; None leaves its roles out.
+        has_monitor: Whether there is a ServiceMonitor, whose kind a cluster may not have.
+    """
+
+    facts: Facts
+    settings: Settings
+    rights: Rights | None
+    has_monitor: bool = False
+
+    def parts(self) -> dict[str, list[Object]]:
+        """Return the objects by the name of their file, in an order in which they can be applied."""
+        settings = self.settings
+        granted = [] if self.rights is None else roles(settings, self.rights)
+        found = {
+            "namespace": namespace_of(settings),
+            "definitions": list(self.facts.definitions),
+            "service_account": [service_account(settings)],
+            "roles": granted + (lease_roles(settings) if settings.elects else []),
+            "metrics_service": [metrics_service(settings)],
+            "deployment": [deployment(settings)],
+            "disruption_budget": [disruption_budget(settings)],
+            "service_monitor": [service_monitor(settings)] if self.has_monitor else [],
+        }
+        return {f"{name}.yaml": objects for name, objects in found.items() if objects}
+
+    def objects(self) -> list[Object]:
+        """Return all objects of plain settings."""
+        return [plain(obj) for part in self.parts().values() for obj in part]
+
+
+def yaml_of(objects: Sequence[Mapping[str, Any]]) -> str:
+    """Return objects as one text of YAML documents."""
+    return "---\n".join(document(obj) for obj in objects)
+
+
+def kustomization(bundle: Bundle) -> Files:
+    """Return the files of a kustomization.
+
+    Each object names its namespace: a role may stand in another one than the program, so the kustomization sets none.
+    """
+    name = bundle.settings.program
+    named = attrs.evolve(bundle, settings=attrs.evolve(bundle.settings, image=name))
+    parts = named.parts()
+    whole = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": list(parts),
+        "images": [{"name": name, **_kustomized(bundle.settings.image)}],
+    }
+    texts = {file: yaml_of(objects) for file, objects in parts.items()}
+    return {file: MARK + text for file, text in {"kustomization.yaml": document(whole), **texts}.items()}
+
+
+def _kustomized(image: str) -> dict[str, str]:
+    repository, tag, digest = image_parts(image)
+    version = {"digest": digest} if digest else {"newTag": tag}
+    return {"newName": repository, **version}
+
+
+def image_parts(image: str) -> tuple[str, str, str]:
+    """Return the repository, the tag and the digest of an image; the tag is `latest` if there is neither."""
+    repository, _, digest = image.partition("@")
+    head, slash, last = repository.rpartition("/")
+    last, _, tag = last.partition(":")
+    return f"{head}{slash}{last}", tag or ("" if digest else "latest"), digest

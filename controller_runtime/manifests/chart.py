@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifests of a program as a Helm chart, made by the same functions as the plain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.manifests.bundles import MARK, TEMPLATE_MARK, Bundle, Files, image_parts
+from controller_runtime.manifests.objects import Object
+from controller_runtime.manifests.settings import RESOURCES, chart_settings
+from controller_runtime.manifests.text import ToYaml, document, literal
+
+VERSION = "0.1.0"
+"""The version of a chart; `helm package --version` gives another one."""
+
+_CONDITIONS = {
+    "definitions.yaml": ".Values.installCRDs",
+    "service_account.yaml": ".Values.serviceAccount.create",
+    "metrics_service.yaml": ".Values.metrics.enabled",
+    "service_monitor.yaml": "and .Values.metrics.enabled .Values.serviceMonitor.enabled",
+    "disruption_budget.yaml": ".Values.podDisruptionBudget.enabled",
+}
+"""The conditions under which the objects of a file are there, as templates have them."""
+
+_KEPT = "helm.sh/resource-policy"
+
+_VALUES = """\
+# The image of the program; an empty tag is the chart's appVersion.
+{image}
+# Several replicas need the election: without it there is one, whatever this number is.
+{replicas}
+# Definitions stay when the release is uninstalled, because all their objects would be deleted with them.
+installCRDs: true
+
+# Metrics are served at port 8080 of each pod; the monitor needs the Prometheus operator.
+metrics:
+  enabled: true
+serviceMonitor:
+  enabled: {monitor}
+
+podDisruptionBudget:
+  enabled: true
+
+# An empty name is that of the release.
+serviceAccount:
+  create: true
+  name: ""
+  annotations: {{}}
+
+# The request is an idle program; raise the limit with the number of objects that it caches.
+{resources}
+nodeSelector: {{}}
+tolerations: []
+imagePullSecrets: []
+"""
+
+
+def chart(bundle: Bundle) -> Files:
+    """Return the files of a chart: all values are used by a template, and no name is that of a cluster.
+
+    Raises:
+        UsageError: The image is named by its digest, which a chart's values have no place for.
+    """
+    plain = bundle.settings
+    repository, tag, digest = image_parts(plain.image)
+    if digest:
+        raise UsageError(f"a chart needs an image with a tag, such as {repository}:1.0, not a digest")
+    # The monitor is there in any case, behind its value.
+    templates = attrs.evolve(bundle, facts=_kept(bundle), settings=chart_settings(plain), has_monitor=True).parts()
+    templates.pop("namespace.yaml", None)
+    _annotate_account(templates["service_account.yaml"])
+    about = {
+        "apiVersion": "v2",
+        "name": plain.program,
+        "description": f"The operator {plain.program}",
+        "type": "application",
+        "version": VERSION,
+        "appVersion": tag,
+    }
+    files = {"Chart.yaml": document(about), "values.yaml": _values(bundle, repository)}
+    for name, objects in templates.items():
+        files[f"templates/{name}"] = _template(name, objects)
+    return {name: (TEMPLATE_MARK if name.startswith("templates/") else MARK) + text for name, text in files.items()}
+
+
+def _kept(bundle: Bundle) -> Any:
+    """Return the facts with definitions that an uninstalled release leaves behind."""
+    definitions = [literal(body) for body in bundle.facts.definitions]
+    for body in definitions:
+        body["metadata"] = {**body["metadata"], "annotations": {_KEPT: "keep"}}
+    return attrs.evolve(bundle.facts, definitions=definitions)
+
+
+def _annotate_account(objects: Sequence[Object]) -> None:
+    for obj in objects:
+        obj["metadata"] = {
+            **obj["metadata"],
+            "annotations": ToYaml(".Values.serviceAccount.annotations", optional=True),
+        }
+
+
+def _template(name: str, objects: Sequence[Mapping[str, Any]]) -> str:
+    texts = []
+    for obj in objects:
+        text = document(obj, template=True)
+        if obj["metadata"]["name"] == "{{ .Release.Name }}-leader-election":
+            text = f"{{{{- if .Values.leaderElection.enabled }}}}\n---\n{text}{{{{- end }}}}\n"
+        else:
+            text = f"---\n{text}"
+        texts.append(text)
+    text = "".join(texts)
+    condition = _CONDITIONS.get(name)
+    return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
+
+
+def _values(bundle: Bundle, repository: str) -> str:
+    settings = bundle.settings
+    image = {"image": {"repository": repository, "tag": "", "pullPolicy": "IfNotPresent"}}
+    replicas = {"replicas": settings.replicas, "leaderElection": {"enabled": bool(settings.elects)}}
+    return _VALUES.format(
+        image=document(image),
+        replicas=document(replicas),
+        monitor="true" if bundle.has_monitor else "false",
+        resources=document({"resources": RESOURCES}),
+    )

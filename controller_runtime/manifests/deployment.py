@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deployment of a program: its arguments, probes, and a pod that may do as little as possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller_runtime.manifests.objects import Object, metrics_port
+from controller_runtime.manifests.settings import GRACE, METRICS_PORT, PROBES_PORT, TERMINATION, Settings
+from controller_runtime.manifests.text import ABSENT, when
+
+_USER = 65532  # the user `nonroot` of usual base images; any number but zero would do
+
+
+def deployment(settings: Settings) -> Object:
+    """Return the deployment.
+
+    Replicas without an election must never run at the same time, so their pod ends before the next one starts.
+    """
+    selector = dict(settings.selector)
+    # A template has no `not` of a path without a word for it.
+    alone = f"not {settings.elects}" if isinstance(settings.elects, str) else not settings.elects
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": settings.name, "namespace": settings.namespace, "labels": dict(settings.labels)},
+        "spec": {
+            "replicas": settings.replicas,
+            "strategy": when(alone, {"type": "Recreate"}),
+            "selector": {"matchLabels": selector},
+            "template": {"metadata": {"labels": dict(settings.labels)}, "spec": _pod(settings)},
+        },
+    }
+
+
+def _pod(settings: Settings) -> dict[str, Any]:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": dict(settings.selector)},
+    }
+    return {
+        "serviceAccountName": settings.account,
+        "terminationGracePeriodSeconds": TERMINATION,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "topologySpreadConstraints": [spread],
+        **settings.placement,
+        "containers": [_container(settings)],
+    }
+
+
+def _container(settings: Settings) -> dict[str, Any]:
+    return {
+        "name": settings.program,
+        "image": settings.image,
+        "imagePullPolicy": settings.pull_policy,
+        "args": arguments(settings),
+        "env": [
+            {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+            {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},  # the root file system is read-only
+        ],
+        "ports": [metrics_port(settings), {"name": "probes", "containerPort": PROBES_PORT}],
+        "livenessProbe": {
+            "httpGet": {"path": "/livez", "port": "probes"},
+            "initialDelaySeconds": 15,
+            "periodSeconds": 20,
+        },
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "probes"}, "periodSeconds": 10},
+        "resources": settings.resources,
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
+def arguments(settings: Settings) -> list[Any]:
+    """Return the arguments of the program, as `run(setup)` takes them.
+
+    The lease is named in any case, because a role names it, too.
+    """
+    return [
+        when(settings.elects, "--leader-elect"),
+        when(settings.elects, f"--leader-election-id={settings.name}"),
+        when(settings.elects, "--leader-election-namespace=$(POD_NAMESPACE)"),
+        f"--namespace={settings.watch_namespace}" if settings.watch_namespace else ABSENT,
+        when(settings.has_metrics, f"--metrics-bind-address=:{METRICS_PORT}"),
+        f"--health-probe-bind-address=:{PROBES_PORT}",
+        f"--grace={GRACE}",
+        "--log-format=json",
+    ]

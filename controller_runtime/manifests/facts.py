@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program's code says about itself: its definitions and what it watches, from a manager that sends nothing."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import attrs
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import Stream
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host
+from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.manager.manager import Manager
+
+
+@attrs.frozen(order=True)
+class Watched:
+    """A collection that a program lists and watches.
+
+    Attributes:
+        group: The API group; empty for the core.
+        plural: The resource.
+        namespace: The namespace; empty for all of them, and for cluster-scoped resources.
+    """
+
+    group: str
+    plural: str
+    namespace: str
+
+    def __str__(self) -> str:
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.plural}.{self.group}{where}" if self.group else f"{self.plural}{where}"
+
+
+@attrs.frozen
+class Facts:
+    """What the code of a program says.
+
+    Attributes:
+        definitions: The definitions that the program asks to install, by name.
+        watched: The collections of its caches, sorted.
+    """
+
+    definitions: Sequence[dict[str, Any]]
+    watched: Sequence[Watched]
+
+
+def unconnected_manager(host: Host, *, namespace: str = "", lease: LeaderElectionConfig | None = None) -> Manager:
+    """Return a manager that a setup function may fill, and that has no server: each request is a `UsageError`.
+
+    Args:
+        host: The manager's host; nothing runs on it.
+        namespace: The namespace that the program watches; empty for all.
+        lease: The election that the deployed program takes part in; a setup function may look at the elector.
+    """
+    return Manager(host, _Unconnected(), namespace=namespace, leader_election=lease)
+
+
+def facts_of(manager: Manager, *, namespace: str = "") -> Facts:
+    """Return what a manager that was filled, and does not run, says about its program.
+
+    Args:
+        manager: The manager.
+        namespace: As for `unconnected_manager`.
+    """
+    collections = [informer.collection for informer in manager.informers]
+    collections += [collection for controller in manager.controllers for collection in controller.collections]
+    watched = {
+        Watched(
+            one.resource.group, one.resource.plural, (one.namespace or namespace) if one.resource.namespaced else ""
+        )
+        for one in collections
+    }
+    definitions = [copy.deepcopy(dict(body)) for body in manager.definitions.wanted]
+    return Facts(sorted(definitions, key=lambda body: str(body["metadata"]["name"])), sorted(watched))
+
+
+class _Unconnected:
+    """A transport that reaches no server. Threads: any."""
+
+    def __str__(self) -> str:
+        return "no server"
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        self._refuse(request)
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        self._refuse(request)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _refuse(self, request: HTTPRequest) -> NoReturn:
+        raise UsageError(
+            f"setup asks the server ({request.method} {request.path}), and manifests are made without one: "
+            "move the request into a runnable or a reconciler"
+        )

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects beside definitions and deployment: the namespace, the account with its rights, metrics, disruptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from controller_runtime.manifests.rights import Rights, Rule
+from controller_runtime.manifests.settings import METRICS_PORT, Settings
+from controller_runtime.manifests.text import Literal, literal, when
+
+Object = dict[str, Any]
+
+METRICS_SUFFIX = "-metrics"
+"""What the name of the metrics service adds to the name."""
+
+RBAC = "rbac.authorization.k8s.io"
+_OWN_NAMESPACES = ("default",)
+
+
+def namespace_of(settings: Settings) -> list[Object]:
+    """Return the namespace of the program, in which only pods without privileges may run; none for `default`."""
+    if settings.namespace in _OWN_NAMESPACES or settings.namespace.startswith("kube-"):
+        return []
+    labels = {**settings.labels, "pod-security.kubernetes.io/enforce": "restricted"}
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace, "labels": labels}}]
+
+
+def service_account(settings: Settings) -> Object:
+    """Return the service account of the program."""
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(settings, settings.account)}
+
+
+def roles(settings: Settings, rights: Rights) -> list[Object]:
+    """Return roles with exactly these rights, and bindings of them to the service account.
+
+    There is a ClusterRole for the rules that hold everywhere, and a Role for each namespace with rules of its own.
+    """
+    made = []
+    if rights.cluster:
+        made += _bound(settings, "ClusterRole", None, settings.name, rights.cluster)
+    for namespace, rules in rights.namespaced.items():
+        where = settings.namespace if namespace == "" else Literal(namespace)
+        made += _bound(settings, "Role", where, settings.name, rules)
+    return made
+
+
+def lease_roles(settings: Settings) -> list[Object]:
+    """Return the role that the election of a leader needs, and its binding.
+
+    A creation cannot be bounded by a name, so only the other verbs are.
+    """
+    group, leases = ["coordination.k8s.io"], ["leases"]
+    rules = [
+        {"apiGroups": group, "resources": leases, "verbs": ["create"]},
+        {"apiGroups": group, "resources": leases, "resourceNames": [settings.name], "verbs": ["get", "update"]},
+    ]
+    name = f"{settings.name}-leader-election"
+    return _bound(settings, "Role", settings.namespace, name, rules, are_own=True)
+
+
+def _bound(
+    settings: Settings, kind: str, namespace: str | None, name: str, rules: Sequence[Rule], *, are_own: bool = False
+) -> list[Object]:
+    metadata = {"name": name, "labels": dict(settings.labels)}
+    if namespace is not None:
+        metadata = {"name": name, "namespace": namespace, "labels": dict(settings.labels)}
+    version = f"{RBAC}/v1"
+    given = [_ordered(rule) for rule in rules]
+    return [
+        {"apiVersion": version, "kind": kind, "metadata": metadata, "rules": given if are_own else literal(given)},
+        {
+            "apiVersion": version,
+            "kind": f"{kind}Binding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": settings.account, "namespace": settings.namespace}],
+        },
+    ]
+
+
+def _ordered(rule: Rule) -> dict[str, Any]:
+    names = ("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs")
+    return {name: list(rule[name]) for name in names if rule.get(name)}
+
+
+def metrics_service(settings: Settings) -> Object:
+    """Return the service at which metrics are collected; it balances nothing, so it has no address of its own."""
+    port = {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(settings, f"{settings.name}{METRICS_SUFFIX}"),
+        "spec": {"clusterIP": "None", "selector": dict(settings.selector), "ports": [port]},
+    }
+
+
+def service_monitor(settings: Settings) -> Object:
+    """Return the object for which the Prometheus operator collects metrics; its kind is not one of Kubernetes' own."""
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": _metadata(settings, settings.name),
+        "spec": {
+            "selector": {"matchLabels": dict(settings.selector)},
+            "endpoints": [{"port": "metrics", "interval": "30s"}],
+        },
+    }
+
+
+def disruption_budget(settings: Settings) -> Object:
+    """Return the budget that lets a drain take one pod at a time: so it never waits, even for a single replica."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _metadata(settings, settings.name),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(settings.selector)}},
+    }
+
+
+def metrics_port(settings: Settings) -> Any:
+    """Return the container's port of the metrics, if they are served."""
+    return when(settings.has_metrics, {"name": "metrics", "containerPort": METRICS_PORT})
+
+
+def _metadata(settings: Settings, name: str) -> Mapping[str, Any]:
+    return {"name": name, "namespace": settings.namespace, "labels": dict(settings.labels)}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rights of a program, read from files of roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import yaml
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.manifests.facts import Watched
+
+Rule = Mapping[str, Any]
+
+_IGNORED = ("RoleBinding", "ClusterRoleBinding", "ServiceAccount", "Namespace")
+"""Kinds beside the roles in such files; the manifests have their own."""
+
+
+@attrs.frozen
+class Rights:
+    """The rules of a program.
+
+    Attributes:
+        cluster: The rules that hold everywhere.
+        namespaced: The rules by namespace; under the empty name those of the namespace in which the program runs.
+    """
+
+    cluster: Sequence[Rule] = ()
+    namespaced: Mapping[str, Sequence[Rule]] = attrs.field(factory=dict)
+
+    def allow(self, verb: str, watched: Watched, home: str) -> bool:
+        """Return whether a verb on a whole collection is among the rights of a program that runs in `home`."""
+        rules = [*self.cluster]
+        for namespace, more in self.namespaced.items():
+            if watched.namespace and watched.namespace == (namespace or home):
+                rules += more
+        return any(
+            _has(rule, "apiGroups", watched.group)
+            and _has(rule, "resources", watched.plural)
+            and _has(rule, "verbs", verb)
+            and not rule.get("resourceNames")
+            for rule in rules
+        )
+
+
+def _has(rule: Rule, field: str, value: str) -> bool:
+    values = rule.get(field) or ()
+    return value in values or "*" in values
+
+
+def read_rights(files: Iterable[Path]) -> Rights:
+    """Return the rules of all roles in files of YAML documents, without repetitions.
+
+    Raises:
+        UsageError: A file cannot be read, or has another object than roles, bindings, accounts and namespaces; or no
+            file has a role.
+    """
+    cluster: list[Rule] = []
+    namespaced: dict[str, list[Rule]] = {}
+    names = []
+    for file in files:
+        names.append(str(file))
+        for role in _roles(file):
+            if role["kind"] == "ClusterRole":
+                _add(cluster, role.get("rules") or ())
+            else:
+                _add(namespaced.setdefault(role["metadata"].get("namespace", ""), []), role.get("rules") or ())
+    if not cluster and not namespaced:
+        raise UsageError(f"{', '.join(names)} has no Role or ClusterRole: record one with `pytest --rbac-record FILE`")
+    return Rights(cluster, dict(sorted(namespaced.items())))
+
+
+def _roles(file: Path) -> list[dict[str, Any]]:
+    found = []
+    try:
+        documents = [*yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"the rights in {file} cannot be read: {' '.join(str(error).split())}") from error
+    for document in documents:
+        if document is None or (isinstance(document, dict) and document.get("kind") in _IGNORED):
+            continue
+        is_role = isinstance(document, dict) and document.get("kind") in ("Role", "ClusterRole")
+        if not is_role or not isinstance(document.get("metadata"), dict):
+            raise UsageError(
+                f"{file} has a document that is no Role or ClusterRole: give a file of roles with --rights"
+            )
+        if document.get("aggregationRule"):
+            raise UsageError(f"{file}: {document['metadata'].get('name')} aggregates other roles: write its rules out")
+        found.append(document)
+    return found
+
+
+def _add(rules: list[Rule], more: Iterable[Rule]) -> None:
+    rules += [rule for rule in more if rule not in rules]
+
+
+def require_watches(rights: Rights, watched: Iterable[Watched], home: str) -> None:
+    """Raise if the rights lack the list or watch of a collection of the program: then the record is older than it.
+
+    Raises:
+        UsageError: That is so; the message names each.
+    """
+    missing = [f"{verb} {each}" for each in watched for verb in ("list", "watch") if not rights.allow(verb, each, home)]
+    if missing:
+        raise UsageError(
+            f"the rights lack {', '.join(missing)}, with which the program fills its caches: record them again with "
+            "`pytest --rbac-record FILE`"
+        )

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m controller_runtime manifests`: what a program needs on a cluster, made from its code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from controller_runtime.api.names import label_problems, service_name_problems
+from controller_runtime.core.errors import UsageError
+from controller_runtime.program.origin import Origin, call_setup
+from controller_runtime.program.plan import lease_name_of
+
+if TYPE_CHECKING:  # the command's help needs nothing of it
+    from controller_runtime.manifests.bundles import Bundle
+
+DIFFERENT = 1
+"""The exit status of `--check` when something differs."""
+
+_PATH = click.Path(path_type=Path)
+
+
+@attrs.frozen(kw_only=True)
+class ManifestOptions:
+    """The options of the command; see its help."""
+
+    check: bool
+    files: tuple[Path, ...]
+    kustomize: Path | None
+    helm: Path | None
+    name: str | None
+    namespace: str | None
+    image: str | None
+    replicas: int
+    watch_namespace: str
+    rights: tuple[Path, ...]
+    no_rights: bool
+    service_monitor: bool
+
+
+@click.command("manifests")
+@click.argument("program", metavar="MODULE[:SETUP]")
+@click.argument("files", nargs=-1, type=_PATH, metavar="[FILE]...")
+@click.option("--check", is_flag=True, help="Compare the code with FILEs or folders; status 1 if they differ.")
+@click.option("--kustomize", type=_PATH, metavar="DIR", help="Write the files of a kustomization.")
+@click.option("--helm", type=_PATH, metavar="DIR", help="Write a Helm chart.")
+@click.option("--name", metavar="NAME", help="Name of the deployment and all that is its; the module's by default.")
+@click.option("--namespace", metavar="NS", help="Where the program runs; by default its name and -system.")
+@click.option("--image", metavar="IMAGE", help="Image whose entry point is the program.")
+@click.option(
+    "--replicas",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Replicas; they elect a leader if there are several.",
+)
+@click.option("--watch-namespace", metavar="NS", default="", help="The only namespace that the program watches.")
+@click.option(
+    "--rights",
+    type=_PATH,
+    multiple=True,
+    metavar="FILE",
+    help="Roles that the program needs, as `pytest --rbac-record FILE` writes them. May be repeated.",
+)
+@click.option("--no-rights", is_flag=True, help="Leave out all roles except that of the election.")
+@click.option("--service-monitor", is_flag=True, help="Add a ServiceMonitor, for the Prometheus operator.")
+def manifests_command(program: str, **options: Any) -> int:
+    """Print what a program needs on a cluster, as YAML: definitions, rights, deployment, metrics.
+
+    The program is the function SETUP (by default: setup) of a module or of a file. It is called with
+    a manager that has no server. An object that you change belongs in a kustomization or in a chart's
+    values: what this command made it makes again.
+    """
+    return run_manifests(Origin.parse(program), ManifestOptions(**options))
+
+
+def run_manifests(origin: Origin, options: ManifestOptions) -> int:
+    """Print, write or compare the manifests of a program, and return the exit status.
+
+    Raises:
+        UsageError: The options contradict each other, a name is invalid, or a file is in the way or cannot be read.
+        ControllerRuntimeError: The program cannot be imported or set up.
+    """
+    # Imported here, because `--help` and a wrong option need nothing of it.
+    from controller_runtime.manifests.bundles import kustomization, yaml_of
+    from controller_runtime.manifests.chart import chart
+    from controller_runtime.manifests.files import write_files
+
+    _refuse_contradictions(options)
+    bundle = _bundle(origin, options)
+    if options.check:
+        return _check(bundle, options)
+    if options.image is None:
+        click.echo(f"the image is {bundle.settings.image}: name yours with --image", err=True)
+    if options.kustomize is None and options.helm is None:
+        click.echo(yaml_of(bundle.objects()), nl=False)
+    for folder, make in ((options.kustomize, kustomization), (options.helm, chart)):
+        if folder is not None:
+            for removed in write_files(folder, make(bundle)):
+                click.echo(f"removed {removed}, which is made no more", err=True)
+    return 0
+
+
+def _refuse_contradictions(options: ManifestOptions) -> None:
+    if options.check and not options.files:
+        raise UsageError("--check needs the files or folders to compare: name them after the program")
+    if options.files and not options.check:
+        raise UsageError(f"{options.files[0]}: files are only compared, with --check")
+    if options.check and (options.kustomize or options.helm):
+        raise UsageError("--check writes nothing: leave out --kustomize and --helm")
+    if options.rights and options.no_rights:
+        raise UsageError("--rights and --no-rights exclude each other: give one of them")
+    if not (options.rights or options.no_rights or options.check):
+        raise UsageError(
+            "the rights of the program are unknown: record them with `pytest --rbac-record rights.yaml` and give "
+            "--rights rights.yaml, or leave its roles out with --no-rights"
+        )
+
+
+def _bundle(origin: Origin, options: ManifestOptions) -> Bundle:
+    from controller_runtime.core.system import SystemHost
+    from controller_runtime.election.config import LeaderElectionConfig
+    from controller_runtime.manifests.bundles import Bundle
+    from controller_runtime.manifests.facts import facts_of, unconnected_manager
+    from controller_runtime.manifests.rights import read_rights, require_watches
+    from controller_runtime.manifests.settings import plain_settings
+
+    name = _name(options.name or lease_name_of(origin.module.rpartition(".")[2]).replace(".", "-"))
+    namespace = _label("--namespace", options.namespace or f"{name}-system")
+    setup = origin.load()
+    lease = LeaderElectionConfig(name=name, namespace=namespace) if options.replicas > 1 else None
+    manager = unconnected_manager(SystemHost(), namespace=options.watch_namespace, lease=lease)
+    call_setup(setup, manager)
+    facts = facts_of(manager, namespace=options.watch_namespace)
+    rights = read_rights(options.rights) if options.rights else None
+    if rights is not None:
+        require_watches(rights, facts.watched, namespace)
+    settings = plain_settings(
+        name,
+        namespace=namespace,
+        image=_image(options.image or f"{name}:latest"),
+        replicas=options.replicas,
+        watch_namespace=_label("--watch-namespace", options.watch_namespace) if options.watch_namespace else "",
+    )
+    return Bundle(facts, settings, rights, has_monitor=options.service_monitor)
+
+
+def _check(bundle: Bundle, options: ManifestOptions) -> int:
+    from controller_runtime.manifests.chart import chart
+    from controller_runtime.manifests.checking import check_objects, check_texts
+    from controller_runtime.manifests.text import ABSENT
+
+    charts = [path for path in options.files if (path / "Chart.yaml").is_file()]
+    others = [path for path in options.files if path not in charts]
+    files = dict(chart(bundle)) if charts else {}
+    if bundle.rights is None:
+        files.pop("templates/roles.yaml", None)
+    lines = [line for folder in charts for line in check_texts(folder, files)]
+    # Without --image it is not known, and a kustomization has a name in its place.
+    is_named = options.image is not None and not any((path / "kustomization.yaml").is_file() for path in others)
+    settings = bundle.settings if is_named else attrs.evolve(bundle.settings, image=ABSENT)
+    lines += check_objects(attrs.evolve(bundle, settings=settings), others) if others else []
+    for line in lines:
+        click.echo(line)
+    return DIFFERENT if lines else 0
+
+
+def _label(option: str, value: str) -> str:
+    if problems := label_problems(value):
+        raise UsageError(f"{option} {value!r} is no name: {problems[0]}")
+    return value
+
+
+def _name(value: str) -> str:
+    """Return a name that a service and a container may have."""
+    from controller_runtime.manifests.objects import METRICS_SUFFIX
+
+    if problems := service_name_problems(f"{value}{METRICS_SUFFIX}"):
+        raise UsageError(
+            f"{value!r} cannot name a service: give another --name; with {METRICS_SUFFIX} it {problems[0]}"
+        )
+    return value
+
+
+def _image(value: str) -> str:
+    if not re.fullmatch(r"[\w./:@-]+", value, re.ASCII):
+        raise UsageError(f"--image {value!r} names no image: give one such as registry.example.com/cabins:1.0")
+    return value

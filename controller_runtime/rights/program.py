@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what the requests of one manager asked to the accesses that its program needs on any cluster. Pure functions.
+
+The names and namespaces in requests are those of a test's objects. Only those that the program itself knows are kept:
+its election's lease, the definitions of its classes, what it declares, and the namespaces of its caches.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from controller_runtime.api import builtin_resources, resources
+from controller_runtime.api.collection import Collection
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, Resource
+from controller_runtime.crd.definitions import DEFINITIONS
+from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.rights import Right
+from controller_runtime.rights.access import Access, minimal
+from controller_runtime.rights.asked import Asked, Blocked
+
+# What the library asks by itself, all of it, since a short test shows only a part: leases are renewed, events repeated.
+_OF_LEASES = ("get", "create", "update")
+_OF_CANDIDATES = ("list", "watch", "create", "patch", "delete")
+_OF_EVENTS = ("create", "patch")
+_EVENT_GROUPS = ("", "events.k8s.io")
+
+_WITHOUT_NAMES = ("create", "list", "watch", "deletecollection")
+
+
+@attrs.frozen(kw_only=True)
+class Program:
+    """What a manager knows of its own names and namespaces.
+
+    Attributes:
+        namespace: The namespace to which the manager is limited; empty for none.
+        lease: The lease of its election; None without one.
+        collections: The collections that it caches.
+        declared: The rights that it declares.
+        definitions: The names of the definitions that it installs or reads.
+    """
+
+    namespace: str = ""
+    lease: ObjectKey | None = None
+    collections: tuple[Collection, ...] = ()
+    declared: tuple[Right, ...] = ()
+    definitions: frozenset[str] = frozenset()
+
+    @functools.cached_property
+    def _namespaces(self) -> dict[tuple[str, str], set[str]]:
+        """The namespaces of the caches of each namespaced resource, without those of the election's own."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for collection in self.collections:
+            key = collection.resource.group, collection.resource.plural
+            if collection.resource.namespaced and not self._is_of_election(*key, collection.namespace):
+                found.setdefault(key, set()).add(collection.namespace)
+        return found
+
+    def _is_of_election(self, group: str, plural: str, namespace: str, name: str = "") -> bool:
+        if self.lease is None or namespace != self.lease.namespace:
+            return False
+        if (group, plural) == (LEASES.group, LEASES.plural):
+            return name == self.lease.name
+        return (group, plural) == (LEASE_CANDIDATES.group, LEASE_CANDIDATES.plural)
+
+    def _is_limited(self) -> bool:
+        """Return whether the program is meant for some namespaces: its option, or those of all its caches."""
+        namespaces = {*itertools.chain.from_iterable(self._namespaces.values())}
+        return bool(self.namespace) or (bool(namespaces) and "" not in namespaces)
+
+    def completed(self, asked: Asked) -> list[Asked]:
+        """Return what was asked; for a request that the library makes by itself, all that it asks of that resource."""
+        verbs: tuple[str, ...] = (asked.verb,)
+        if self._is_of_election(asked.group, asked.resource, asked.namespace, asked.name):
+            verbs += _OF_LEASES if asked.resource == LEASES.plural else _OF_CANDIDATES
+        elif asked.resource == "events" and asked.group in _EVENT_GROUPS and asked.verb in _OF_EVENTS:
+            verbs += _OF_EVENTS
+        return [asked._replace(verb=verb) for verb in verbs]
+
+    def access_to(self, asked: Asked) -> Access:
+        """Return the access that allows what a request asked, with the names and namespaces of the program alone."""
+        if asked.path:
+            return Access("", "", "", asked.verb, path=asked.path)
+        plural = asked.resource.partition("/")[0]
+        name = asked.name if asked.verb not in _WITHOUT_NAMES and self._knows(asked, plural) else ""
+        return Access(self._place_of(asked, plural), asked.group, asked.resource, asked.verb, name)
+
+    def _knows(self, asked: Asked, plural: str) -> bool:
+        if (asked.group, plural) == (DEFINITIONS.group, DEFINITIONS.plural) and asked.name in self.definitions:
+            return True
+        if plural == LEASES.plural and self._is_of_election(asked.group, plural, asked.namespace, asked.name):
+            return True
+        return any(
+            asked.name in right.names and right.namespace in ("", asked.namespace)
+            for right in self._declared(asked.group, plural)
+        )
+
+    def _place_of(self, asked: Asked, plural: str) -> str:
+        if not asked.namespace or self._is_of_election(asked.group, plural, asked.namespace, asked.name):
+            return asked.namespace
+        if any(right.namespace == asked.namespace for right in self._declared(asked.group, plural)):
+            return asked.namespace
+        cached = self._namespaces.get((asked.group, plural), set())
+        if "" in cached:
+            return ""
+        return asked.namespace if asked.namespace in cached or self._is_limited() else ""
+
+    def _declared(self, group: str, plural: str) -> list[Right]:
+        return [each for each in self.declared if (each.resource.group, each.resource.plural) == (group, plural)]
+
+    def asked_for(self, blocked: Blocked, asked: Iterable[Asked]) -> Asked | None:
+        """Return what is asked of a server that protects owners; None if an update most likely added none.
+
+        An update writes all of an object. So it is taken to add an owner only if the program has to do with owners of
+        this kind, because otherwise the object had that owner before.
+        """
+        known = {(each.group, each.resource.partition("/")[0]) for each in asked}
+        resource = self._resource_of(blocked)
+        if blocked.is_update and (resource.group, resource.plural) not in known:
+            return None
+        namespace = blocked.namespace if resource.namespaced else ""
+        return Asked("update", resource.group, f"{resource.plural}/finalizers", namespace, blocked.name)
+
+    def _resource_of(self, blocked: Blocked) -> Resource[Any]:
+        """Return the resource of an owner's kind: one that is cached, a built-in one, or one of the usual plural."""
+        cached = [collection.resource for collection in self.collections]
+        for resource in [*cached, *_built_in()]:
+            if (resource.group, resource.kind) == (blocked.group, blocked.kind):
+                return resource
+        return Resource(blocked.group, "v1", blocked.kind, _plural(blocked.kind.lower()))
+
+
+@functools.cache
+def _built_in() -> list[Resource[Any]]:
+    values = [*vars(resources).values(), *vars(builtin_resources).values()]
+    return [value for value in values if isinstance(value, Resource)]
+
+
+def _plural(kind: str) -> str:
+    """Return the plural by which most kinds are named."""
+    if kind.endswith("s"):
+        return f"{kind}es"
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+
+
+def program_of(manager: Manager) -> Program:
+    """Return what a manager knows of its own names and namespaces now."""
+    return Program(
+        namespace=manager.namespace,
+        lease=None if manager.elector is None else manager.elector.lock.key,
+        collections=tuple(manager.informers.collections),
+        declared=tuple(manager.declared),
+        definitions=manager.definitions.names,
+    )
+
+
+def accesses(program: Program, asked: Iterable[Asked], blocked: Iterable[Blocked] = ()) -> set[Access]:
+    """Return the accesses that allow what a manager of this program asked, without those that others include."""
+    some = [each for one in asked for each in program.completed(one)]
+    owners = [program.asked_for(each, some) for each in blocked]
+    return minimal(program.access_to(each) for each in [*some, *(owner for owner in owners if owner is not None)])

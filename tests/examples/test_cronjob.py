@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator of docs/cronjob-tutorial.md, beyond the tests of that page: its definition, and what it must survive."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from cronjob import SCHEDULED_AT, CronJob, CronJobSpec, CronJobStatus, decide, setup
+from kit.controller_gen import ATOMIC_MAPS, METADATA, differences, lines_of
+from kit.structure import structure
+from kubernetes.client import V1Job, V1JobTemplateSpec
+
+from controller_runtime import JOBS, HTTPRequest, ObjectKey, ObjectMeta, annotations_of
+from controller_runtime.crd import schema_of
+from controller_runtime.testing import EmbeddedCluster, Fault, LostReply, Simulation
+
+HELLO = ObjectKey("hello", "default")
+POD = {"restartPolicy": "Never", "containers": [{"name": "hello", "image": "busybox"}]}
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def a_cron_job(**spec: Any) -> dict[str, Any]:
+    spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": POD}}}, **spec}
+    return {"metadata": {"name": "hello", "namespace": "default"}, "spec": spec}
+
+
+def runs_in(cluster: EmbeddedCluster) -> list[str]:
+    return sorted(annotations_of(job)[SCHEDULED_AT][11:16] for job in cluster.user.list(JOBS, view=dict))
+
+
+def test_its_definition_is_the_one_of_controller_gen_but_for_these_differences() -> None:
+    only_theirs, only_ours = differences(lines_of("cronjob"), [*structure(schema_of(CronJob), "Object")])
+
+    active, schedule = "active array", "schedule string required minLength="
+    assert sorted(only_theirs) == sorted(
+        [*(f"{line} atomic-map" for line in ATOMIC_MAPS), f"{active} minItems=1 maxItems=10 atomic()", f"{schedule}0"]
+    )
+    assert sorted(only_ours) == sorted([*ATOMIC_MAPS, *METADATA * 3, f"{active} atomic()", f"{schedule}1"])
+
+
+def ended_job(due: datetime, annotation: str | None = None) -> V1Job:
+    metadata: dict[str, Any] = {"name": f"hello-{int(due.timestamp())}", "creationTimestamp": due}
+    metadata["annotations"] = {SCHEDULED_AT: due.isoformat() if annotation is None else annotation}
+    job = {"metadata": metadata, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    return V1Job.model_validate(job)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "deleted"),
+    [
+        pytest.param(None, [], id="the status knows no run"),
+        pytest.param(NOON - timedelta(minutes=1), ["11:59"], id="the status as it was a minute ago"),
+        pytest.param(NOON, ["11:59", "12:00"], id="the status knows all runs"),
+    ],
+)
+def test_a_job_is_kept_until_the_status_has_its_run(recorded: datetime | None, deleted: list[str]) -> None:
+    spec = CronJobSpec("* * * * *", V1JobTemplateSpec(), successful_jobs_history_limit=0)
+    cron_job = CronJob(spec, CronJobStatus(last_schedule_time=recorded), metadata=ObjectMeta(name="hello"))
+    jobs = [ended_job(NOON), ended_job(NOON - timedelta(minutes=1))]
+
+    status, delete, planned = decide(cron_job, jobs, NOON + timedelta(seconds=5))
+
+    assert [annotations_of(job)[SCHEDULED_AT][11:16] for job in delete] == deleted
+    assert (status.last_schedule_time, planned.due) == (NOON, None)
+
+
+def test_a_job_whose_annotation_was_spoilt_counts_for_the_time_of_its_creation() -> None:
+    cron_job = CronJob(CronJobSpec("* * * * *", V1JobTemplateSpec()), metadata=ObjectMeta(name="hello"))
+
+    status, _, planned = decide(cron_job, [ended_job(NOON, "noon")], NOON + timedelta(seconds=5))
+
+    assert (status.last_schedule_time, planned.due) == (NOON, None)
+
+
+@pytest.mark.unperturbed("each creation takes half a minute, so a manager that starts again is a run late at the end")
+def test_a_creation_whose_answer_was_lost_is_not_repeated_under_another_name(simulation: Simulation) -> None:
+    def lose_answers(number: int, request: HTTPRequest) -> Fault | None:
+        return LostReply() if request.method == "POST" else None
+
+    with EmbeddedCluster(simulation.host("operator"), faults=lose_answers) as cluster:
+        cluster.run(setup)
+        cluster.user.create(CronJob, a_cron_job())
+
+        simulation.advance(190.0)
+
+        assert runs_in(cluster) == ["00:01", "00:02", "00:03"]
+
+
+def test_a_job_that_exists_already_is_no_error(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.run(setup)
+    cluster.user.create(CronJob, a_cron_job())
+    due = simulation.host("clock").now() + timedelta(minutes=1)
+    metadata = {"name": f"hello-{int(due.timestamp())}", "namespace": "default"}
+    cluster.user.create(JOBS, {"metadata": metadata, "spec": {"template": {"spec": POD}}})
+
+    simulation.advance(70.0)
+
+    assert len(cluster.user.list(JOBS, view=dict)) == 1
+    assert cluster.manager.controllers[0].errors == 0
+
+
+def test_a_cron_job_that_is_being_deleted_starts_nothing(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.run(setup)
+    body = a_cron_job()
+    body["metadata"]["finalizers"] = ["example.com/wait"]
+    cluster.user.create(CronJob, body)
+    simulation.advance(70.0)
+
+    cluster.user.delete(CronJob, HELLO)
+    simulation.settle()  # until a manager knows of the deletion, it starts what is due
+    simulation.advance(300.0)
+
+    assert runs_in(cluster) == ["00:01"]
+
+
+@pytest.mark.story
+def test_a_suspended_cron_job_goes_on_later(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.run(setup)
+    cluster.user.create(CronJob, a_cron_job(schedule="0 * * * *"))
+    simulation.advance(3610.0)
+    assert runs_in(cluster) == ["01:00"]
+
+    cluster.user.patch(CronJob, HELLO, {"spec": {"suspend": True}})
+    simulation.advance(5400.0)
+    assert runs_in(cluster) == ["01:00"]
+
+    cluster.user.patch(CronJob, HELLO, {"spec": {"suspend": False, "startingDeadlineSeconds": 600}})
+    simulation.advance(3600.0)
+    assert runs_in(cluster) == ["01:00", "03:00"]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m controller_runtime manifests`: printed, written, compared, or refused in one line."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from kit.bundles import DATA, IMAGE, RIGHTS
+
+from controller_runtime.__main__ import cli
+from controller_runtime.program.command import main
+
+PROGRAM = str(Path(__file__).parents[2] / "examples" / "cabins.py")
+
+
+class Done(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Done]:
+    monkeypatch.chdir(tmp_path)
+
+    def call(options: str) -> Done:
+        with pytest.raises(SystemExit) as ended:
+            main(cli, ["manifests", PROGRAM, *shlex.split(options)], "controller_runtime")
+        return Done(int(ended.value.code or 0), *capsys.readouterr())
+
+    return call
+
+
+def test_the_manifests_are_printed(call: Callable[[str], Done]) -> None:
+    done = call(f"--rights {RIGHTS} --image {IMAGE}")
+
+    assert done == Done(0, (DATA / "cabins.yaml").read_text(encoding="utf-8"), "")
+
+
+def test_without_an_image_a_line_says_how_to_name_one(call: Callable[[str], Done]) -> None:
+    done = call("--no-rights")
+
+    assert done.err == "the image is cabins:latest: name yours with --image\n"
+    assert "kind: ClusterRole\n" not in done.out
+    assert "kind: Role\n" in done.out
+
+
+def test_what_was_written_is_the_same_as_the_code_until_either_changes(
+    call: Callable[[str], Done], tmp_path: Path
+) -> None:
+    given = f"--rights {RIGHTS} --image {IMAGE}"
+    assert call(f"{given} --kustomize k --helm h --service-monitor").status == 0
+    assert call(f"{given} --service-monitor --check k h") == Done(0, "", "")
+    assert call("--check k") == Done(0, "", "")
+
+    for folder in ("k", "h/templates"):
+        file = tmp_path / folder / "definitions.yaml"
+        file.write_text(file.read_text().replace("maximum: 9", "maximum: 8"))
+    done = call("--check k h")
+    assert done.status == 1
+    assert [line.split(": ")[0] for line in done.out.splitlines()] == [
+        "h/templates/definitions.yaml:38",
+        "k/definitions.yaml",
+    ]
+
+    again = call(f"{given} --kustomize k")
+    assert again == Done(0, "", "removed k/service_monitor.yaml, which is made no more\n")
+    assert call("--check k").status == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ("", "the rights of the program are unknown: record them with `pytest --rbac-record rights.yaml` and give"),
+        ("--rights x --no-rights", "--rights and --no-rights exclude each other: give one of them"),
+        ("--rights missing.yaml", "the rights in missing.yaml cannot be read"),
+        ("--check", "--check needs the files or folders to compare"),
+        ("other.yaml --no-rights", "other.yaml: files are only compared, with --check"),
+        ("--check a --helm b", "--check writes nothing: leave out --kustomize and --helm"),
+        ("--no-rights --name Cabins", "'Cabins' cannot name a service: give another --name"),
+        ("--no-rights --namespace a.b", "--namespace 'a.b' is no name"),
+        ("--no-rights --image 'a b'", "--image 'a b' names no image"),
+        ("--no-rights --replicas 0", "invalid value for '--replicas'"),
+        ("--no-rights --watch-namespace A", "--watch-namespace 'A' is no name"),
+    ],
+)
+def test_a_mistake_is_one_line(call: Callable[[str], Done], options: str, error: str) -> None:
+    done = call(options)
+
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f"controller_runtime: {error}")
+    assert done.err.count("\n") == 1

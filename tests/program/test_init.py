@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m controller_runtime init`: the folder that it writes works as it is, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+from kit.inline_pytest import run_inline
+from kit.programs import clean_environment
+
+from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from controller_runtime.program.cli_init import init_command
+from controller_runtime.program.scaffold import files as scaffold
+from controller_runtime.program.scaffold.files import imported_names
+from controller_runtime.program.scaffold.library import Library, source_in
+from controller_runtime.program.scaffold.names import names_of
+
+FILES = ["Dockerfile", "guest_book.py", "pyproject.toml", "test_guest_book.py"]
+
+
+def init(*arguments: str) -> None:
+    init_command.main([*arguments], prog_name="init", standalone_mode=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a new operator, whose library was installed from a clone."""
+    monkeypatch.chdir(tmp_path)
+    init("guest-book", "--requirement", "/src/controller-runtime")
+    return tmp_path / "guest-book"
+
+
+def test_the_tests_of_a_new_operator_pass(folder: Path) -> None:
+    assert sorted(path.name for path in folder.iterdir()) == FILES
+
+    outcome = run_inline(folder)
+
+    assert not outcome.failures, "\n".join(outcome.failures)
+    assert outcome.passed == 2
+
+
+def test_a_new_operator_runs_on_an_embedded_server(folder: Path) -> None:
+    command = [sys.executable, "guest_book.py", "--embedded", "--duration", "1"]
+
+    done = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "definition installed definition=guestbooks.example.com" in done.stderr
+    assert "controller started controller=guest-book" in done.stderr
+    assert "WARNING" not in done.stderr
+
+
+def test_the_project_names_its_module_its_test_and_the_library(folder: Path) -> None:
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+    assert (project["project"]["name"], project["tool"]["setuptools"]["py-modules"]) == ("guest-book", ["guest_book"])
+    assert project["tool"]["pytest"]["ini_options"]["testpaths"] == ["test_guest_book.py"]
+    imported = {
+        node.module.partition(".")[0] if isinstance(node, ast.ImportFrom) and node.module else "attrs"
+        for node in ast.walk(ast.parse((folder / "guest_book.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    required = {name.replace("-", "_") for name in project["project"]["dependencies"]}
+    assert required == imported - sys.stdlib_module_names
+
+
+def instructions_of(dockerfile: str) -> list[list[str]]:
+    return [line.split() for line in dockerfile.splitlines() if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "copied"),
+    [
+        ("/src/controller-runtime", ["wheels", "pyproject.toml", "guest_book.py"]),
+        ("controller-runtime==0.1.0", ["pyproject.toml", "guest_book.py"]),
+    ],
+)
+def test_the_image_has_two_stages_and_a_user_by_number(tmp_path: Path, requirement: str, copied: list[str]) -> None:
+    init("guest-book", "--dir", str(tmp_path), "--requirement", requirement)
+    text = (tmp_path / "Dockerfile").read_text(encoding="utf-8")
+    steps = instructions_of(text)
+
+    assert [step for step in steps if step[0] == "FROM"] == [
+        ["FROM", "python:3.13-slim", "AS", "build"],
+        ["FROM", "python:3.13-slim"],
+    ]
+    sources = [word for step in steps if step[0] == "COPY" and "--from=build" not in step for word in step[1:-1]]
+    assert sources == copied
+    assert ("--find-links /wheels" in text) == ("wheels" in copied) == (f"--wheel-dir wheels {requirement}" in text)
+    assert ["USER", "65532:65532"] in steps
+    assert steps[-1] == ["ENTRYPOINT", '["/venv/bin/python",', '"-m",', '"guest_book"]']
+
+
+@pytest.mark.parametrize("existing", FILES)
+def test_nothing_is_written_where_one_of_the_files_exists(tmp_path: Path, existing: str) -> None:
+    (tmp_path / existing).write_text("mine")
+
+    with pytest.raises(UsageError, match=rf"{re.escape(existing)} exists, and nothing was written"):
+        init("guest-book", "--dir", str(tmp_path))
+
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(existing, "mine")]
+
+
+@pytest.mark.parametrize("error", [OSError("no links here"), KeyboardInterrupt()], ids=["refused", "interrupted"])
+def test_an_end_in_the_middle_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    link, made = os.link, list[Path]()
+
+    def link_two(source: Path, target: Path) -> None:
+        if len(made) == 2:
+            raise error
+        link(source, target)
+        made.append(target)
+
+    monkeypatch.setattr(scaffold.os, "link", link_two)
+    with pytest.raises((ControllerRuntimeError, click.Abort)):
+        init("guest-book", "--dir", str(tmp_path))
+
+    assert len(made) == 2
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(ControllerRuntimeError, match="file/new: Not a directory"):
+        init("guest-book", "--dir", str(tmp_path / "file" / "new"))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Guest_Book", "lower-case letters, digits and dashes, a letter first, such as guest-book"),
+        ("9-lives", "a letter first, such as lives"),
+        ("", "a letter first"),
+        ("é", "a letter first"),
+        ("-a", "a letter first, such as a"),
+        ("a" * 64, "at most 63"),
+        ("../up", "such as up"),
+        ("class", "is a keyword of Python; choose another name, such as class-operator"),
+        ("json", "would hide the module json of Python's library"),
+        ("test", "would make a file test.py"),
+        ("conftest", "which pytest imports"),
+        ("setup", "which setuptools runs"),
+        ("test-me", "which pytest takes for tests"),
+        ("kubernetes", "would hide the installed package kubernetes"),
+        ("controller-runtime", "would hide the installed package controller_runtime"),
+        ("psutil", "would hide the installed package psutil"),
+        ("manager", "kind 'Manager' is a name that the program needs itself; --kind names another"),
+        ("exception", "kind 'Exception' is a name that the program needs itself"),
+        ("none", "kind 'None' is a name that the program needs itself"),
+    ],
+)
+def test_a_name_that_cannot_be_used_is_refused_in_a_line_that_says_what_can(name: str, why: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(why)) as refusal:
+        names_of(name, None, "example.com", imported_names())
+
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "why"),
+    [
+        ("book", "example.com", "an upper-case letter first"),
+        ("Guest-Book", "example.com", "letters and digits"),
+        ("B" * 59, "example.com", "at most 58"),
+        ("Book", "example", "a domain in lower case with a dot"),
+        ("Book", "Example.com", "a domain in lower case with a dot"),
+        ("Book", "books.k8s.io", "is reserved for Kubernetes"),
+    ],
+)
+def test_a_kind_or_group_that_cannot_be_used_is_refused(kind: str, group: str, why: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(why)):
+        names_of("guest-book", kind, group)
+
+
+def test_the_kind_is_the_name_in_camel_case_and_the_module_has_underscores() -> None:
+    names = names_of("a-guest-book2", None, "example.com")
+
+    assert (names.kind, names.module) == ("AGuestBook2", "a_guest_book2")
+
+
+@pytest.mark.parametrize(
+    ("direct_url", "source"),
+    [
+        pytest.param({"url": "file:///a%20b/clone", "dir_info": {}}, "/a b/clone", id="a clone"),
+        pytest.param({"url": "file:///w/x.whl", "archive_info": {}}, "/w/x.whl", id="a wheel"),
+        pytest.param({"url": "https://h/x.whl", "archive_info": {}}, "https://h/x.whl", id="a wheel elsewhere"),
+        pytest.param(
+            {"url": "https://h/r.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}, "subdirectory": "lib"},
+            "git+https://h/r.git@abc#subdirectory=lib",
+            id="a repository",
+        ),
+    ],
+)
+def test_the_library_comes_from_where_pip_installed_it_from(direct_url: dict[str, object], source: str) -> None:
+    assert source_in(json.dumps(direct_url)) == source
+
+
+@pytest.mark.parametrize(
+    ("source", "with_extras", "is_on_an_index"),
+    [
+        ("controller-runtime", "'controller-runtime[cli]'", True),
+        ("controller-runtime>=0.1.0", "'controller-runtime[cli]>=0.1.0'", True),
+        ("/a b/clone", "'/a b/clone[cli]'", False),
+        ("git+https://h/r.git@abc", "'controller-runtime[cli] @ git+https://h/r.git@abc'", False),
+    ],
+)
+def test_pip_is_given_the_library_with_its_extras(source: str, with_extras: str, is_on_an_index: bool) -> None:
+    library = Library(source)
+
+    assert (library.quoted("cli"), library.is_on_an_index) == (with_extras, is_on_an_index)
+
+
+@pytest.mark.parametrize("text", ["", " ", "a\nRUN evil"])
+def test_a_requirement_of_several_lines_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="--requirement"):
+        init("guest-book", "--dir", str(tmp_path / "new"), "--requirement", text)
+
+    assert not (tmp_path / "new").exists()
