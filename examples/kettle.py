@@ -4,10 +4,21 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import attrs
 
-from controller_runtime import NODES, AsyncClient, AsyncReconciler, Controller, Manager, Request, Result, SystemHost
+from controller_runtime import (
+    NODES,
+    AsyncClient,
+    AsyncReconciler,
+    Controller,
+    Manager,
+    NotFound,
+    Request,
+    Result,
+    SystemHost,
+)
 from controller_runtime.testing import EmbeddedCluster, a_node
 
 
@@ -18,7 +29,8 @@ class Kettle(AsyncReconciler):
 
     async def reconcile(self, request: Request) -> Result:
         await asyncio.sleep(self.seconds)  # or any other coroutine: a request of aiohttp, a query of a database
-        await self.client.patch(NODES, request, {"metadata": {"labels": {"water": "hot"}}})
+        with suppress(NotFound):  # the node was deleted meanwhile
+            await self.client.patch(NODES, request, {"metadata": {"labels": {"water": "hot"}}})
         return Result()
 
 
@@ -27,10 +39,13 @@ def kettle(manager: Manager, seconds: float = 1.0) -> Controller:
     return Controller("kettle", reconciler, workers=100).watch(NODES, when=lambda delta: delta.old is None)
 
 
+def setup(manager: Manager) -> None:
+    manager.add(kettle(manager))
+
+
 if __name__ == "__main__":
     with EmbeddedCluster(SystemHost()) as cluster:
-        cluster.manager.add(kettle(cluster.manager))
-        cluster.start()
+        cluster.run(setup)
         began = cluster.host.monotonic()
         for number in range(100):
             cluster.user.create(NODES, a_node(f"node-{number}"))

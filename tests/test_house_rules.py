@@ -173,6 +173,7 @@ def test_nothing_survives_a_crash_or_acts_when_collected() -> None:
 
 
 CATCHES_EVERYTHING = {
+    "controller_runtime/testing/checks.py: _why_not": "a test's own check ends here: the test fails with its error",
     "controller_runtime/core/stop.py: run": "a thread ends here: the failure sets its stop",
     "controller_runtime/manager/manager.py: _run": "the work of the manager's own thread ends here: the manager stops",
     "controller_runtime/controller/workers.py: _reconcile": "a reconcile ends here: it counts as failed",
@@ -187,6 +188,7 @@ CATCHES_EVERYTHING = {
     "controller_runtime/program/origin.py: load": "the import of a program ends here: raised for its author",
     "controller_runtime/program/origin.py: call_setup": "a program's setup ends here: raised for its author",
     "controller_runtime/client/http/inquiry.py: _find_out": "a look-up's thread ends here: raised where it is awaited",
+    "controller_runtime/testing/perturbation/sequence_run.py: run": "a run of a sequence ends here: it is its result",
     "controller_runtime/testing/simulation/event_loop.py: _unwind": "a coroutine of a crashed host ends here",
     "controller_runtime/testing/simulation/scheduler.py: _run": "a simulated thread ends here: the test raises it",
     "controller_runtime/testing/simulation/scheduler.py: _hand_over": "a simulated step ends here: the test raises it",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.resources import Kind, resource_of
+from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.transforms import Transform
@@ -35,6 +35,7 @@ class _Shared:
     Attributes:
         informer: The informer.
         stop: Ends this informer and nothing else.
+        any_version: Whether it begins with any state that the server has at hand.
         users: The calls of `Informers.of` that returned the informer, less those of `Informers.release`.
         thread: The thread of the informer's `run`; None before it is started.
         has_run: Whether the informer's `run` has ended.
@@ -42,6 +43,7 @@ class _Shared:
 
     informer: Informer
     stop: Stop
+    any_version: bool
     users: int = 1
     thread: Thread | None = None
     has_run: bool = False
@@ -88,6 +90,7 @@ class Informers:
         self._lock = host.lock("informers")
         self._transforms = {resource_of(kind): transform for kind, transform in transforms.items()}
         self._shared: dict[_Key, _Shared] = {}
+        self._views: dict[Resource[Any], set[type[Any]]] = {}
         self._released: list[_Shared] = []  # and possibly still running
         self._stop: Stop | None = None  # that of the program, once started
 
@@ -103,6 +106,16 @@ class Informers:
                 raise UsageError(f"{known} are cached already: set their transform before the first use")
             self._transforms[known] = transform
 
+    def note_view(self, resource: Resource[Any], view: type[Any]) -> None:
+        """Note the class that a caller reads the objects of a resource as; see `views`."""
+        with self._lock:
+            self._views.setdefault(resource, set()).add(view)
+
+    def views(self) -> Mapping[Resource[Any], frozenset[type[Any]]]:
+        """Return the classes that callers read the objects of each resource as; `dict` stands for any use."""
+        with self._lock:
+            return {resource: frozenset(views) for resource, views in self._views.items()}
+
     def __iter__(self) -> Iterator[Informer]:
         with self._lock:
             return iter([shared.informer for shared in self._shared.values()])
@@ -113,7 +126,7 @@ class Informers:
         with self._lock:
             return [*dict.fromkeys(key.collection for key in self._shared)]
 
-    def of(self, collection: Collection, *, linger: float = 0.0) -> Informer:
+    def of(self, collection: Collection, *, linger: float = 0.0, any_version: bool = False) -> Informer:
         """Return the informer of a collection and linger, the same one to each caller.
 
         A new informer runs at once if `start` was called, else from that call on. A caller that no longer needs
@@ -123,9 +136,12 @@ class Informers:
             collection: The objects to list and watch.
             linger: Seconds by which the delivery of changes may be delayed, so that the changes of a busy collection
                 are delivered together: a wake-up of the thread costs more than a change.
+            any_version: Begin with any state that the server has at hand, as by `CacheOptions.any_version`. Callers
+                that do not ask for it share the informer.
 
         Raises:
             ValueError: A selector is malformed, or a namespace was given for a cluster-scoped resource.
+            UsageError: `any_version` is asked for, and the informer exists already and begins with the most recent.
         """
         if not collection.namespace and collection.resource.namespaced:
             collection = attrs.evolve(collection, namespace=self._namespace)
@@ -133,9 +149,11 @@ class Informers:
         with self._lock:
             shared = self._shared.get(key)
             if shared is not None:
+                if any_version and not shared.any_version:
+                    raise UsageError(f"{shared.informer} is cached already: ask for any version before the first use")
                 shared.users += 1
                 return shared.informer
-            shared = self._shared[key] = self._make(key)
+            shared = self._shared[key] = self._make(key, any_version=any_version)
             program = self._stop
         if program is not None:
             self._run(shared, program)
@@ -207,11 +225,13 @@ class Informers:
             every = [*self._shared.values(), *self._released]
         return [thread for shared in every for thread in shared.join_until(deadline)]
 
-    def _make(self, key: _Key) -> _Shared:
+    def _make(self, key: _Key, *, any_version: bool) -> _Shared:
         transform = self._transforms.get(key.collection.resource, self._options.transform)
         source = ListWatch(self._host, self._transport, key.collection, linger=key.linger)
-        informer = Informer(self._host, source, attrs.evolve(self._options, transform=transform))
-        return _Shared(informer, Stop(self._host, f"stop of {informer}"))
+        any_version = any_version or self._options.any_version
+        options = attrs.evolve(self._options, transform=transform, any_version=any_version)
+        informer = Informer(self._host, source, options)
+        return _Shared(informer, Stop(self._host, f"stop of {informer}"), any_version)
 
     def _run(self, shared: _Shared, program: Stop) -> None:
         forget = program.on_set(shared.stop.set)

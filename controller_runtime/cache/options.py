@@ -18,12 +18,16 @@ class CacheOptions:
         streaming: Begin with a streamed list; a server that cannot stream is asked for pages instead. False asks for
             pages at once.
         patience: How long the cache waits for the server, and the most that it accepts in one list.
+        any_version: Begin with any state that the server has at hand, which may be older than what this program has
+            seen before it was restarted; False begins with the most recent. Later lists are never older than the state
+            that the cache has.
         transform: Changes each object before it is stored; None stores what the server sent.
         reachable: Tells that the server has answered another client of this process, which shortens the wait after a
             lost connection; None if no other client tells it.
     """
 
     streaming: bool = True
+    any_version: bool = False
     patience: Patience = attrs.field(factory=Patience)
     transform: Transform | None = None
     reachable: ServerReachable | None = None

@@ -2,9 +2,10 @@
 """Keeps a copy of one collection in step with the server: list, watch, recover.
 
 The reflector is a state machine: `state.py` has its states and the changes between them, `recovery.py` what follows
-from a failure. The first list may be of any state that the server has at hand. Later lists are at least as new as the
-resourceVersion last seen, so that the copy does not go back in time. The most recent state, which is the dearest list
-for the server, is asked for only when the server has refused a resourceVersion.
+from a failure. The first list asks for the most recent state, so that a program which is restarted does not act on a
+state that it has already left behind; `CacheOptions.any_version` takes any state that the server has at hand. Later
+lists are at least as new as the resourceVersion last seen, so that the copy does not go back in time, and ask for the
+most recent state only when the server has refused a resourceVersion.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from controller_runtime.cache.state import TRANSITIONS, Listing, Receiving, Resu
 from controller_runtime.cache.streamed import StreamedList
 from controller_runtime.cache.transforms import transformed
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
-from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
+from controller_runtime.client.listwatch import ANY_VERSION, MOST_RECENT, ListWatch
 from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.errors import ControllerRuntimeError, DecodeError, Expired, StreamIdle
 from controller_runtime.core.host import Host
@@ -79,6 +80,7 @@ class Reflector:
         self._source = source
         self._sink = sink
         self._streaming = options.streaming
+        self._first_version = ANY_VERSION if options.any_version else MOST_RECENT
         self._transform = options.transform
         self.patience = options.patience
         self._pace = Pace(host, self.patience.backoff, options.reachable or ServerReachable(host))
@@ -249,9 +251,9 @@ class Reflector:
     def _version_to_ask(self) -> str:
         match self.state:
             case Listing(most_recent=True) | Streaming(most_recent=True):
-                return ""
+                return MOST_RECENT
             case _:
-                return self._version or ANY_VERSION
+                return self._version or self._first_version
 
     def _deadline(self, ends_at: float) -> float:
         """Return the time by which a line must come, in monotonic seconds."""

@@ -24,7 +24,10 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 
 ANY_VERSION = "0"
-"""Asks for any state that the server has at hand, possibly old; the empty text asks for the most recent."""
+"""Asks for any state that the server has at hand, possibly old."""
+
+MOST_RECENT = ""
+"""Asks for the most recent state."""
 
 PAGE_SIZE = 500
 """Objects on a page, as in client-go."""

@@ -186,6 +186,11 @@ class Controller:
         return [source.collection for source in self._sources if source.collection is not None]
 
     @property
+    def inspected(self) -> Sequence[Collection]:
+        """Those of `collections` whose changes a predicate, a mapping or a callback of this controller reads."""
+        return [each.collection for each in self._sources if isinstance(each, Watch | Follow) and each.inspects]
+
+    @property
     def channels(self) -> Sequence[Channel]:
         """The channels from which this controller receives requests."""
         return [source for source in self._sources if isinstance(source, Channel)]

@@ -15,7 +15,7 @@ from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.attempt import attempt
 from controller_runtime.controller.failing import Failing, FailureLog, Fallible, error_text
 from controller_runtime.controller.feed import LONGEST_DELAY, Feed, Retries, adder, checked
-from controller_runtime.controller.handlers import Callback, Handler
+from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
 from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
@@ -85,6 +85,11 @@ class Watch:
     when: Predicate | None
     map: Handler
 
+    @property
+    def inspects(self) -> bool:
+        """Whether a predicate or a mapping looks at more of a change than the object's key."""
+        return self.when is not None or self.map is not enqueue_object
+
     def attach(self, intake: Intake) -> Synced:
         """Add a handler, which runs on the informer's thread.
 
@@ -116,6 +121,7 @@ class Follow:
     collection: Collection
     callback: Callback
     linger: float = 0.0
+    inspects: bool = attrs.field(default=True, init=False)
 
     def attach(self, intake: Intake) -> Synced:
         """Subscribe the callback to the collection: it gets every change once, in order, on a thread of its own."""

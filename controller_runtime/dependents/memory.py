@@ -151,6 +151,16 @@ def values_of(body: Mapping[str, Any], cached: Cached) -> bytes:
     return hashlib.sha256(msgspec.json.encode(values, order="deterministic")).digest()
 
 
+def holds(body: Mapping[str, Any], cached: Cached) -> bool:
+    """Return whether an object has the values of `body`; it may have more fields, such as the server's defaults.
+
+    A value that the server writes in another way, such as a quantity, counts as different.
+    """
+    present = msgspec.json.decode(cached.raw)
+    # The items of a list lack these two on some servers.
+    return _covers({name: value for name, value in body.items() if name not in ("apiVersion", "kind")}, present)
+
+
 def identity_of(body: Mapping[str, Any], cached: Cached | None) -> bytes:
     """Identify an object and the values that it has in the fields of `body`; empty if it is absent."""
     return b"" if cached is None else cached.uid.encode() + values_of(body, cached)
@@ -160,3 +170,15 @@ def _project(wanted: Any, present: Any) -> Any:
     if isinstance(wanted, Mapping) and isinstance(present, Mapping):
         return {name: _project(value, present.get(name)) for name, value in wanted.items()}
     return present
+
+
+def _covers(wanted: Any, present: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        return isinstance(present, Mapping) and all(_covers(value, present.get(name)) for name, value in wanted.items())
+    if isinstance(wanted, list):
+        return (
+            isinstance(present, list)
+            and len(wanted) == len(present)
+            and all(_covers(one, other) for one, other in zip(wanted, present, strict=True))
+        )
+    return bool(wanted == present)

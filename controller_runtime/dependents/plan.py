@@ -16,7 +16,7 @@ import msgspec
 from controller_runtime.api.objects import Cached, ObjectKey, OwnerReference
 from controller_runtime.api.resources import Resource
 from controller_runtime.core.errors import UNREADABLE, DecodeError, UsageError
-from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal, identity_of, values_of
+from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal, holds, identity_of, values_of
 from controller_runtime.dependents.owned import Id, Owned, Wanted
 
 LOOK_AGAIN = 30.0
@@ -163,9 +163,22 @@ def decide(wanted: Sequence[Wanted], seen: Mapping[Id, Seen], *, uid: str, field
             applies.append(verdict)
             states.append(DependentState(each.owned, each.key, Progress.NOT_READY, "is being applied", current))
         else:
-            text = f"waits for {blocker.owned.resource.kind} {blocker.key}"
-            states.append(DependentState(each.owned, each.key, Progress.WAITING, text, current))
+            states.append(_waiting(each, seen[each.id], blocker))
     return Plan(applies, states)
+
+
+def _waiting(wanted: Wanted, seen: Seen, blocker: DependentState) -> DependentState:
+    """Return the state of an object whose apply has to wait for another object.
+
+    One that has the wanted values is judged by itself: a manager that has just started knows of no apply.
+    """
+    current = seen.current
+    if current is not None and seen.record is None and holds(wanted.body, current):
+        problem = wanted.owned.unready(current)
+        progress = Progress.NOT_READY if problem else Progress.READY
+    else:
+        progress, problem = Progress.WAITING, f"waits for {blocker.owned.resource.kind} {blocker.key}"
+    return DependentState(wanted.owned, wanted.key, progress, problem, current)
 
 
 def judge(wanted: Wanted, seen: Seen, *, uid: str, field_manager: str, now: float) -> Apply | DependentState:

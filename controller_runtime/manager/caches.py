@@ -28,7 +28,13 @@ class ManagedCaches:
 
     @overload
     def lister(
-        self, resource: Kind[T], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+        self,
+        resource: Kind[T],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        any_version: bool = False,
     ) -> Lister[T]: ...
 
     @overload
@@ -40,6 +46,7 @@ class ManagedCaches:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
+        any_version: bool = False,
     ) -> Lister[V]: ...
 
     def lister(
@@ -50,6 +57,7 @@ class ManagedCaches:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
+        any_version: bool = False,
     ) -> Lister[Any]:
         """Return a lister, which reads the cache of one collection.
 
@@ -59,22 +67,41 @@ class ManagedCaches:
             namespace: Only this namespace; empty is the manager's, or else all of them.
             label_selector: Only objects that the server finds to match it; empty is all of them.
             field_selector: The same for fields.
+            any_version: Begin with any state that the server has at hand, which may be older than what this program
+                saw before it was restarted. It spares a server older than Kubernetes 1.31 a list from etcd. The first
+                call for a collection decides; others, and controllers that watch it, share its cache.
 
         Raises:
             ValueError: `view` has fields that objects of this kind cannot have.
+            UsageError: `any_version` is asked for, and the collection is cached already from the most recent state.
         """
-        informer = self.informer(
-            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
-        )
-        return Lister(informer.store, resource, view)
+        collection = Collection(resource, namespace, label_selector, field_selector)
+        informer = self._informer(collection, any_version=any_version)
+        lister = Lister(informer.store, resource, view)
+        known = collection.resource
+        self.informers.note_view(known, known.default_view() if view is None else view)
+        return lister
 
     def informer(
-        self, resource: Kind[Any], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+        self,
+        resource: Kind[Any],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        any_version: bool = False,
     ) -> Informer:
-        """Return the informer of one collection, to subscribe to; the informer runs while the manager does."""
+        """Return the informer of one collection, to subscribe to; the informer runs while the manager does.
+
+        The arguments are those of `lister`.
+        """
         collection = Collection(resource, namespace, label_selector, field_selector)
+        self.informers.note_view(collection.resource, dict)
+        return self._informer(collection, any_version=any_version)
+
+    def _informer(self, collection: Collection, *, any_version: bool) -> Informer:
         self.definitions.see(collection.resource)
-        return self.informers.of(collection)
+        return self.informers.of(collection, any_version=any_version)
 
     def install(self, *classes: type[CustomResource], storage: type[CustomResource] | None = None) -> None:
         """Install the definition of a declared class when the manager starts, before its caches do.

@@ -7,32 +7,35 @@ import itertools
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
-from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.http import Handler, HTTPRequest
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.client import Client
 from controller_runtime.client.impersonating import ImpersonatingTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.panics import Panic
 from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
+from controller_runtime.testing.checks import CheckedCluster
+from controller_runtime.testing.failing import failing_of
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.manager_process import Machine, ManagerProcess, SimulatedMachine, SystemMachine
 from controller_runtime.testing.panics import Panics
+from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.upkeep_thread import UpkeepThread
 
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(CheckedCluster):
     """Runs a manager on an embedded API server in this process.
 
     On a `SystemHost` it is the quickest way to try a controller. On a simulated host it is the way to
@@ -72,10 +75,9 @@ class EmbeddedCluster:
 
     Attributes:
         server: The API server.
-        transport: Records the requests of the manager and of those before it, for assertions.
-        manager: The present manager; add controllers to it.
         user: A client of the same server for the test, without faults and not recorded. It may do everything.
         acts_as: The user name of the manager's service account; None without a role.
+        options: The arguments that another cluster needs to be like this one, apart from faults and upkeep.
 
     Threads: one.
     """
@@ -103,17 +105,29 @@ class EmbeddedCluster:
         if role is not None and transport is not None:
             raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
         self._machine, server_host = _machine_of(host)
+        self._server_host = server_host
+        # The run of `pytest --perturb` that this cluster belongs to; None in all other runs.
+        self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
+        self._is_judged_later = self._perturbed is not None
+        history = self._perturbed.history if self._perturbed is not None else None
         self.server = server or APIServer(
             server_host,
+            history=history,
             emulated=emulated,
             disable_admission_plugins=disable_admission_plugins,
             enable_admission_plugins=enable_admission_plugins,
         )
-        self.user = Client(server_host, InProcessTransport(server_host, self.server))
+        to_server = InProcessTransport(server_host, self.server)
+        self._admin = Client(server_host, to_server)
+        self.user, self._reached = self._admin, cast(Handler, self.server)
+        if self._perturbed is not None and isinstance(server_host, SimulatedHost):
+            self._reached = self._perturbed.attach(self, self.server, server_host)
+            self.user = Client(server_host, self._perturbed.story(to_server))
+        self.options = {"leader_election": leader_election, "emulated": emulated, "role": role}
         self.acts_as: str | None = None
         if role is not None:
             account = acting(role)
-            account.create(self.user)
+            account.create(self._admin)
             self.acts_as = account.user
         self._given_transport = transport
         self._faults = _numbered(faults) if faults is not None else None
@@ -121,7 +135,7 @@ class EmbeddedCluster:
         self._namespace = namespace
         self._allow_panics = allow_panics
         self._panics = Panics()
-        self._upkeep = _UpkeepThread(server_host, self.server) if garbage_collection else None
+        self._upkeep = UpkeepThread(server_host, self.server) if garbage_collection else None
         self._setup: Setup | None = None
         self._requests: list[HTTPRequest] = []
         self._make_manager()
@@ -129,12 +143,26 @@ class EmbeddedCluster:
     @property
     def host(self) -> Host:
         """The host of the present manager."""
-        return self.manager.host
+        self._note_part("host")
+        return self._manager.host
 
     @property
     def client(self) -> Client:
         """The manager's client, whose requests have faults and are recorded."""
-        return self.manager.client
+        self._note_part("client")
+        return self._manager.client
+
+    @property
+    def manager(self) -> Manager:
+        """The present manager; add controllers to it."""
+        self._note_part("manager")
+        return self._manager
+
+    @property
+    def transport(self) -> RecordingTransport:
+        """Records the requests of the manager and of those before it, for assertions."""
+        self._note_part("transport")
+        return self._transport
 
     def run(self, setup: Setup) -> None:
         """Call `setup` with the manager, and start it.
@@ -144,8 +172,8 @@ class EmbeddedCluster:
         """
         self._refuse_second_start()
         self._setup = setup
-        setup(self.manager)
-        self.start()
+        setup(self._manager)
+        self._start()
 
     def start(self) -> None:
         """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
@@ -156,11 +184,19 @@ class EmbeddedCluster:
         Raises:
             RuntimeError: The manager has been started already.
         """
+        if self._perturbed is not None:
+            self._perturbed.refuse("the manager is started by start(), not by run(setup), so it cannot start again")
         self._refuse_second_start()
-        deadline = self.host.monotonic() + _DEFINITIONS_TIMEOUT
-        self.manager.definitions.install(Stop(self.host, "definitions"), deadline, client=self.user)
-        self.manager.definitions.are_installed = False
-        self._process.start(self.manager)
+        self._start()
+
+    def _start(self) -> None:
+        host = self._manager.host
+        deadline = host.monotonic() + _DEFINITIONS_TIMEOUT
+        self._manager.definitions.install(Stop(host, "definitions"), deadline, client=self._admin)
+        self._manager.definitions.are_installed = False
+        self._process.start(self._manager)
+        if self._perturbed is not None:
+            self._perturbed.starts()
         if self._upkeep is not None:
             self._upkeep.start()
 
@@ -222,52 +258,44 @@ class EmbeddedCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        try:
+            if error is None:
+                self.raise_broken_checks()
+        finally:
+            self.stop()
         if error is None:
             self.raise_panics()
+
+    @property
+    def failing(self) -> list[str]:
+        """What fails in the present manager: objects that wait to be tried again, and changes that cannot be mapped."""
+        return [f"{each.name}: {what}" for each in self._manager.controllers for what in failing_of(each)]
+
+    def _note_part(self, name: str) -> None:
+        if self._perturbed is not None:
+            self._perturbed.takes_part(name)
 
     def _refuse_second_start(self) -> None:
         if self._process.has_started:
             raise RuntimeError("the cluster's manager has been started already: call start() once")
 
     def _make_manager(self) -> None:
-        transport = self._given_transport or self._machine.connect(self.server)
+        transport: Transport = self._given_transport or self._machine.connect(self._reached)
         if self.acts_as is not None:
             transport = ImpersonatingTransport(transport, self.acts_as)
         if self._faults is not None:
             transport = FaultyTransport(self._machine.host, transport, self._faults)
-        self.transport = RecordingTransport(transport, self._requests)
-        self._process = ManagerProcess(self._machine, self.transport)
-        self.manager = Manager(
+        self._transport = RecordingTransport(transport, self._requests)
+        self._process = ManagerProcess(self._machine, self._transport)
+        self._manager = Manager(
             self._machine.host,
             self._process.transport,
             leader_election=self._leader_election,
             namespace=self._namespace,
             on_panic=self._panics.note,
         )
-
-
-class _UpkeepThread:
-    """Runs garbage collection on the server's host. Threads: one."""
-
-    def __init__(self, host: Host, server: APIServer) -> None:
-        self._host = host
-        self._upkeep = Upkeep(host, server)
-        self._stop = Stop(host, "upkeep stop")
-        self._thread: Thread | None = None
-
-    def start(self) -> None:
-        """Start the thread, unless it runs already."""
-        if self._thread is None:
-            self._thread = spawn(self._host, self._stop, "upkeep", lambda: self._upkeep.run(self._stop))
-
-    def stop(self) -> None:
-        """Stop the thread and wait for its end; raise the error that ended it if it failed. Idempotent."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join_until(None)
-        if self._stop.failure is not None:
-            raise self._stop.failure
+        if self._perturbed is not None:
+            self._perturbed.manages(self._manager)
 
 
 def _machine_of(host: Host) -> tuple[Machine, Host]:

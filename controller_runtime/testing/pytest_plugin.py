@@ -12,7 +12,10 @@ A test with `cluster` or `real_cluster` fails at its end if reconciles raised er
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,8 +31,26 @@ RIGHTS_MARKER = "rights"
 _CLUSTERS = ("cluster", "real_cluster")
 
 
+PATTERNS = ("crash", "missed", "stale", "sequence")
+_USUAL = ",".join(name for name in PATTERNS if name != "sequence" or find_spec("hypothesis") is not None)
+_PERTURB = "--perturb"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options that record and check the rights of the programs under test."""
+    """Add the options of perturbed runs, and those that record and check the rights of the programs under test."""
+    group = parser.getgroup("controller-runtime", "Kubernetes controllers")
+    group.addoption(
+        _PERTURB,
+        nargs="?",
+        const=_USUAL,
+        metavar="PATTERNS",
+        help="run each test that calls cluster.run(setup) again through crashes, missed changes, stale views and "
+        f"sequences of declared states; PATTERNS chooses, as in {_PERTURB}={','.join(PATTERNS)}",
+    )
+    group.addoption(
+        "--perturb-budget", type=float, default=60.0, metavar="SECONDS", help="for the plans of one test (60)"
+    )
+    group.addoption("--perturb-script", metavar="FILE", help="run the one plan of a failure's file again")
     group = parser.getgroup("rights of controllers")
     group.addoption(
         "--rbac-record",
@@ -44,8 +65,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
+    """Give a `--perturb` without a value its value, because it would take the path that follows it."""
+    before = args[: args.index("--")] if "--" in args else args
+    if _PERTURB in before:
+        args[:] = [
+            f"{_PERTURB}={_USUAL}" if each == _PERTURB and at < len(before) else each for at, each in enumerate(args)
+        ]
+        early_config.known_args_namespace = parser.parse_known_args(args, namespace=copy.copy(early_config.option))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, so that `--strict-markers` accepts them, and what the options ask for."""
+    config.addinivalue_line("markers", f"unperturbed(reason): leave this test out of {_PERTURB}")
     config.addinivalue_line(
         "markers",
         f"{RIGHTS_MARKER}(program): the program of the managers, for --rbac-record FOLDER; None records nothing",
@@ -57,11 +90,35 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{_MARKER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`"
     )
+    if config.getoption(_PERTURB) is not None or config.getoption("--perturb-script") is not None:
+        _perturb(config)
+
+
+def _perturb(config: pytest.Config) -> None:
+    from controller_runtime.core.errors import UsageError
+    from controller_runtime.testing.perturbation.options import Options, Script
+    from controller_runtime.testing.perturbation.plugin import PerturbPlugin
+
+    patterns = (config.getoption(_PERTURB) or _USUAL).split(",")
+    if unknown := [pattern for pattern in patterns if pattern not in PATTERNS]:
+        raise pytest.UsageError(
+            f"{_PERTURB}: there is no pattern {unknown[0]!r}; write {_PERTURB} alone, or {_PERTURB}= with some of "
+            f"{','.join(PATTERNS)}"
+        )
+    if (budget := config.getoption("--perturb-budget")) <= 0:
+        raise pytest.UsageError(f"--perturb-budget={budget:g}: it must be more than 0 seconds")
+    folder, path = config.invocation_params.dir, config.getoption("--perturb-script")
+    try:
+        script = Script.read(folder, path) if path else None
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    options = Options(patterns, budget, folder, Path(path) if path else None, script)
+    config.pluginmanager.register(PerturbPlugin(options), "controller_runtime.perturb")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Fail a test whose reconciles panicked, if it has not failed by itself.
+    """Fail a test whose reconciles panicked, or whose own checks broke, if it has not failed by itself.
 
     The clusters raise the same when their fixtures end. But then the test has passed, and the error is its teardown's.
     """
@@ -70,6 +127,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         cluster: Any = pyfuncitem.funcargs.get(name)  # a test suite may have a fixture of this name of its own
         if cluster is not None and hasattr(cluster, "raise_panics"):
             cluster.raise_panics()
+            try:
+                cluster.raise_broken_checks()
+            except AssertionError as broken:
+                message = str(broken)
+            else:
+                continue
+            pytest.fail(message, pytrace=False)
     return outcome
 
 
@@ -92,9 +156,14 @@ def simulation_seed() -> int:
 @pytest.fixture
 def simulation(simulation_seed: int) -> Iterator[Simulation]:
     """Provide a simulation: hosts under virtual time. An error in any of its threads fails the test."""
+    from controller_runtime.testing.perturbation import ambient
     from controller_runtime.testing.simulation import Simulation
 
-    with Simulation(simulation_seed, warn_of_real_clock=True) as simulation:
+    session = ambient.session
+    seed = simulation_seed if session is None else simulation_seed + session.seed
+    # A calm run warns already, and without the warning threads are twice as fast.
+    warns = session is None or session.calm is None
+    with Simulation(seed, warn_of_real_clock=warns) as simulation:
         yield simulation
 
 

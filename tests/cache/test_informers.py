@@ -96,6 +96,21 @@ def test_nothing_is_asked_before_the_start_and_late_ones_start_at_once(
     assert sim.threads() == ["r0/reflector/nodes", "r0/reflector/leases"]
 
 
+def test_the_first_call_decides_whether_a_collection_begins_at_any_version(
+    program: Callable[..., Program], sim: Simulation
+) -> None:
+    p = program(TWO_NODES, TWO_NODES)
+    nodes = p.informers.of(Collection(NODES), any_version=True)
+    assert p.informers.of(Collection(NODES)) is nodes
+    p.informers.of(Collection(LEASES))
+    p.informers.start(p.stop)
+    sim.settle()
+
+    assert p.server.questions == ["stream 0", "stream -"]
+    with pytest.raises(UsageError, match="is cached already: ask for any version before the first use"):
+        p.informers.of(Collection(LEASES), any_version=True)
+
+
 def test_informers_start_once(program: Callable[..., Program]) -> None:
     p = program()
     p.informers.start(p.stop)

@@ -55,6 +55,24 @@ def test_streamed_list_without_its_bookmark_fills_nothing(scene: Make, end: End 
     assert (s.held, s.store.filled) == ({}, False)
 
 
+@pytest.mark.parametrize(
+    ("streaming", "script", "questions"),
+    [
+        pytest.param(True, [watched(SYNCED, Cut()), Refused(), EXPIRED], ["stream -", "watch 5"], id="streamed"),
+        pytest.param(False, [page(5), EXPIRED, page(7)], ["list -", "watch 5", "list 5", "watch 7"], id="pages"),
+        pytest.param(True, [failure(422, "Invalid"), page(5)], ["stream -", "list -", "watch 5"], id="not streamed"),
+    ],
+)
+def test_the_first_list_asks_for_the_most_recent_state_unless_any_is_asked_for(
+    scene: Make, streaming: bool, script: list[Act], questions: list[str]
+) -> None:
+    s = scene(*script, streaming=streaming, any_version=False)
+
+    s.sim.advance(5.0)
+
+    assert s.server.questions[: len(questions)] == questions
+
+
 @pytest.mark.scenario("WL-07")
 def test_overloaded_server_is_asked_the_same_again(scene: Make) -> None:
     """Two 429 and then a success make three stream requests with the same parameters, and no list."""

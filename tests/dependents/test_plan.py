@@ -172,6 +172,34 @@ def test_an_object_waits_for_all_that_come_before_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("present", "shown"),
+    [
+        pytest.param({"a": "1", "defaulted": "x"}, "Pod d/s: is not ready", id="as wanted"),
+        pytest.param({"a": "2"}, "Pod d/s: waits for ConfigMap d/a", id="changed"),
+        pytest.param({"a": ["1"]}, "Pod d/s: waits for ConfigMap d/a", id="of another type"),
+        pytest.param({}, "Pod d/s: waits for ConfigMap d/a", id="without the field"),
+    ],
+)
+def test_an_object_that_a_former_manager_applied_is_judged_by_itself_while_it_waits(
+    present: dict[str, Any], shown: str
+) -> None:
+    first = Owned[Any, Any](CONFIG_MAPS, lambda site: [{"metadata": {"name": "a"}}])
+    pod = {"spec": {"a": "1", "containers": [{"name": "c"}]}}
+    second = Owned[Any, Any](PODS, lambda site: pod, after=first, ready=lambda pod: False)
+    before, waiting = wanted_of([first, second], OWNER, SITES)
+    server = {**waiting.body, "spec": {**pod["spec"], **present, "containers": [{"name": "c", "image": "i"}]}}
+    if not present:
+        del server["spec"]["a"]
+    server["metadata"] = {**waiting.body["metadata"], "uid": "u", "resourceVersion": "5"}
+    seen = {before.id: Seen(None), waiting.id: Seen(cached_from_bytes(encoded(server)))}
+
+    plan = decide([before, waiting], seen, uid=UID, field_manager="us", now=0.0)
+
+    assert [write.wanted.key.name for write in plan.applies] == ["a"]
+    assert str(plan.states[1]) == shown
+
+
 def state(progress: Progress, name: str = "m", retry_at: float | None = None) -> DependentState:
     return DependentState(OWNED, ObjectKey(name, "d"), progress, progress.value.lower(), retry_at=retry_at)
 

@@ -22,6 +22,7 @@ def a_hut(beds: int) -> Cabin:
     return Cabin(CabinSpec(beds), metadata=ObjectMeta(name="hut", namespace="default"))
 
 
+@pytest.mark.story
 def test_a_cabin_has_a_deployment_with_one_replica_for_each_bed(huts: EmbeddedCluster, simulation: Simulation) -> None:
     huts.user.create(a_hut(3))
     simulation.settle()
@@ -36,6 +37,7 @@ def test_a_cabin_has_a_deployment_with_one_replica_for_each_bed(huts: EmbeddedCl
     assert huts.user.get(DEPLOYMENTS, HUT, dict)["spec"]["replicas"] == 4
 
 
+@pytest.mark.story
 def test_the_status_counts_the_beds_that_are_ready(huts: EmbeddedCluster, simulation: Simulation) -> None:
     huts.user.create(a_hut(3))
     simulation.settle()

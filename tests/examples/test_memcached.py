@@ -11,14 +11,15 @@ from memcached import Memcached, MemcachedSpec, setup
 from controller_runtime import DEPLOYMENTS, SERVICES, NotFound, ObjectKey, ObjectMeta, condition_of
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
+pytestmark = pytest.mark.story
+
 SAMPLE = ObjectKey("sample", "default")
 
 
 @pytest.fixture
-def memcached(cluster: EmbeddedCluster, simulation: Simulation) -> EmbeddedCluster:
+def memcached(cluster: EmbeddedCluster) -> EmbeddedCluster:
     cluster.run(setup)
     cluster.user.create(Memcached(MemcachedSpec(size=2), metadata=ObjectMeta(name="sample", namespace="default")))
-    simulation.settle()
     return cluster
 
 
@@ -28,7 +29,8 @@ def readiness(cluster: EmbeddedCluster) -> tuple[Any, ...]:
 
 
 def roll_out(cluster: EmbeddedCluster, simulation: Simulation) -> None:
-    """Write the status that the deployment controller would write."""
+    """Wait for the deployment, and write the status that the deployment controller would write."""
+    simulation.settle()
     deployment = cluster.user.get(DEPLOYMENTS, SAMPLE, dict)
     size = deployment["spec"]["replicas"]
     names = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
@@ -44,6 +46,7 @@ def roll_out(cluster: EmbeddedCluster, simulation: Simulation) -> None:
 
 
 def test_the_service_follows_when_the_deployment_is_ready(memcached: EmbeddedCluster, simulation: Simulation) -> None:
+    simulation.settle()
     assert memcached.user.get(DEPLOYMENTS, SAMPLE, dict)["spec"]["replicas"] == 2
     assert memcached.user.list(SERVICES, view=dict) == []
     assert readiness(memcached) == (
@@ -78,3 +81,7 @@ def test_a_change_of_the_size_is_rolled_out(memcached: EmbeddedCluster, simulati
 
     assert memcached.user.get(DEPLOYMENTS, SAMPLE, dict)["spec"]["replicas"] == 3
     assert readiness(memcached)[0] == "False"
+
+    roll_out(memcached, simulation)
+
+    assert readiness(memcached) == ("True", "Ready", "2 objects are ready")

@@ -18,10 +18,16 @@ from kit.scripted import Act, ScriptedServer
 
 
 class Scene:
-    """A reflector at work against a script."""
+    """A reflector at work against a script. It begins at any version, which tells first lists from others."""
 
     def __init__(
-        self, sim: Simulation, *script: Act, streaming: bool = True, page_size: int = 500, **backoff: float
+        self,
+        sim: Simulation,
+        *script: Act,
+        streaming: bool = True,
+        any_version: bool = True,
+        page_size: int = 500,
+        **backoff: float,
     ) -> None:
         self.sim = sim
         self.host = sim.host("r0")
@@ -30,7 +36,9 @@ class Scene:
         source = ListWatch(self.host, self.server, Collection(NODES), page_size=page_size)
         patience = Patience(backoff=Backoff(**backoff))
         self.reachable = ServerReachable(self.host)
-        options = CacheOptions(streaming=streaming, patience=patience, reachable=self.reachable)
+        options = CacheOptions(
+            streaming=streaming, any_version=any_version, patience=patience, reachable=self.reachable
+        )
         self.reflector = Reflector(self.host, source, self.store, options)
         self.stop = Stop(self.host)
         self.thread = self.host.spawn("reflector", lambda: self.reflector.run(self.stop))

@@ -77,6 +77,8 @@ class Storage:
     Threads: any, for every method.
     """
 
+    on_commit: Callable[[str, Change], None] | None = None  # called after each write, on its thread, without a lock
+
     def __init__(self, host: Host, history: History | None = None, journal: Journal | None = None) -> None:
         self._host = host
         self._history = history or History()
@@ -173,6 +175,8 @@ class Storage:
             found.changed = version
             found.log.append(change)
             ready = found.take_waiting()
+        if self.on_commit is not None:
+            self.on_commit(collection, change)
         for notify in ready:  # without the lock: a reader may take at once
             notify()
         return change

@@ -44,6 +44,10 @@ class Simulation:
         warn_of_real_clock: Warn, with a `RealClockWarning` that names the line, of code on the simulation's threads
             that calls a clock of `time` or `datetime`, or sleeps. It makes these threads about half as fast.
 
+    Attributes:
+        seed: As given.
+        on_wait: Called at the end of each `advance` with its seconds, and of each `settle` with 0; None for nobody.
+
     Threads: `advance` and `settle` are for the thread that entered the block; all else for any of the simulation.
     """
 
@@ -74,6 +78,7 @@ class Simulation:
         self._server_hosts: dict[str, SimulatedHost] = {}
         self._end_checks: list[Callable[[], None]] = []
         self._undo = ExitStack()
+        self.on_wait: Callable[[float], None] | None = None
 
     @property
     def scheduler(self) -> Scheduler:
@@ -150,11 +155,15 @@ class Simulation:
         root = self._root("advance")
         self._scheduler.park(root, "advance", due=self._scheduler.timeline.now + nanoseconds(seconds))
         self._scheduler.settle()
+        if self.on_wait is not None:
+            self.on_wait(seconds)
 
     def settle(self) -> None:
         """Let all threads run until each of them waits, without moving time."""
         self._root("settle")
         self._scheduler.settle()
+        if self.on_wait is not None:
+            self.on_wait(0.0)
 
     # Invariants. Checks may read anything, also under locks, and must not wait or notify.
 

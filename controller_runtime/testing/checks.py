@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A test's own oracles: what must hold after each write, and what must hold once the world is at rest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.storage.stored import Change
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.simulation.host import SimulatedHost
+
+Check = Callable[[], object]
+"""Reads the state of the cluster. It does not hold if it returns a false value other than None, or raises."""
+
+_PAUSES = (0.0, 0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
+"""Virtual seconds between the looks at what must hold at rest: ten minutes in all, as `pytest --perturb` waits."""
+
+_OURS = ("controller_runtime", "contextlib", "pluggy")
+
+
+def caller() -> str:
+    """Return the file and the line of the test that called, directly or not; empty if pytest did."""
+    frame = sys._getframe(1)
+    while (package := frame.f_globals.get("__name__", "").partition(".")[0]) in _OURS and frame.f_back is not None:
+        frame = frame.f_back
+    if package == "_pytest":
+        return ""
+    path = Path(frame.f_code.co_filename)
+    return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{frame.f_lineno}"
+
+
+class _Named(NamedTuple):
+    check: Check
+    name: str
+
+
+class Checks:
+    """Collects what did not hold until the end of a test.
+
+    Threads: any. A write that lands during a check is checked after it.
+    """
+
+    def __init__(self) -> None:
+        self._always: list[_Named] = []
+        self._eventually: list[_Named] = []
+        self._broken: list[str] = []
+        self._written: list[str] = []
+        self._is_checking = False
+
+    def always(self, check: Check) -> None:
+        """Add a check for the present state and after each write; the first time that it does not hold is kept."""
+        self._always.append(_named(check, "always"))
+        self._check_always("at once")
+
+    def eventually(self, check: Check) -> None:
+        """Add a check for the end."""
+        self._eventually.append(_named(check, "eventually"))
+
+    def landed(self, collection: str, change: Change) -> None:
+        """Check what must always hold, after a write."""
+        item = change.new or change.old
+        metadata = item.decode()["metadata"] if item is not None else {}
+        key = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+        what = "creation" if change.old is None else "deletion" if change.new is None else "change"
+        self._written.append(f"after the {what} of {collection} {key}")
+        if self._is_checking:
+            return
+        self._is_checking = True
+        try:
+            while self._written:
+                self._check_always(self._written.pop(0))
+        finally:
+            self._is_checking = False
+
+    def finish(self, advance: Callable[[float], object]) -> list[str]:
+        """Return what did not hold, each with the reason, and forget all checks.
+
+        Args:
+            advance: Lets seconds pass, for what must hold at the end.
+        """
+        waiting = dict.fromkeys(self._eventually, "")
+        for pause in _PAUSES:
+            waiting = {each: why for each in waiting if (why := _why_not(each.check))}
+            if not waiting:
+                break
+            advance(pause)
+        waiting = {each: why for each in waiting if (why := _why_not(each.check))}
+        broken = [*self._broken, *(f"{each.name} does not hold at rest: {why}" for each, why in waiting.items())]
+        self._always, self._eventually, self._broken = [], [], []
+        return broken
+
+    def _check_always(self, when: str) -> None:
+        for each in [*self._always]:
+            if why := _why_not(each.check):
+                self._always.remove(each)
+                self._broken.append(f"{each.name} does not hold {when}: {why}")
+
+
+class CheckedCluster:
+    """The part of a cluster that takes a test's own checks; `EmbeddedCluster` sets the attributes."""
+
+    server: APIServer
+    _server_host: Host
+    _is_judged_later = False
+    _checks: Checks | None = None
+
+    def always(self, check: Check) -> None:
+        """Require that `check` holds now and after each write of anyone, until the end of the test.
+
+        The test fails at its end with the first write after which it did not. It is called on the thread of the writer,
+        before the writer has its answer. It may read by `user`, and must not write or wait.
+
+        Args:
+            check: Does not hold if it raises, or returns a false value other than None.
+        """
+        self._own_checks().always(check)
+
+    def eventually(self, check: Check) -> None:
+        """Require that `check` holds at the end of the test, after at most ten minutes, in which time moves on.
+
+        In a simulation these are virtual minutes. On a real machine it is ten seconds.
+
+        Args:
+            check: As for `always`.
+        """
+        self._own_checks().eventually(check)
+
+    def take_broken_checks(self) -> list[str]:
+        """Return which checks of `always` and `eventually` did not hold, each with its reason, and forget them all."""
+        checks, self._checks = self._checks, None
+        return [] if checks is None else checks.finish(self._pass_time)
+
+    def raise_broken_checks(self) -> None:
+        """Raise an `AssertionError` if `always` or `eventually` did not hold. A run of `--perturb` is judged later."""
+        if not self._is_judged_later and (broken := self.take_broken_checks()):
+            raise AssertionError("\n".join(broken))
+
+    def _own_checks(self) -> Checks:
+        if self._checks is None:
+            checks = self._checks = Checks()
+            storage, before = self.server.storage, self.server.storage.on_commit
+
+            def landed(collection: str, change: Change) -> None:
+                if before is not None:
+                    before(collection, change)
+                if self._checks is checks:
+                    checks.landed(collection, change)
+
+            storage.on_commit = landed
+        return self._checks
+
+    def _pass_time(self, seconds: float) -> None:
+        host = self._server_host
+        if isinstance(host, SimulatedHost):
+            host.simulation.advance(seconds)
+        else:
+            Stop(host, "eventually").wait(min(seconds, 1.0))
+
+
+def _named(check: Check, kind: str) -> _Named:
+    name = getattr(check, "__name__", "<lambda>")
+    called = "" if name == "<lambda>" else f" {name}"
+    where = caller()
+    return _Named(check, f"{kind}{called} ({where})" if where else f"{kind}{called}")
+
+
+def _why_not(check: Check) -> str:
+    """Return why a check does not hold; empty if it does."""
+    try:
+        answer = check()
+    except Exception as error:  # noqa: BLE001  it is the test's code, and the test is told at its end
+        return f"{type(error).__name__}: {error}".partition("\n")[0]
+    return "" if answer is None or answer else f"it returned {answer!r}"

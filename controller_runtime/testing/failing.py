@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a controller fails, when nothing else happens any more."""
+
+from __future__ import annotations
+
+from controller_runtime.controller.controller import Controller
+
+_SHOWN = 16
+"""The most failing objects of one source to name."""
+
+
+def failing_of(controller: Controller) -> list[str]:
+    """Return the objects that wait to be reconciled again after an error, and the changes that cannot be mapped."""
+    trouble = controller.trouble()
+    changes = [each for source in trouble.sources for each in source.failing(_SHOWN)[1]] if trouble else []
+    return [*map(str, changes), *(str(turn.item) for turn in controller.turns(_SHOWN) if "retry" in turn.causes)]

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan does to a story, in the words of the story: its steps, the manager's writes, and what was not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
+from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run, Told
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata
+
+
+_SHOWN = 3
+"""The most fields of one change to name."""
+
+
+def story_of(told: Sequence[Told]) -> str:
+    """Return the steps of a story, each with its number."""
+    steps = [each.request for each in told if each.request is not None]
+    return ", ".join(
+        f"{number} {_VERBS.get(step.method, step.method)} {_target(step)}" for number, step in enumerate(steps, 1)
+    )
+
+
+def _target(step: HTTPRequest) -> str:
+    """Return the collection and the name that a step is about."""
+    parts = step.path.strip("/").split("/")[2 if step.path.startswith("/api/") else 3 :]
+    namespace = parts[1] if len(parts) > 2 and parts[0] == "namespaces" else ""
+    plural, *rest = parts[2:] if namespace else parts
+    name = rest[0] if rest else _name_in(step.body)
+    key = "/".join(filter(None, (namespace, name)))
+    return " ".join(filter(None, (plural, key, *rest[1:])))
+
+
+def _name_in(body: bytes | None) -> str:
+    try:
+        return msgspec.json.decode(body, type=_Named).metadata.name if body else ""
+    except msgspec.MsgspecError:
+        return ""
+
+
+def happened(plan: Plan, calm: Run) -> str:
+    """Return what a plan did, by the record of the calm run in which it was found."""
+    match plan:
+        case Crash():
+            sent = calm.sent[plan.write - 1] if plan.write <= len(calm.sent) else None
+            effects = [each for each in calm.landed if each.writer == MANAGER and each.number == plan.write]
+            when = "after it had landed and before its answer" if plan.landed else "before it was sent"
+            return f"{_step(effects)}the manager ended at its write {plan.write}, {when}: {sent}{_fields(effects)}"
+        case Restart():
+            return f"the manager ended at rest, after wait {plan.rest + 1} of the test, and a new one began"
+        case Lag():
+            late = [each for each in calm.landed if (each.name.resource, each.version) == (plan.resource, plan.version)]
+            return f"{_step(late)}the manager did not see until all else was at rest: {_change(late)}"
+        case Stale():
+            news = [
+                each for each in calm.landed if each.name.resource == plan.resource and each.version > plan.version
+            ][:1]
+            began = f"the manager began again after wait {plan.rest + 1}"
+            return f"{began}, and first read {plan.resource} before {_change(news)}"
+        case Missed():
+            of_it = [each for each in calm.landed if each.name == plan.name]
+            missed = [each for each in of_it if each.version == plan.version]
+            following = [each for each in of_it if each.version > plan.version][:1]
+            return f"{_step(missed)}the manager never saw {_change(missed)}, but at once {_change(following)}"
+        case _:
+            return str(plan)
+
+
+def _step(changes: Sequence[Landed]) -> str:
+    return f"step {changes[0].step}: " if changes else ""
+
+
+def _change(changes: Sequence[Landed]) -> str:
+    if not changes:
+        return "a later change"
+    change = changes[0]
+    kind = "creation" if change.creates else "deletion" if change.deletes else "change"
+    writer = {MANAGER: f"by its own write {change.number}", STORY: f"by step {change.number}"}.get(change.writer, "")
+    return f"the {kind} of {change.name}{_fields(changes)} {writer}".rstrip()
+
+
+def _fields(changes: Sequence[Landed]) -> str:
+    named = [field for change in changes[:1] for field in change.fields]
+    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    return f" ({', '.join(named[:_SHOWN])}{more})" if named else ""

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches that stand still from one change on, and then go on or end with 410."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from controller_runtime.api.http import Watch
+
+_EXPIRED = {
+    "type": "ERROR",
+    "object": {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "too old resource version",
+        "reason": "Expired",
+        "code": 410,
+    },
+}
+EXPIRED_LINE = msgspec.json.encode(_EXPIRED) + b"\n"
+"""The last line of a watch whose version the server has forgotten."""
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    resource_version: str = msgspec.field(default="0", name="resourceVersion")
+
+
+class _Object(msgspec.Struct, gc=False):
+    metadata: _Metadata
+
+
+class _Event(msgspec.Struct, gc=False):
+    object: _Object
+
+
+_events = msgspec.json.Decoder(_Event)
+
+
+class Gate:
+    """Holds the watches of one resource.
+
+    Args:
+        resource: The resource.
+        version: The resourceVersion of the first change that is held.
+
+    Attributes:
+        resource: As given.
+        version: As given.
+        is_open: True once the watches go on.
+        expires: True if they end with 410 then, so that their readers list again.
+
+    Threads: those of a simulation, which run one at a time.
+    """
+
+    def __init__(self, resource: str, version: int) -> None:
+        self.resource = resource
+        self.version = version
+        self.is_open = False
+        self.expires = False
+        self._waiting: dict[HeldWatch, None] = {}
+
+    @property
+    def holds(self) -> bool:
+        """True if a change waits here for a watch."""
+        return any(watch.has_lines for watch in self._waiting)
+
+    def enter(self, watch: HeldWatch) -> None:
+        """Remember a watch that stands still."""
+        self._waiting[watch] = None
+
+    def leave(self, watch: HeldWatch) -> None:
+        """Forget a watch that has ended. Idempotent."""
+        self._waiting.pop(watch, None)
+
+    def open(self, *, expires: bool = False) -> None:
+        """Let the watches go on, or end with 410. Idempotent."""
+        if not self.is_open:
+            self.is_open, self.expires = True, expires
+            for watch in [*self._waiting]:
+                watch.wake()
+
+
+class HeldWatch:
+    """A watch that passes through a gate; an `api.http.Watch`.
+
+    Args:
+        inner: The server's watch.
+        gate: The gate.
+        on_ready: Called when there may be lines.
+    """
+
+    def __init__(self, inner: Watch, gate: Gate, on_ready: Callable[[], None]) -> None:
+        self.headers: Mapping[str, str] = inner.headers
+        self.wake = on_ready
+        self._inner = inner
+        self._gate = gate
+        self._held: list[bytes] = []
+        self._is_late = False
+
+    @property
+    def has_lines(self) -> bool:
+        """True if lines are held."""
+        return bool(self._held)
+
+    def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
+        """Return the next lines before the gate's version, and whether the stream is over."""
+        gate = self._gate
+        if gate.is_open:
+            gate.leave(self)
+            if gate.expires and self._is_late:
+                self._inner.close()
+                return [EXPIRED_LINE], True
+            held, self._held = self._held, []
+            if held:
+                return held, False
+            return self._inner.take(limit)
+        return self._take_until_held(limit)
+
+    def next_wake(self) -> float | None:
+        """Return the seconds until `take` has something to do; None while the gate is closed to this watch."""
+        if self._is_late and not self._gate.is_open:
+            return None
+        return self._inner.next_wake()
+
+    def close(self) -> None:
+        """End the watch. Idempotent."""
+        self._gate.leave(self)
+        self._inner.close()
+
+    def _take_until_held(self, limit: int) -> tuple[list[bytes], bool]:
+        passed: list[bytes] = []
+        while len(passed) < limit:
+            lines, is_over = self._inner.take(1)
+            for line in lines:
+                if self._is_late or version_of(line) >= self._gate.version:
+                    self._is_late = True
+                    self._gate.enter(self)
+                    self._held.append(line)
+                else:
+                    passed.append(line)
+            if is_over and not self._is_late:
+                return passed, True
+            if not lines or is_over:
+                break
+        return passed, False
+
+
+def version_of(line: bytes) -> int:
+    """Return the resourceVersion of the object in a line of a watch."""
+    text = _events.decode(line).object.metadata.resource_version
+    return int(text) if text.isdigit() else 0

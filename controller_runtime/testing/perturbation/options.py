@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `--perturb`, and the files that replay failures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.testing.perturbation.plans import Plan, from_json, to_json
+
+SCRIPTS = ".perturb"
+"""The folder for the plans of failures, in the directory that pytest was started in."""
+
+
+@attrs.frozen
+class Script:
+    """A plan and the test that it is for.
+
+    Attributes:
+        test: The nodeid of the test.
+        plan: The plan.
+        story: The numbers of the parts of the test's story that are told; None for the whole test.
+    """
+
+    test: str
+    plan: Plan
+    story: tuple[int, ...] | None = None
+
+    @classmethod
+    def read(cls, folder: Path, path: str) -> Script:
+        """Return the script in a file, whose path may be relative to a folder.
+
+        Raises:
+            UsageError: The file cannot be read, or holds no script.
+        """
+        try:
+            found = json.loads((folder / path).read_text(encoding="utf-8"))
+            story = found.get("story")
+            return cls(found["test"], from_json(found["plan"]), None if story is None else tuple(map(int, story)))
+        except OSError as error:
+            raise UsageError(f"--perturb-script={path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"--perturb-script={path}: not a file that --perturb wrote: {error}") from None
+
+    def write(self, folder: Path, name: str) -> Path:
+        """Write the file, into a folder of its own in `folder`, and return its path there."""
+        path = Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-')}.json"
+        (folder / SCRIPTS).mkdir(exist_ok=True)
+        held = {"test": self.test, "plan": to_json(self.plan)} | ({} if self.story is None else {"story": self.story})
+        (folder / path).write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
+        return path
+
+
+@attrs.frozen
+class Options:
+    """The options of `--perturb`.
+
+    Attributes:
+        patterns: The patterns to try.
+        budget: Real seconds for the plans of one test, from its first; later plans are left out.
+        folder: The directory that pytest was started in.
+        path: The file of the only plan to run; None for all plans.
+        script: The content of that file.
+    """
+
+    patterns: Sequence[str]
+    budget: float
+    folder: Path
+    path: Path | None = None
+    script: Script | None = None

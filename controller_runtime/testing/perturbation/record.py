@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one run of a test did: each write that landed, each state at rest, and the story that can be told again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import attrs
+
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.testing.perturbation.world import Name, State
+
+MANAGER, STORY, OTHER = "manager", "story", "other"
+"""The writers: the manager under test, the test's `cluster.user`, and parts of a cluster such as garbage collection."""
+
+
+@attrs.frozen
+class Landed:
+    """A write that changed an object.
+
+    Attributes:
+        version: Its resourceVersion, counted from the server's start.
+        name: The object.
+        writer: `MANAGER`, `STORY` or `OTHER`.
+        number: The number of the manager's request, or of the story's step, from 1; 0 for other writers.
+        step: How many steps the story had taken.
+        phase: How many steps the story had taken, and how many of its waits the world had come to rest in.
+        fields: The paths that it changed; empty for a creation or a deletion.
+        creates: True if the object was not there before.
+        deletes: True if it is not there any more.
+    """
+
+    version: int
+    name: Name
+    writer: str
+    number: int
+    step: int
+    phase: int
+    fields: tuple[str, ...] = ()
+    creates: bool = False
+    deletes: bool = False
+
+
+@attrs.frozen
+class Sent:
+    """A write that the manager sent, in the order of sending.
+
+    Attributes:
+        number: From 1.
+        method: Of HTTP.
+        target: The resource, the key and the subresource, such as `deployments.apps default/web status`.
+    """
+
+    number: int
+    method: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.target}"
+
+
+class Told(NamedTuple):
+    """A part of the story: a write of the test's user, or a wait.
+
+    Attributes:
+        request: The write; None for a wait.
+        seconds: How long the test waited, in virtual time; 0 until all threads had to wait.
+    """
+
+    request: HTTPRequest | None
+    seconds: float = 0.0
+
+
+@attrs.define
+class Run:
+    """The record of one run.
+
+    Attributes:
+        sent: The manager's writes, also those that changed nothing.
+        landed: All changes, in order.
+        watched: The resources that the manager watched.
+        story: What the test did, in order.
+        prelude: How much of the story the test told before it started the manager; None if it never did.
+        rests: The state after each wait of the test, and after its end.
+        reached: The newest version at each wait, counted from the server's start.
+        any_version: The resources whose first list asked for any version, which a server may answer with an old one.
+        reads: The paths that the manager's views read, by resource.
+        requests: How many requests the manager sent until the end.
+        idle: How many requests it sent while nothing happened, after the end.
+        failing: The objects whose last reconcile failed, at the end.
+        broken: The checks of the test's `always` and `eventually` that did not hold.
+        held_parts: The lines of the test that take parts of the manager, which do not survive a restart.
+    """
+
+    sent: list[Sent] = attrs.field(factory=list)
+    landed: list[Landed] = attrs.field(factory=list)
+    watched: set[str] = attrs.field(factory=set)
+    story: list[Told] = attrs.field(factory=list)
+    prelude: int | None = None
+    rests: list[State] = attrs.field(factory=list)
+    reached: list[int] = attrs.field(factory=list)
+    any_version: set[str] = attrs.field(factory=set)
+    reads: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    requests: int = 0
+    idle: int = 0
+    failing: list[str] = attrs.field(factory=list)
+    broken: list[str] = attrs.field(factory=list)
+    held_parts: list[str] = attrs.field(factory=list)
+
+    @property
+    def steps(self) -> int:
+        """How many writes the test's user has made."""
+        return sum(told.request is not None for told in self.story)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one test calm, and then once for each plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing.perturbation import items
+from controller_runtime.testing.perturbation.options import Options, Script
+from controller_runtime.testing.perturbation.plans import Plan, plan
+from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
+from controller_runtime.testing.perturbation.session import Session
+from controller_runtime.testing.perturbation.smallest import Case, parts, smallest
+from controller_runtime.testing.perturbation.summary import Summary
+from controller_runtime.testing.perturbation.world import Name, varying
+
+
+class Runner:
+    """Runs one test through all its plans.
+
+    Args:
+        item: The test.
+        nextitem: The test after it, for pytest.
+        options: The options.
+
+    Attributes:
+        summary: What became of the test.
+    """
+
+    def __init__(self, item: pytest.Function, nextitem: pytest.Item | None, options: Options) -> None:
+        self._item = item
+        self._nextitem = nextitem
+        self._options = options
+        self.summary = Summary(item.nodeid)
+        self._ignored: frozenset[tuple[Name, str]] = frozenset()
+        self._clock = SystemHost().monotonic  # a budget is in real seconds
+        self._shrunk: set[type[Plan]] = set()
+
+    def run(self) -> None:
+        """Run the test, and then its plans."""
+        began = self._clock()
+        calm = Session()
+        passed = self._run(self._item, calm)
+        self.summary.refusal = calm.refusal
+        try:
+            if calm.is_attached and not calm.refusal and not self._must_stop():
+                self._learn(calm, passed=passed)
+        finally:
+            items.tear_down(self._item, self._nextitem)
+            self.summary.seconds = self._clock() - began
+
+    def _learn(self, calm: Session, *, passed: bool) -> None:
+        if not passed or not calm.run.rests:
+            self.summary.refusal = "" if passed else "it does not pass without a perturbation"
+            return
+        again, item = Session(seed=1), items.named(self._item, "calm, with another seed")
+        reports = items.run_once(item, again)
+        if not _passed(reports) or not again.run.rests:
+            items.publish(item, self._item.nodeid, reports)
+            self.summary.refusal = "it does not pass with another seed"
+            return
+        self._ignored = varying(calm.run.rests[-1], again.run.rests[-1])
+        script = self._options.script
+        if script is not None:
+            self._replay(calm.run, script)
+            return
+        planned = plan(calm.run, self._options.patterns)
+        self.summary.possible, self.summary.pruned = planned.possible, planned.pruned
+        self._perturb(calm.run, planned.plans)
+
+    def _replay(self, whole: Run, script: Script) -> None:
+        calm = whole
+        if script.story is not None:
+            shorter = Session(told=parts(whole, script.story))
+            items.run_once(items.named(self._item, "calm, with a shorter story"), shorter)
+            calm = shorter.run
+        self.summary.possible = 1
+        self._try(Case(calm, script.plan, script.story), whole, str(script.plan))
+
+    def _perturb(self, calm: Run, plans: list[Plan]) -> None:
+        deadline = self._clock() + self._options.budget
+        for number, each in enumerate(plans):
+            if self._clock() > deadline:
+                self.summary.left = len(plans) - number
+                return
+            self._try(Case(calm, each), calm, str(each))
+            if self._must_stop():
+                return
+
+    def _try(self, case: Case, whole: Run, what: str) -> None:
+        """Run a plan, and if it fails, report the smallest story for which it does."""
+        item, session = items.named(self._item, what), case.session(whole, self._ignored)
+        reports = items.run_once(item, session)
+        passed = _passed(reports)
+        self.summary.run += 1
+        self.summary.void += session.is_void or (passed and not session.fired)
+        self.summary.failed += not passed
+        kind = type(case.plan)
+        if not passed and session.fired and case.kept is None and kind not in self._shrunk | {StateSequence}:
+            self._shrunk.add(kind)
+            shorter = smallest(case, self._ignored, lambda tried: self._passes(tried, what), self._clock)
+            if shorter.kept is not None:
+                again = items.named(self._item, what)
+                told = items.run_once(again, shorter.session(whole, self._ignored))
+                item, reports = (item, reports) if _passed(told) else (again, told)
+        items.publish(item, self._item.nodeid, reports)
+
+    def _passes(self, session: Session, what: str) -> bool:
+        return _passed(items.run_once(items.named(self._item, what), session))
+
+    def _run(self, item: pytest.Function, session: Session) -> bool:
+        reports = items.run_once(item, session)
+        items.publish(item, self._item.nodeid, reports)
+        return _passed(reports)
+
+    def _must_stop(self) -> bool:
+        """Return whether pytest wants to end, as after the first failure with `-x`."""
+        return bool(self._item.session.shouldfail or self._item.session.shouldstop)
+
+
+def _passed(reports: Sequence[pytest.TestReport]) -> bool:
+    return all(report.passed for report in reports)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tries sequences of states for the objects of a story that a calm run has recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import attrs
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.system import SystemHost
+from controller_runtime.manager.manager import Setup
+from controller_runtime.testing.cluster import EmbeddedCluster
+from controller_runtime.testing.perturbation import ambient
+from controller_runtime.testing.perturbation.sequence import Finding, Judge, finding, walk_of
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
+from controller_runtime.testing.perturbation.sequence_run import Stage
+from controller_runtime.testing.perturbation.sequence_story import Primary, own_resources, primaries
+from controller_runtime.testing.perturbation.session import Session
+from controller_runtime.testing.perturbation.world import Name
+from controller_runtime.testing.simulation import Simulation
+
+Story = Callable[[EmbeddedCluster, Simulation], None]
+"""What a user does to a cluster whose manager runs."""
+
+
+_HOST = SystemHost()  # a budget is in real time
+
+
+@attrs.frozen
+class Explored:
+    """What became of the sequences of one story.
+
+    Attributes:
+        findings: What is wrong, at most two for each object.
+        possible: How many sequences were to be drawn.
+        run: How many different ones were run.
+        left: How many the budget left out.
+    """
+
+    findings: Sequence[Finding] = ()
+    possible: int = 0
+    run: int = 0
+    left: int = 0
+
+
+def explore(session: Session, seconds: float, *, sequences: int | None = None, seed: int = 0) -> Explored:
+    """Try sequences of states for each object that the story declares and a controller reconciles.
+
+    Args:
+        session: The run of the story, which has ended; its plan may name the one sequence to run.
+        seconds: The budget for all objects, in real time.
+        sequences: How many to draw for each object; None for the usual number.
+        seed: Determines which.
+
+    Raises:
+        UsageError: hypothesis is not installed.
+    """
+    cluster = session._cluster
+    if cluster is None or cluster._setup is None:
+        return Explored()
+    stage = Stage(cluster._setup, cluster.options)
+    found = primaries(cluster.server.kinds, session.run.story, own_resources(cluster._manager.controllers))
+    if isinstance(session.plan, StateSequence) and session.plan.patches:
+        return _again(session.plan, stage, found, session.ignored)
+    done = Explored()
+    for number, primary in enumerate(found):
+        deadline = _HOST.monotonic() + seconds / (len(found) - number)
+        began = _HOST.monotonic()
+        each = _of_one(primary, stage, session.ignored, deadline, sequences, seed)
+        seconds -= _HOST.monotonic() - began
+        done = Explored(
+            [*done.findings, *each.findings],
+            done.possible + each.possible,
+            done.run + each.run,
+            done.left + each.left,
+        )
+    return done
+
+
+def failing_sequences(session: Session, seconds: float) -> Iterator[Sequence[str]]:
+    """Yield what is wrong with each sequence that fails; until the next, the plan of the session is that sequence.
+
+    Args:
+        session: The run of the story, which has ended.
+        seconds: The budget, in real time.
+    """
+    explored = explore(session, seconds)
+    session.fired = explored.run > 0
+    for found in explored.findings:
+        session.plan = found.plan
+        yield found.complaints
+
+
+def try_sequences(setup: Setup, story: Story, *, sequences: int | None = None, seed: int = 0) -> Explored:
+    """Run a story calm, in this process and without pytest, and try sequences of states for its objects.
+
+    Args:
+        setup: Sets the manager up, as for `EmbeddedCluster.run`.
+        story: What a user does then.
+        sequences: How many to draw for each object; None for the usual number.
+        seed: Determines which.
+    """
+    former, session = ambient.session, Session()
+    ambient.session = session
+    try:
+        with Simulation(0) as simulation, EmbeddedCluster(simulation.host("cluster")) as cluster:
+            cluster.run(setup)
+            story(cluster, simulation)
+            session.finish()
+            return explore(session, float("inf"), sequences=sequences, seed=seed)
+    finally:
+        ambient.session = former
+
+
+def _of_one(
+    primary: Primary,
+    stage: Stage,
+    ignored: frozenset[tuple[Name, str]],
+    deadline: float,
+    sequences: int | None,
+    seed: int,
+) -> Explored:
+    try:
+        from controller_runtime.testing.perturbation.sequence_draw import SEQUENCES, search
+    except ImportError as error:
+        raise UsageError(f"--perturb=sequence draws states with hypothesis: pip install hypothesis ({error})") from None
+    count = SEQUENCES if sequences is None else sequences
+    judge = Judge(stage, primary, ignored, lambda: _HOST.monotonic() < deadline)
+    findings = list(search(primary, judge, sequences=count, chosen=seed))
+    return Explored(findings, count, judge.judged, judge.left)
+
+
+def _again(
+    plan: StateSequence, stage: Stage, found: Sequence[Primary], ignored: frozenset[tuple[Name, str]]
+) -> Explored:
+    """Run one sequence again."""
+    for primary in found:
+        if primary.target == plan.name:
+            judge, walk = Judge(stage, primary, ignored), walk_of(primary, plan)
+            wrong = judge.wrong_alone(walk[0]) if len(walk) == 1 else judge.wrong(walk)[1]
+            return Explored([finding(primary, walk, wrong)] if wrong else [], 1, 1)
+    return Explored()

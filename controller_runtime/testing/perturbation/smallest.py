@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the smallest story that still fails under a plan, by leaving steps out one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, plan
+from controller_runtime.testing.perturbation.record import Landed, Run, Told
+from controller_runtime.testing.perturbation.session import Session
+from controller_runtime.testing.perturbation.world import Name
+
+MOST_STORIES = 12
+MOST_PLANS = 6
+"""How many shorter stories are tried, and of each how many plans; each is one run of the test."""
+
+MOST_SECONDS = 10.0
+"""Real seconds after which no further story is tried."""
+
+
+@attrs.frozen
+class Case:
+    """A story and a plan under which it fails.
+
+    Attributes:
+        calm: The record of its calm run.
+        plan: The plan.
+        kept: The numbers of the parts of the test's story that are told; None for all of it.
+    """
+
+    calm: Run
+    plan: Plan
+    kept: tuple[int, ...] | None = None
+
+    def session(self, whole: Run, ignored: frozenset[tuple[Name, str]]) -> Session:
+        """Return the run in which the plan strikes."""
+        told = parts(whole, self.kept)
+        return Session(calm=self.calm, plan=self.plan, ignored=ignored, told=told, kept=self.kept)
+
+
+def parts(whole: Run, kept: Sequence[int] | None) -> list[Told] | None:
+    """Return some parts of a run's story, by their numbers from the start of the manager on."""
+    story = whole.story[whole.prelude or 0 :]
+    return None if kept is None else [story[at] for at in kept if at < len(story)]
+
+
+def smallest(
+    case: Case, ignored: frozenset[tuple[Name, str]], passes: Callable[[Session], bool], clock: Callable[[], float]
+) -> Case:
+    """Return a case with as few steps as could be found; the given one if none can be left out.
+
+    Args:
+        case: A case whose story is the whole one of the test.
+        ignored: The values that differ between calm runs.
+        passes: Runs a session, and returns whether it passed.
+        clock: Real seconds.
+    """
+    whole = case.calm
+    kept = tuple(range(len(whole.story) - (whole.prelude or 0)))
+    deadline = clock() + MOST_SECONDS
+    tried = 0
+    for at in reversed(kept):
+        story = parts(whole, kept) or []
+        if at not in kept or story[kept.index(at)].request is None:
+            continue
+        tried += 1
+        if tried > MOST_STORIES or clock() > deadline:
+            break
+        fewer = _without(kept, at, story)
+        if (found := _fails(attrs.evolve(case, kept=fewer), whole, ignored, passes)) is not None:
+            case, kept = found, fewer
+    return case
+
+
+def _without(kept: tuple[int, ...], at: int, story: Sequence[Told]) -> tuple[int, ...]:
+    """Leave out a step, and the wait after it if another wait follows that or it came first."""
+    place = kept.index(at)
+    before_waits = place == 0 or story[place - 1].request is None
+    next_waits = place + 1 < len(story) and story[place + 1].request is None
+    return kept[:place] + kept[place + 1 + (before_waits and next_waits) :]
+
+
+def _fails(
+    case: Case, whole: Run, ignored: frozenset[tuple[Name, str]], passes: Callable[[Session], bool]
+) -> Case | None:
+    calm = Session(told=parts(whole, case.kept))
+    if not passes(calm) or calm.is_void or not calm.run.rests or calm.run.failing:
+        return None
+    struck = _what_is_struck(case.plan, case.calm)
+    plans = plan(calm.run, [case.plan.pattern]).plans
+    alike = [each for each in plans if _what_is_struck(each, calm.run) == struck]
+    for each in reversed(alike[-MOST_PLANS:]):
+        found = Case(calm.run, each, case.kept)
+        session = found.session(whole, ignored)
+        if not passes(session) and session.fired:
+            return found
+    return None
+
+
+def _what_is_struck(plan: Plan, calm: Run) -> object:
+    """Return what a plan strikes, which is the same in a shorter story, though at another number or version."""
+    match plan:
+        case Crash(write, landed):
+            return Crash, landed, str(calm.sent[write - 1]).partition(" ")[2] if write <= len(calm.sent) else ""
+        case Missed(name) | Lag(name):
+            struck = [
+                (each.creates, each.deletes, each.fields, each.name) for each in calm.landed if _is_at(plan, each)
+            ]
+            return type(plan), name, *struck
+        case _:
+            return type(plan), getattr(plan, "resource", "")
+
+
+def _is_at(plan: Missed | Lag, change: Landed) -> bool:
+    where = change.name if isinstance(plan, Missed) else change.name.resource
+    return change.version == plan.version and where == (plan.name if isinstance(plan, Missed) else plan.resource)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of each perturbed test, and of all of them, in lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+
+@attrs.define
+class Summary:
+    """What became of one test.
+
+    Attributes:
+        nodeid: The test.
+        refusal: Why it was not perturbed; empty if it was.
+        possible: How many plans there are.
+        pruned: How many were left out, because others show the same.
+        run: How many were run.
+        void: How many of them could not be carried out to the end.
+        failed: How many failed.
+        left: How many the budget left out.
+        seconds: Real seconds for all of its runs.
+    """
+
+    nodeid: str
+    refusal: str = ""
+    possible: int = 0
+    pruned: int = 0
+    run: int = 0
+    void: int = 0
+    failed: int = 0
+    left: int = 0
+    seconds: float = 0.0
+
+    @property
+    def matters(self) -> bool:
+        """True if the reader has to know of this test: something failed, or was not tried."""
+        return bool(self.refusal or self.failed or self.left)
+
+    def __str__(self) -> str:
+        if self.refusal:
+            return f"{self.nodeid}: not perturbed: {self.refusal}"
+        text = f"{self.nodeid}: {self.failed} of {self.run} plans failed" if self.failed else f"{self.nodeid}: passed"
+        return f"{text} ({_counts(self)})"
+
+
+def total(summaries: Sequence[Summary]) -> str:
+    """Return the line for all tests together."""
+    perturbed = [each for each in summaries if not each.refusal]
+    whole = Summary("")
+    for each in perturbed:
+        for field in ("possible", "pruned", "run", "void", "failed", "left", "seconds"):
+            setattr(whole, field, getattr(whole, field) + getattr(each, field))
+    tests = "1 test" if len(perturbed) == 1 else f"{len(perturbed)} tests"
+    refused = len(summaries) - len(perturbed)
+    text = f"{tests} perturbed, {whole.failed} of {whole.run} plans failed ({_counts(whole)})"
+    return f"{text}, {refused} not perturbed" if refused else text
+
+
+def to_lists(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
+    """Return summaries as values that a worker of pytest-xdist can send."""
+    return [attrs.asdict(each) for each in summaries]
+
+
+def _counts(summary: Summary) -> str:
+    parts = [f"{summary.possible} possible", f"{summary.run} run", f"{summary.pruned} pruned"]
+    if summary.void:
+        parts.append(f"{summary.void} could not happen")
+    if summary.left:
+        parts.append(f"{summary.left} left out by --perturb-budget")
+    return f"{', '.join(parts)}; {summary.seconds:.1f} s"

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a run is recorded: the story by the transport of the test's client, changes by what they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.apiserver.storage.stored import Change
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.testing.perturbation.record import Landed
+from controller_runtime.testing.perturbation.world import name_of
+
+Tell = Callable[[HTTPRequest, Callable[[], HTTPResponse]], HTTPResponse]
+"""Records a write, carries it out and returns its answer."""
+
+
+class StoryTransport(TransportWrapper):
+    """The transport of the test's client: each write is a step of the story.
+
+    Args:
+        inner: Carries the requests.
+        tell: Records a step and carries it out.
+
+    Threads: any.
+    """
+
+    def __init__(
+        self, inner: Transport, tell: Callable[[HTTPRequest, Callable[[], HTTPResponse]], HTTPResponse]
+    ) -> None:
+        super().__init__(inner)
+        self._tell = tell
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        if request.method in ("GET", "HEAD", "OPTIONS"):
+            return self.inner.request(request, deadline)
+        return self._tell(request, lambda: self.inner.request(request, deadline))
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        return self.inner.stream(request, deadline)
+
+
+def landed_of(resource: str, change: Change, first: int, writer: tuple[str, int], step: int, phase: int) -> Landed:
+    """Return the record of a change."""
+    old = change.old.decode() if change.old is not None else None
+    new = change.new.decode() if change.new is not None else None
+    shown: Any = new or old
+    return Landed(
+        version=change.version - first,
+        name=name_of(resource, shown["metadata"]),
+        writer=writer[0],
+        number=writer[1],
+        step=step,
+        phase=phase,
+        fields=tuple(_changed(old, new)) if old is not None and new is not None else (),
+        creates=old is None,
+        deletes=new is None,
+    )
+
+
+def _changed(old: Any, new: Any, path: str = "") -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [
+            found
+            for name in sorted({*old, *new})
+            if name not in ("resourceVersion", "managedFields", "generation")
+            for found in _changed(old.get(name), new.get(name), f"{path}.{name}" if path else name)
+        ]
+    return [] if old == new else [path]
+
+
+def unconditional(request: HTTPRequest) -> HTTPRequest:
+    """Return a step of a story without uids and versions, which differ in another run."""
+    try:
+        body = msgspec.json.decode(request.body) if request.body else None
+    except msgspec.DecodeError:
+        return request
+    if not isinstance(body, dict):
+        return request
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict):
+        body["metadata"] = {name: part for name, part in metadata.items() if name not in ("uid", "resourceVersion")}
+    body.pop("preconditions", None)
+    return request._replace(body=msgspec.json.encode(body))

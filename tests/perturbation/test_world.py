@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States of the world are compared without what differs in each run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller_runtime.testing.perturbation.world import (
+    DELETED,
+    Name,
+    differences,
+    name_of,
+    simplified,
+    varying,
+)
+
+ONE = "11111111-1111-1111-1111-111111111111"
+TWO = "22222222-2222-2222-2222-222222222222"
+
+
+def pod(uid: str = ONE, version: str = "7", **more: Any) -> dict[str, Any]:
+    metadata = {"name": "web", "namespace": "default", "uid": uid, "resourceVersion": version}
+    return {"metadata": {**metadata, **more.pop("metadata", {})}, **more}
+
+
+def differing(calm: dict[str, Any], here: dict[str, Any]) -> list[str]:
+    return [str(each) for each in differences(simplified({"pods": [calm]}), simplified({"pods": [here]}))]
+
+
+@pytest.mark.parametrize(
+    ("calm", "here"),
+    [
+        (pod(ONE, "7"), pod(TWO, "9")),
+        (pod(metadata={"creationTimestamp": "2026-01-01T00:00:00Z"}), pod(metadata={"creationTimestamp": "x"})),
+        (pod(status={"at": "2026-01-01T00:00:00Z"}), pod(status={"at": "2027-01-01T00:00:00.5+01:00"})),
+        (pod(status={"of": ONE}), pod(TWO, status={"of": TWO})),
+        (
+            pod(metadata={"generation": 2}, status={"observedGeneration": 2}),
+            pod(metadata={"generation": 3}, status={"observedGeneration": 3}),
+        ),
+        (
+            pod(metadata={"name": "web-abc", "generateName": "web-"}),
+            pod(metadata={"name": "web-xyz", "generateName": "web-"}),
+        ),
+    ],
+)
+def test_uids_versions_times_and_generated_names_are_no_difference(calm: dict[str, Any], here: dict[str, Any]) -> None:
+    assert differing(calm, here) == []
+
+
+@pytest.mark.parametrize(
+    ("calm", "here", "told"),
+    [
+        (pod(spec={"size": 1}), pod(spec={"size": 2}), "spec.size: 1 in a calm run, 2 here"),
+        (pod(spec={"size": 1}), pod(spec={}), "spec.size: 1 in a calm run, absent here"),
+        (pod(spec=[1, 2]), pod(spec=[1, 3]), "spec.1: 2 in a calm run, 3 here"),
+        (pod(status={"of": ONE}), pod(ONE, status={"of": TWO}), "status.of: '<uid of pods default/web>' in a calm run"),
+        (
+            pod(metadata={"generation": 2}, status={"observedGeneration": 2}),
+            pod(metadata={"generation": 2}, status={"observedGeneration": 1}),
+            "status.observedGeneration: 'current' in a calm run, 'behind' here",
+        ),
+    ],
+)
+def test_a_difference_is_told_by_its_path(calm: dict[str, Any], here: dict[str, Any], told: str) -> None:
+    assert [each for each in differing(calm, here) if told in each]
+
+
+def test_objects_that_are_missing_or_too_many_differ() -> None:
+    state = simplified({"pods": [pod()]})
+    deleted = {Name("pods", "default/web"): [DELETED]}
+
+    assert [str(each) for each in differences(state, {})] == ["pods default/web: there in a calm run, absent here"]
+    assert [str(each) for each in differences(deleted, {})] == ["pods default/web: deleted in a calm run, absent here"]
+
+
+def test_what_varies_between_calm_runs_is_ignored_with_all_below_it() -> None:
+    calm, again = (simplified({"pods": [pod(status={"port": port, "ok": True})]}) for port in (1, 2))
+    other = simplified({"pods": [pod(status={"port": {"of": 3}, "ok": False})]})
+
+    ignored = varying(calm, again)
+
+    assert [each.path for each in differences(calm, other, ignored)] == ["status.ok"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "key"),
+    [
+        ({"name": "a"}, "a"),
+        ({"name": "a", "namespace": "n"}, "n/a"),
+        ({"name": "a-x", "generateName": "a-", "namespace": "n"}, "n/a-*"),
+        ({"name": "b", "generateName": "a-"}, "b"),
+    ],
+)
+def test_the_name_of_an_object_is_that_in_every_run(metadata: dict[str, str], key: str) -> None:
+    assert name_of("pods", metadata) == Name("pods", key)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`pytest --perturb=sequence`, in a process of its own, as users of pytest run it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PLUGIN = "controller_runtime.testing.pytest_plugin"
+
+TEST = """
+from controller_runtime import CONFIG_MAPS, SECRETS, Controller, Reconciler, Result
+
+class Copies(Reconciler):
+    def __init__(self, maps, client):
+        self.maps, self.client = maps, client
+
+    def reconcile(self, request):
+        given = self.maps.get(request)
+        if given is not None and "copied" in given.get("data", {}):
+            metadata = {"name": request.name, "namespace": request.namespace}
+            body = {"metadata": metadata, "stringData": given["data"]}
+            self.client.apply(SECRETS, body, field_manager="copies", force=True)
+        return Result()
+
+def setup(manager):
+    manager.add(Controller("copies", Copies(manager.lister(CONFIG_MAPS, dict), manager.client)).watch(CONFIG_MAPS))
+
+def test_copies(cluster, simulation):
+    cluster.run(setup)
+    cluster.user.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "default"}, "data": {"copied": "1"}})
+    simulation.settle()
+    assert cluster.user.list(SECRETS)
+"""
+
+
+def run(folder: Path, *options: str) -> str:
+    """Run the test without this project's own configuration of pytest, and return what is printed."""
+    command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-c", "/dev/null", *options]
+    done = subprocess.run(
+        [*command, "--rootdir", str(folder), "test_it.py"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    return done.stdout
+
+
+def test_a_failing_sequence_is_told_as_patches_and_replayed_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(TEST, encoding="utf-8")
+
+    printed = run(tmp_path, "--perturb=sequence")
+
+    assert "sequence (lawful): 2 states of configmaps default/a" in printed
+    assert "1. declared: the story's first state" in printed
+    assert "secrets default/a: absent in a calm run, there here" in printed
+    (script,) = re.findall(r"--perturb-script=(\S+)", printed)
+
+    again = run(tmp_path, f"--perturb-script={script}")
+
+    assert "2 states of configmaps default/a" in again
+    assert "secrets default/a: absent in a calm run, there here" in again
