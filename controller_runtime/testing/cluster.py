@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Self, cast
+from typing import Self, TypedDict, cast
 
 from controller_runtime.api.http import Handler, HTTPRequest
 from controller_runtime.apiserver.server import APIServer
@@ -23,8 +22,8 @@ from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.checks import CheckedCluster
 from controller_runtime.testing.failing import failing_of
-from controller_runtime.testing.faults import Faults, FaultyTransport
-from controller_runtime.testing.manager_process import Machine, ManagerProcess, SimulatedMachine, SystemMachine
+from controller_runtime.testing.faults import Faults, FaultyTransport, numbered
+from controller_runtime.testing.manager_process import ManagerProcess, machine_of
 from controller_runtime.testing.panics import Panics
 from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.recording import RecordingTransport
@@ -33,6 +32,14 @@ from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.upkeep_thread import UpkeepThread
 
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
+
+
+class ServerOptions(TypedDict):
+    """Arguments for a new `APIServer`."""
+
+    emulated: str | None
+    disable_admission_plugins: Collection[str]
+    enable_admission_plugins: Collection[str]
 
 
 class EmbeddedCluster(CheckedCluster):
@@ -98,43 +105,38 @@ class EmbeddedCluster(CheckedCluster):
         enable_admission_plugins: Collection[str] = (),
         role: Role | None = None,
     ) -> None:
-        if server is not None and emulated is not None:
-            raise UsageError("give either a server or the release that a new one emulates, not both")
-        if server is not None and (disable_admission_plugins or enable_admission_plugins):
-            raise UsageError("give either a server or the admission plugins of a new one, not both")
+        of_server: ServerOptions = {
+            "emulated": emulated,
+            "disable_admission_plugins": disable_admission_plugins,
+            "enable_admission_plugins": enable_admission_plugins,
+        }
+        if server is not None and any(of_server.values()):
+            raise UsageError("give either a server, or the release and the admission plugins of a new one, not both")
         if role is not None and transport is not None:
             raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
-        self._machine, server_host = _machine_of(host)
+        self._machine, server_host = machine_of(host)
         self._server_host = server_host
         # The run of `pytest --perturb` that this cluster belongs to; None in all other runs.
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None
-        history = self._perturbed.history if self._perturbed is not None else None
-        self.server = server or APIServer(
-            server_host,
-            history=history,
-            emulated=emulated,
-            disable_admission_plugins=disable_admission_plugins,
-            enable_admission_plugins=enable_admission_plugins,
-        )
+        history = self._perturbed and self._perturbed.history
+        self.server = server or APIServer(server_host, history=history, **of_server)
         to_server = InProcessTransport(server_host, self.server)
         self._admin = Client(server_host, to_server)
         self.user, self._reached = self._admin, cast(Handler, self.server)
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
             self._reached = self._perturbed.attach(self, self.server, server_host)
             self.user = Client(server_host, self._perturbed.story(to_server))
-        self.options = {"leader_election": leader_election, "emulated": emulated, "role": role}
+        self.options = {"leader_election": leader_election, "namespace": namespace, "role": role, **of_server}
         self.acts_as: str | None = None
         if role is not None:
             account = acting(role)
             account.create(self._admin)
             self.acts_as = account.user
         self._given_transport = transport
-        self._faults = _numbered(faults) if faults is not None else None
-        self._leader_election = leader_election
-        self._namespace = namespace
-        self._allow_panics = allow_panics
-        self._panics = Panics()
+        self._faults = numbered(faults) if faults is not None else None
+        self._leader_election, self._namespace = leader_election, namespace
+        self._allow_panics, self._panics = allow_panics, Panics()
         self._upkeep = UpkeepThread(server_host, self.server) if garbage_collection else None
         self._setup: Setup | None = None
         self._requests: list[HTTPRequest] = []
@@ -296,17 +298,3 @@ class EmbeddedCluster(CheckedCluster):
         )
         if self._perturbed is not None:
             self._perturbed.manages(self._manager)
-
-
-def _machine_of(host: Host) -> tuple[Machine, Host]:
-    """Return the machine of the manager, and the host of the server and of the test's client."""
-    if not isinstance(host, SimulatedHost):
-        return SystemMachine(host), host
-    server_host = host.simulation.server_host(host)
-    return SimulatedMachine(host, server_host), server_host
-
-
-def _numbered(faults: Faults) -> Faults:
-    """Return `faults` with numbers that go on over all transports that use the result."""
-    numbers = itertools.count()
-    return lambda number, request: faults(next(numbers), request)

@@ -8,6 +8,7 @@ write a table and a simulation can draw from its seed. Faults of whole hosts are
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from typing import NoReturn
@@ -81,6 +82,12 @@ def scripted(script: Mapping[int, Fault]) -> Faults:
 def no_faults(number: int, request: HTTPRequest) -> Fault | None:
     """Return None: no call has a fault."""
     return None
+
+
+def numbered(faults: Faults) -> Faults:
+    """Return `faults` with numbers that go on over all transports that use the result."""
+    numbers = itertools.count()
+    return lambda number, request: faults(next(numbers), request)
 
 
 class FaultyTransport(TransportWrapper):

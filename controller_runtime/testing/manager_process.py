@@ -162,3 +162,11 @@ class ManagerProcess:
     def _join(self) -> None:
         if self._thread is not None:
             self._thread.join_until(None)
+
+
+def machine_of(host: Host) -> tuple[Machine, Host]:
+    """Return the machine of the manager, and the host of the server and of the test's client."""
+    if not isinstance(host, SimulatedHost):
+        return SystemMachine(host), host
+    server_host = host.simulation.server_host(host)
+    return SimulatedMachine(host, server_host), server_host

@@ -64,8 +64,8 @@ class Ended(Exception):
 class Storage:
     """Versioned objects with a bounded history.
 
-    Versions begin at the clock's microseconds since 1970, or above all versions that the journal has handed out,
-    whichever is greater. So no client that outlives the server holds a version that is in this server's future.
+    Versions begin at the clock's microseconds since 1970, or above all that the journal has handed out if that is
+    more. So no client that outlives the server holds a version that is in this server's future.
 
     Collections are named `plural.group`; keys are `namespace/name`, or the name alone for cluster-scoped objects.
 
@@ -80,15 +80,12 @@ class Storage:
     on_commit: Callable[[str, Change], None] | None = None  # called after each write, on its thread, without a lock
 
     def __init__(self, host: Host, history: History | None = None, journal: Journal | None = None) -> None:
-        self._host = host
-        self._history = history or History()
-        self._journal = journal
+        self._host, self._history, self._journal = host, history or History(), journal
         # Guards everything below, the journal, and the cursors' positions.
         self._lock = host.lock("apiserver/storage")
         self._collections: dict[str, Collection] = {}
         self._provided: dict[str, Callable[[int], Iterable[Stored]]] = {}
-        self._next_cursor = 0
-        self._closed = False
+        self._next_cursor, self._closed = 0, False
         used, objects = journal.load() if journal else (0, ())
         self._version = self._first = max(used, int(host.now().timestamp() * 1_000_000))
         for collection, item in objects:
