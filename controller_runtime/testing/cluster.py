@@ -119,7 +119,7 @@ class EmbeddedCluster(CheckedCluster):
         # The run of `pytest --perturb` that this cluster belongs to; None in all other runs.
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None
-        history = self._perturbed and self._perturbed.history
+        history = self._perturbed.history if self._perturbed is not None else None
         self.server = server or APIServer(server_host, history=history, **of_server)
         to_server = InProcessTransport(server_host, self.server)
         self._admin = Client(server_host, to_server)
