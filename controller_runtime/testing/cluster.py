@@ -251,8 +251,7 @@ class EmbeddedCluster(CheckedCluster):
     @property
     def errors(self) -> Mapping[str, int]:
         """How many reconciles of the present manager have failed, by the name of the controller."""
-        counted = ((each.name, each.counters()) for each in self._manager.controllers)
-        return {name: counters[0].errors if counters else 0 for name, counters in counted}
+        return {each.name: made[0].errors if (made := each.counters()) else 0 for each in self._manager.controllers}
 
     @property
     def failing(self) -> list[str]:
