@@ -34,12 +34,7 @@ class Journal(Protocol):
 
 
 class Snapshot(NamedTuple):
-    """The objects of a collection at one version.
-
-    Attributes:
-        version: The version.
-        items: The objects, sorted by key.
-    """
+    """The objects of a collection, sorted by key, at one version."""
 
     version: int
     items: list[Stored]
