@@ -128,11 +128,7 @@ class EmbeddedCluster(CheckedCluster):
             self._reached = self._perturbed.attach(self, self.server, server_host)
             self.user = Client(server_host, self._perturbed.story(to_server))
         self.options = {"leader_election": leader_election, "namespace": namespace, "role": role, **of_server}
-        self.acts_as: str | None = None
-        if role is not None:
-            account = acting(role)
-            account.create(self._admin)
-            self.acts_as = account.user
+        self.acts_as = None if role is None else acting(role).create(self._admin)
         self._given_transport = transport
         self._faults = numbered(faults) if faults is not None else None
         self._leader_election, self._namespace = leader_election, namespace
@@ -212,6 +208,7 @@ class EmbeddedCluster(CheckedCluster):
         Raises:
             RuntimeError: The cluster was given a transport.
         """
+        self._note_part("end")
         if self._given_transport is not None:
             raise RuntimeError("the manager of a cluster with `transport=` cannot be killed: leave the option out")
         self._process.kill()

@@ -52,8 +52,8 @@ class Acting(NamedTuple):
         """The user name of the account."""
         return f"system:serviceaccount:{self.namespace}:{self.account}"
 
-    def create(self, client: Client) -> None:
-        """Create the objects, and the namespaces that they are in if those are missing.
+    def create(self, client: Client) -> str:
+        """Create the objects, and the namespaces that they are in if those are missing; return the user's name.
 
         Raises:
             APIError: The server refuses one, for example because it is not valid.
@@ -64,6 +64,7 @@ class Acting(NamedTuple):
                 _create(client, NAMESPACES, {"metadata": {"name": name}})
         for obj in self.objects:
             _create(client, _RESOURCES[obj["kind"]], obj)
+        return self.user
 
 
 def acting(role: Role) -> Acting:

@@ -81,10 +81,7 @@ class Session(Retelling):
         self.run = Run()
         self.kept = kept
         self._told = told
-        self.calm = calm
-        self.plan = plan
-        self.ignored = ignored
-        self.seed = seed
+        self.calm, self.plan, self.ignored, self.seed = calm, plan, ignored, seed
         self.fired = False
         self.is_void = False
         self.refusal = ""
@@ -143,13 +140,16 @@ class Session(Retelling):
     def takes_part(self, name: str) -> None:
         """Note that the test takes a part of the manager, which is another one after a restart."""
         if not self._is_waiting and self._is_story():
-            self.refuse(f"it takes the cluster's {name}, which is another one after a restart; see cluster.run(setup)")
+            taken = f"it takes the cluster's {name}, which is another one after a restart; see cluster.run(setup)"
+            self.refuse("it ends the manager itself" if name == "end" else taken)
 
     # The end of the test.
 
     def finish(self) -> None:
         """Wait for the end, and record what the world is like then."""
-        if self._cluster is None or self.is_void:
+        if self._cluster is not None and self.refusal:
+            self.run.broken = self._cluster.take_broken_checks()
+        if self._cluster is None or self.is_void or self.refusal:
             return
         self._is_waiting = True
         try:
