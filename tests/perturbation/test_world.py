@@ -41,6 +41,10 @@ def differing(calm: dict[str, Any], here: dict[str, Any]) -> list[str]:
             pod(metadata={"generation": 3}, status={"observedGeneration": 3}),
         ),
         (
+            pod(spec={"clusterIPs": ["10.0.0.2"], "ports": [{"nodePort": 30001}]}),
+            pod(spec={"clusterIPs": ["10.0.0.3"], "ports": [{"nodePort": 30002}]}),
+        ),
+        (
             pod(metadata={"name": "web-abc", "generateName": "web-"}),
             pod(metadata={"name": "web-xyz", "generateName": "web-"}),
         ),
@@ -56,6 +60,7 @@ def test_uids_versions_times_and_generated_names_are_no_difference(calm: dict[st
         (pod(spec={"size": 1}), pod(spec={"size": 2}), "spec.size: 1 in a calm run, 2 here"),
         (pod(spec={"size": 1}), pod(spec={}), "spec.size: 1 in a calm run, absent here"),
         (pod(spec=[1, 2]), pod(spec=[1, 3]), "spec.1: 2 in a calm run, 3 here"),
+        (pod(spec={"clusterIP": "10.0.0.2"}), pod(spec={"clusterIP": "None"}), "spec.clusterIP: '<address>' in a calm"),
         (pod(status={"of": ONE}), pod(ONE, status={"of": TWO}), "status.of: '<uid of pods default/web>' in a calm run"),
         (
             pod(metadata={"generation": 2}, status={"observedGeneration": 2}),

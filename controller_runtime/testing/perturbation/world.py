@@ -17,6 +17,12 @@ _DROPPED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "gen
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ABSENT = "<absent>"
+_ALLOCATED = {
+    "clusterIP": "<address>",
+    "clusterIPs": "<addresses>",
+    "nodePort": "<port>",
+    "healthCheckNodePort": "<port>",
+}
 DELETED = "<deleted>"
 """Stands in a state for an object that was there before the run began and has been deleted."""
 
@@ -138,11 +144,18 @@ def _aliases(objects: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]
     return aliases
 
 
+def _is_allocated(name: str, value: Any) -> bool:
+    """Return whether the server may have given out this value: it differs if another object came first."""
+    return name in _ALLOCATED and value not in ("None", ["None"])
+
+
 def _simplify(value: Any, aliases: Mapping[str, str], generation: int | None) -> Any:
     match value:
         case dict():
             return {
-                name: ("current" if part == generation else "behind")
+                name: _ALLOCATED.get(name)
+                if _is_allocated(name, part)
+                else ("current" if part == generation else "behind")
                 if name == "observedGeneration" and generation is not None
                 else _simplify(part, aliases, generation)
                 for name, part in value.items()
