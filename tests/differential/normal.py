@@ -21,6 +21,7 @@ _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _IP = re.compile(r"^10\.\d+\.\d+\.\d+$|^fd[0-9a-f:]+$")
 _AGE = re.compile(r"^(\d+[smhdy]){1,2}$|^<invalid>$")
 _CURRENT = re.compile(r"(?<=current: )\d+|(?<=resource version: )\d{12,}(?=, current)")
+_TOO_OLD = re.compile(r"(?<=too old resource version: )\S+ \(\S+\)")
 _LONG = re.compile(r"\b\d{13,}\b")
 
 
@@ -204,7 +205,9 @@ class _Worker:
         return found
 
     def _cell(self, value: Any) -> Any:
-        return "<age>" if isinstance(value, str) and _AGE.match(value) else self.value(value)
+        if not isinstance(value, str):
+            return self.value(value)
+        return "<age>" if _AGE.match(value) else "<ip>" if _IP.match(value) else self.value(value)
 
     def text(self, text: str) -> str:
         """Return a text without what differs."""
@@ -213,7 +216,7 @@ class _Worker:
         text = _TIME.sub(self._time, text)
         text = _TOKEN.sub("<token>", text)
         text = _NAME.sub(r"\1<rand>", text)
-        return _LONG.sub("<N>", _CURRENT.sub("<N>", text))
+        return _LONG.sub("<N>", _CURRENT.sub("<N>", _TOO_OLD.sub("<N>", text)))
 
     @staticmethod
     def _time(match: re.Match[str]) -> str:
