@@ -44,6 +44,28 @@ class ServiceRules(Rules):
         made = {**made, "spec": without_leftovers(part(made, "spec"), part(old, "spec"))}
         return made if made["spec"].get("type") == "LoadBalancer" else {**made, "status": {"loadBalancer": {}}}
 
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        spec = part(obj, "spec")
+        external = spec.get("type") == "ExternalName"
+        headless = spec.get("clusterIP") == "None" and spec.get("type", "ClusterIP") == "ClusterIP"
+        found = {
+            "spec.loadBalancerIP is ignored for headless services": headless and spec.get("loadBalancerIP"),
+            "spec.externalIPs is ignored for headless services": headless and spec.get("externalIPs"),
+            "spec.SessionAffinity is ignored for headless services": headless
+            and spec.get("sessionAffinity", "None") != "None",
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters": not headless
+            and not external
+            and spec.get("externalIPs"),
+            'spec.externalIPs is ignored when spec.type is "ExternalName"': external and spec.get("externalIPs"),
+            'spec.externalName is ignored when spec.type is not "ExternalName"': not external
+            and spec.get("externalName"),
+            'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"': spec.get(
+                "trafficDistribution"
+            )
+            == "PreferClose",
+        }
+        return [text for text, is_true in found.items() if is_true]
+
 
 class IngressRules(SpecRules):
     """A new ingress has no addresses. The server routes no traffic."""
