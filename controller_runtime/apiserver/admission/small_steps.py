@@ -59,5 +59,7 @@ class RuntimeClass(Step):
         if name and self._storage.get(_RUNTIME_CLASSES, name) is None:
             raise attributes.refused(f'pod rejected: RuntimeClass "{name}" not found')
         if spec.get("overhead") and not name:
-            raise attributes.refused("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+            raise attributes.refused(
+                "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            )
         return obj

@@ -173,6 +173,8 @@ def _object_with(fields: _Fields, complete: TypeDefault | None, *, keeps_nulls: 
                 if item is None:
                     if name not in defaults and not keeps_nulls:
                         changes[name] = None
+                    if name not in readers and name not in parts:
+                        unknown.append((place, f".{name}"))
                 elif (reader := readers.get(name)) is not None:
                     new = reader(item)
                     if not new and name in zeros:

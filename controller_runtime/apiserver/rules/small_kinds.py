@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of kinds with few rules: services, ingresses and disruption budgets."""
+"""Rules of kinds with few rules: service accounts, services, ingresses and disruption budgets."""
 
 from __future__ import annotations
 
@@ -23,6 +23,23 @@ class StatusRules(Rules):
 
     def on_create(self, obj: Object) -> Object:
         return {**obj, "status": dict(self._status)}
+
+
+class ServiceAccountRules(Rules):
+    """Of the secrets of an account the names alone are stored."""
+
+    def on_create(self, obj: Object) -> Object:
+        return _with_names_of_secrets(obj)
+
+    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+        return _with_names_of_secrets(new)
+
+
+def _with_names_of_secrets(account: Object) -> Object:
+    if not (secrets := account.get("secrets")):
+        return account
+    named = [{name: value for name, value in one.items() if name == "name"} for one in secrets]
+    return account if named == secrets else {**account, "secrets": named}
 
 
 class ServiceRules(Rules):

@@ -45,7 +45,7 @@ def real() -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def ask() -> Iterator[Ask]:
     """A client of a server that has the namespace of the cases."""
-    server = APIServer(Simulation(0).host("apiserver"))
+    server = APIServer(Simulation(0).host("apiserver"), disable_admission_plugins=("ResourceQuota",))
     asking = Asking(server)
 
     def send(method: str, path: str, obj: Any) -> tuple[int, Any]:
