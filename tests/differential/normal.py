@@ -19,8 +19,10 @@ _NAME = re.compile(r"\b((?:gen|Gen|zz)-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _PLACEHOLDER = re.compile(r"\{(ns|rv|uid|continue|start)(?::([^{}]+))?\}")
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _IP = re.compile(r"^10\.\d+\.\d+\.\d+$|^fd[0-9a-f:]+$")
+_NODE_PORT = re.compile(r":3[0-2]\d{3}/")
 _AGE = re.compile(r"^(\d+[smhdy]){1,2}$|^<invalid>$")
 _CURRENT = re.compile(r"(?<=current: )\d+|(?<=resource version: )\d{12,}(?=, current)")
+_TOO_OLD = re.compile(r"(?<=too old resource version: )\S+ \(\S+\)")
 _LONG = re.compile(r"\b\d{13,}\b")
 
 
@@ -54,7 +56,8 @@ class Memory:
             body = edited({} if last is None else last, operation.edits)
         if body is None:
             return target, b""
-        text = body if isinstance(body, str) else json.dumps(body)
+        # Without spaces, as Go writes JSON: a real server keeps and compares the bytes of raw extensions.
+        text = body if isinstance(body, str) else json.dumps(body, separators=(",", ":"))
         return target, self._fill(text, operation).encode("utf-8", "surrogateescape")
 
     def _fill(self, text: str, operation: Operation) -> str:
@@ -148,6 +151,34 @@ def _list_metadata(body: dict[str, Any]) -> None:
             metadata["continue"] = "<token>"
 
 
+def _sort_generated(found: dict[str, Any]) -> None:
+    """Order the objects of a list by what their names have in common: by random suffixes, they are in any order.
+
+    A page that is followed by another one may have any of them.
+    """
+    name = "items" if "items" in found else "rows"
+    listed = found[name]
+    if not isinstance(listed, list) or not any("<rand>" in _identity(one) for one in listed):
+        return
+    has_more = bool((found.get("metadata") or {}).get("continue"))
+    found[name] = "<random page>" if has_more else sorted(listed, key=_identity)
+
+
+def _identity(listed: Any) -> str:
+    obj = listed.get("object", listed) if isinstance(listed, dict) else {}
+    metadata = (obj or {}).get("metadata") or {}
+    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')} {metadata.get('uid', '')}"
+
+
+def _in_order(entries: list[Any], raw: list[Any]) -> list[Any]:
+    """Return the entries of managers as if all were of one second: a run may cross into the next at any write."""
+    times = {one.get("time") for one in raw if isinstance(one, dict)}
+    if len(times) < 2 or not all(isinstance(one, dict) for one in raw):
+        return entries
+    keys = ("operation", "manager", "apiVersion", "subresource")
+    return sorted(entries, key=lambda one: [str(one.get(key, "")) for key in keys])
+
+
 class _Worker:
     """Replaces what differs, in one answer."""
 
@@ -191,6 +222,10 @@ class _Worker:
 
     def _object(self, value: dict[str, Any]) -> dict[str, Any]:
         found = {key: self.value(each, key) for key, each in value.items()}
+        if "items" in found or "rows" in found:
+            _sort_generated(found)
+        if isinstance(entries := found.get("managedFields"), list):
+            found["managedFields"] = _in_order(entries, value["managedFields"])
         if value.get("kind") == "Table" and isinstance(found.get("metadata"), dict):
             _list_metadata(found)
         version, uid = value.get("resourceVersion"), value.get("uid")
@@ -204,16 +239,24 @@ class _Worker:
         return found
 
     def _cell(self, value: Any) -> Any:
-        return "<age>" if isinstance(value, str) and _AGE.match(value) else self.value(value)
+        if not isinstance(value, str):
+            return self.value(value)
+        if _AGE.match(value):
+            return "<age>"
+        return "<ip>" if _IP.match(value) else _NODE_PORT.sub(":<port>/", self.value(value))
 
     def text(self, text: str) -> str:
         """Return a text without what differs."""
-        text = _UID.sub(lambda match: self._memory.uids.get(match[0], match[0]), text)
+        text = _UID.sub(self._uid, text)
         text = text.replace(self._memory.namespace, "{ns}")
         text = _TIME.sub(self._time, text)
         text = _TOKEN.sub("<token>", text)
         text = _NAME.sub(r"\1<rand>", text)
-        return _LONG.sub("<N>", _CURRENT.sub("<N>", text))
+        return _LONG.sub("<N>", _CURRENT.sub("<N>", _TOO_OLD.sub("<N>", text)))
+
+    def _uid(self, match: re.Match[str]) -> str:
+        is_own = not match[0].startswith("00000000")  # of the server; others are texts of the client
+        return self._memory.uids.get(match[0], "<uid>" if is_own else match[0])
 
     @staticmethod
     def _time(match: re.Match[str]) -> str:

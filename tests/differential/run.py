@@ -28,6 +28,8 @@ from differential.report import Report
 from differential.servers import Embedded, Real
 from differential.shrink import Shrinker
 
+NO_CONTROLLER = ("ResourceQuota",)
+"""The steps of admission that do nothing on a real server without controllers: nobody writes the limits to status."""
 SKIPPED = "skipped: no real API server; give --kubeconfig FILE, --real-apiserver DIR, or set REAL_KUBECONFIG"
 
 
@@ -62,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(SKIPPED)
             return 0
         real = stack.enter_context(contextlib.closing(Real(kubeconfig)))
-        embedded = stack.enter_context(contextlib.closing(Embedded()))
+        embedded = stack.enter_context(contextlib.closing(Embedded(NO_CONTROLLER)))
         if chosen.record:
             return record(real, chosen.prefix)
         if chosen.request is not None:

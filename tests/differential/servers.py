@@ -6,6 +6,7 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -43,13 +44,17 @@ class Server(Protocol):
 
 
 class Embedded:
-    """The embedded server of the tree that is imported, in this process."""
+    """The embedded server of the tree that is imported, in this process.
+
+    Args:
+        disabled: The steps of admission to switch off.
+    """
 
     name = "embedded"
 
-    def __init__(self) -> None:
+    def __init__(self, disabled: Collection[str] = ()) -> None:
         self._host = SystemHost("differential")
-        self._server = APIServer(self._host)
+        self._server = APIServer(self._host, disable_admission_plugins=disabled)
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
         path, _, query = target.partition("?")

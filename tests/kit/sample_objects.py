@@ -33,6 +33,12 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "persistentvolumeclaims": {
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     },
+    "limitranges": {"spec": {"limits": [{"type": "Container"}]}},
+    "persistentvolumes": {
+        "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}}
+    },
+    "podtemplates": {"template": _TEMPLATE},
+    "replicationcontrollers": {"spec": {"selector": _LABELS, "template": _TEMPLATE}},
     "controllerrevisions.apps": {"data": {"a": 1}},
     "limitranges": {"spec": {"limits": [{"type": "Container"}]}},
     "persistentvolumes": {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes `rules/data/go_structs.json`: the fields of the structs that messages of a real server show.
+"""Writes go_structs.json of `controller_runtime.apiserver.rules`: the fields of the structs that messages show.
 
     python tests/tools/go_structs.py GIT_DIRECTORY
 

@@ -14,7 +14,11 @@ from controller_runtime.apiserver.admission.namespace_lifecycle import Namespace
 from controller_runtime.apiserver.admission.pods import DefaultTolerationSeconds, Priority
 from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
 from controller_runtime.apiserver.admission.service_account import ServiceAccount
-from controller_runtime.apiserver.admission.small_steps import StorageObjectInUseProtection, TaintNodesByCondition
+from controller_runtime.apiserver.admission.small_steps import (
+    RuntimeClass,
+    StorageObjectInUseProtection,
+    TaintNodesByCondition,
+)
 from controller_runtime.apiserver.admission.step import Operation, Step
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.storage.storage import Storage
@@ -28,6 +32,7 @@ _STEPS: tuple[type[Step], ...] = (
     Priority,
     DefaultTolerationSeconds,
     StorageObjectInUseProtection,
+    RuntimeClass,
     ResourceQuota,
 )
 OFF_BY_DEFAULT = (ServiceAccount.name,)

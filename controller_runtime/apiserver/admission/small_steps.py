@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of a few lines: `TaintNodesByCondition` and `StorageObjectInUseProtection`."""
+"""Steps of a few lines: `TaintNodesByCondition`, `StorageObjectInUseProtection` and `RuntimeClass`."""
 
 from __future__ import annotations
 
 from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
-from controller_runtime.apiserver.kinds.registry import CLAIM, NODE, VOLUME
+from controller_runtime.apiserver.kinds.registry import CLAIM, NODE, POD, VOLUME
 from controller_runtime.apiserver.rules.rules import Object, part
 
+_RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 FINALIZERS = {CLAIM: "kubernetes.io/pvc-protection", VOLUME: "kubernetes.io/pv-protection"}
 """The finalizers with which a claim waits until no pod uses it, and a volume until no claim does."""
@@ -42,3 +43,23 @@ class StorageObjectInUseProtection(Step):
         if finalizer in finalizers:
             return obj
         return {**obj, "metadata": {**metadata, "finalizers": [*finalizers, finalizer]}}
+
+
+class RuntimeClass(Step):
+    """Refuses a pod whose runtime class there is not, and one that names its overhead without a class."""
+
+    name = "RuntimeClass"
+    kinds = (POD,)
+    operations = (Operation.CREATE,)
+
+    def admit(self, attributes: Attributes) -> Object:
+        obj = attributes.obj
+        spec = part(obj, "spec")
+        name = spec.get("runtimeClassName")
+        if name and self._storage.get(_RUNTIME_CLASSES, name) is None:
+            raise attributes.refused(f'pod rejected: RuntimeClass "{name}" not found')
+        if spec.get("overhead") and not name:
+            raise attributes.refused(
+                "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            )
+        return obj

@@ -239,7 +239,6 @@ INGRESS = Kind(
     plural="ingresses",
     short_names=("ing",),
     subresources=_STATUS,
-    create_on_update=True,
 )
 
 DISRUPTION_BUDGET = Kind(

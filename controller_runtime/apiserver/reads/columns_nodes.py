@@ -47,8 +47,9 @@ def _first_seen(event: Object) -> str | None:
 
 
 def _last_seen(event: Object, now: datetime) -> str:
-    last = value_at(event, "series.lastObservedTime") or event.get("lastTimestamp") or _first_seen(event)
-    return age(last, now)
+    if event.get("series") is not None:
+        return age(value_at(event, "series.lastObservedTime"), now)
+    return age(event.get("lastTimestamp") or _first_seen(event), now)
 
 
 def _about(event: Object) -> str:
@@ -61,11 +62,13 @@ def _source(event: Object) -> str:
     source = part(event, "source")
     component = source.get("component") or event.get("reportingComponent", "")
     host = source.get("host") or event.get("reportingInstance", "")
-    return ", ".join(word for word in (component, host) if word)
+    return f"{component}, {host}" if host else str(component)
 
 
 def _count(event: Object) -> int:
-    return value_at(event, "series.count") or event.get("count") or 1
+    if event.get("series") is not None:
+        return value_at(event, "series.count") or 0
+    return event.get("count") or 1
 
 
 NODES: Cells = {

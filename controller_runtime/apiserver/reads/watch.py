@@ -203,7 +203,7 @@ def open_watch(
         on_ready: Called when there are changes after a `take` that left none, so that the reader calls it again.
 
     Raises:
-        StatusError: 400 for a bad selector or version, 504 for initial objects of a version that does not exist yet.
+        StatusError: 400 for a bad selector or version.
     """
     kind = route.kind
     if options.timeout is not None and options.timeout < 0:
@@ -212,7 +212,7 @@ def open_watch(
     version, initial = version_number(options.version), None
     if options.initial_events or (options.initial_events is None and not version):
         if version > storage.version:
-            raise too_large_version(version, storage.version)
+            return FailedWatch(too_large_version(version, storage.version), form)
         version, items = storage.read(kind.resource, selection.prefix)
         initial = filter(selection.matches, items)
     version = version or storage.version

@@ -2,7 +2,7 @@
 """Parts of objects as a real server's messages show them: with the names and zero values of its structs.
 
 Most messages show numbers, texts and lists of them. Some show a whole part, or how two differ. The fields of the
-structs are in `data/go_structs.json`, which `tests/tools/go_structs.py` writes; a message that needs them reads it.
+structs are in data/go_structs.json, which `tests/tools/go_structs.py` writes; a message that needs them reads it.
 """
 
 from __future__ import annotations

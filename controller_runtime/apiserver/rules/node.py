@@ -21,6 +21,10 @@ class NodeRules(Rules):
         made = super().on_update(kind, old, new, subresource)
         return made if "configSource" in part(old, "spec") else _without_configuration(made)
 
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        is_given = bool(part(obj, "spec").get("externalID"))
+        return ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] if is_given else []
+
 
 def _without_configuration(obj: Object) -> Object:
     """Return a node without the source of its kubelet's configuration, which no server takes any more."""

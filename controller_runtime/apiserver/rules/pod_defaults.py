@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.rules.rules import Object, filled, part
 
 CONTAINERS = ("initContainers", "containers")
+_IMAGE = re.compile(r"(?:[\w.:\[\]-]+/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w.-]+)?", re.ASCII)
 
 
 def _container(value: Object, before: Object) -> Object:
@@ -22,9 +24,12 @@ def _image_volume(value: Object, before: Object) -> Object:
 def _pull_policy(image: str) -> str:
     """Return the default pull policy of an image.
 
-    It is `Always` if the image has no digest and its tag is `latest` or missing, and `IfNotPresent` otherwise.
+    It is `Always` if the image has no digest and its tag is `latest` or missing, and `IfNotPresent` otherwise, which
+    includes names that no image can have, such as those with capital letters.
     """
     name, _, digest = image.partition("@")
+    if not _IMAGE.fullmatch(name):
+        return "IfNotPresent"
     tag = name.rpartition("/")[2].partition(":")[2]
     return "Always" if image and not digest and tag in ("", "latest") else "IfNotPresent"
 

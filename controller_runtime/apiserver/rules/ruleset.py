@@ -31,6 +31,7 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.POD_TEMPLATE: workload_rules.TemplateRules(),
     kinds.REPLICATION_CONTROLLER: workload_rules.CONTROLLER_RULES,
     kinds.QUOTA: small_kinds.StatusRules({}),
+    kinds.SERVICE_ACCOUNT: small_kinds.ServiceAccountRules(),
     kinds.SERVICE: small_kinds.ServiceRules(),
     kinds.DAEMON_SET: workload_rules.DAEMON_SET_RULES,
     kinds.DEPLOYMENT: workload_rules.DEPLOYMENT_RULES,

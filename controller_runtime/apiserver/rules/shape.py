@@ -35,9 +35,11 @@ from controller_runtime.apiserver.rules.values import (
     Reader,
     amount,
     canonical,
+    int32,
     json_name,
     quantity,
     reader_for,
+    wrapped,
 )
 
 __all__ = ["Compiler", "Misshapen", "Place", "Shape", "path_of"]
@@ -79,7 +81,7 @@ class Compiler:
         reader = reader_for(schema)
         if reader is quantity and self._fill:
             return amount if of_map else canonical
-        return reader
+        return wrapped if reader is int32 and not self._fill else reader
 
     def _list(self, items: Schema) -> Shape:
         reader = self._reader(items)
@@ -171,6 +173,8 @@ def _object_with(fields: _Fields, complete: TypeDefault | None, *, keeps_nulls: 
                 if item is None:
                     if name not in defaults and not keeps_nulls:
                         changes[name] = None
+                    if name not in readers and name not in parts:
+                        unknown.append((place, f".{name}"))
                 elif (reader := readers.get(name)) is not None:
                     new = reader(item)
                     if not new and name in zeros:

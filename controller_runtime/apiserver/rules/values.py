@@ -73,6 +73,14 @@ def _integer(name: str, bits: int) -> Reader:
     return integer
 
 
+def wrapped(value: Any) -> Any:
+    """Return an integer as a real server reads it from an applied configuration: with its last 32 bits alone.
+
+    The object is checked afterwards, so that most numbers that are too large are refused as negative ones.
+    """
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31) if type(value) is int else int32(value)
+
+
 int32 = _integer("int32", 32)
 int64 = _integer("int64", 64)
 
@@ -179,6 +187,7 @@ _ZEROS: Mapping[Reader, Any] = {
     string: "",
     boolean: False,
     int32: 0,
+    wrapped: 0,
     int64: 0,
     number: 0,
     quantity: "0",

@@ -15,7 +15,7 @@ from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
 from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
 from controller_runtime.apiserver.rules.stored_forms import defaults_of
-from controller_runtime.apiserver.writes import documents
+from controller_runtime.apiserver.writes import documents, warned
 
 STRICT = "Strict"
 IGNORE = "Ignore"
@@ -75,7 +75,8 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
     findings = [*repeated, *unknown][:MOST_TOLD]
     if findings and field_validation == STRICT:
         raise status.bad_request(f"{refusal}: strict decoding error: {', '.join(findings)}")
-    return obj, [] if field_validation == IGNORE else findings
+    owned = warned.of_owners(obj["metadata"].get("ownerReferences") or ())
+    return obj, owned if field_validation == IGNORE else [*findings, *owned]
 
 
 def admit(

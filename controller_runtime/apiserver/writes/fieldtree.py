@@ -176,7 +176,12 @@ def _compare_fields(
 
 
 def merged(schema: Schema | None, live: Any, applied: Any) -> Any:
-    """Return `live` with the values of `applied` merged in. Parts that do not change are shared with `live`."""
+    """Return `live` with the values of `applied` merged in. Parts that do not change are shared with `live`.
+
+    A null in place of a map or list with parts sets none of them, as an empty one does.
+    """
+    if applied is None and _parts(schema, live) is not None:
+        return live
     after = _parts(schema, applied)
     if type(live) is not type(applied) or after is None:
         return live if live == applied else applied

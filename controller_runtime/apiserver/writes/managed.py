@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
+from controller_runtime.apiserver.kinds.registry import DEPLOYMENT
 from controller_runtime.apiserver.options import MANAGER_LENGTH
 from controller_runtime.apiserver.writes.body import empty
 from controller_runtime.apiserver.writes.entries import (
@@ -99,8 +100,14 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
     """Return whether `writer` can own the field: not if only the server or another subresource can write the field."""
     part = path[0][2:]
     if part == "metadata":
-        return len(path) > 1 and path[1][2:] in CLIENT_METADATA
+        return len(path) > 1 and path[1][2:] in _metadata_of(kind, writer)
     return part not in _elsewhere(kind, writer)
+
+
+def _metadata_of(kind: Kind, writer: Writer) -> tuple[str, ...]:
+    """Return the fields of the metadata that a writer can write: the status of a deployment leaves its labels."""
+    is_without = kind is DEPLOYMENT and writer.subresource == "status"
+    return tuple(name for name in CLIENT_METADATA if name != "labels") if is_without else CLIENT_METADATA
 
 
 def _elsewhere(kind: Kind, writer: Writer) -> tuple[str, ...]:
@@ -119,7 +126,7 @@ def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
             path = (field_step(name),)
             compare(child_of(kind.schema, name), _in(old, name), _in(new, name), path, changes)
     before, after = old.get("metadata", {}), new.get("metadata", {})
-    for name in CLIENT_METADATA:
+    for name in _metadata_of(kind, writer):
         if name in before or name in after:
             schema, place = declared["metadata"].properties[name], ("f:metadata", field_step(name))
             compare(schema, _of(before, name), _of(after, name), place, changes)

@@ -7,9 +7,11 @@ otherwise it starts again. So only the rules of a kind refuse a write for its re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import EVENT, Kind
+from controller_runtime.apiserver.kinds.registry import EVENT, SERVICE, Kind
 from controller_runtime.apiserver.list_options import version_number
 from controller_runtime.apiserver.options import WriteOptions
 from controller_runtime.apiserver.routes import Route
@@ -103,7 +105,7 @@ class Objects:
                     raw = self._replaced(route, current, old, obj, writer, options.dry_run)
                     status = 200
                 if raw is not None:
-                    return Written(status, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
+                    return Written(status, raw, [*warnings, *_warnings(route, obj, old)])
 
     def patch(self, route: Route, content: Content) -> Written:
         """Handle a PATCH of an object or of its subresource."""
@@ -123,7 +125,7 @@ class Objects:
             with warned_of(warnings):
                 raw = self._replaced(route, current, old, obj, writer, options.dry_run)
             if raw is not None:
-                return Written(200, raw, [*warnings, *rules_of(kind).warnings(obj, old)])
+                return Written(200, raw, [*warnings, *_warnings(route, obj, old)])
 
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
@@ -136,6 +138,7 @@ class Objects:
         writer = Writer(options.field_manager, APPLY, route.subresource)
         while True:
             current, now, old = self._storage.get(kind.resource, route.key), self._host.now(), None
+            seen: Object = config
             if current is None:
                 raw = self._create_by_apply(route, config, writer, options.dry_run)
                 status = 201
@@ -146,7 +149,7 @@ class Objects:
                 applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
                 if route.sent is SCALE and kind.definition is not None:
                     check_custom_scale(kind, old, applied)
-                obj, _ = admit(kind, applied, options.field_validation, old=shown, is_applied=True)
+                seen = obj = admit(kind, applied, options.field_validation, old=shown, is_applied=True)[0]
                 self._check_rights(kind, route.namespace, route.name, old, obj)
                 admitted, check = self._admitting.update(route, old, obj)
                 with self._admitting.written(
@@ -159,7 +162,7 @@ class Objects:
                     raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
                 status = 200
             if raw is not None:
-                return Written(status, raw, [*warnings, *rules_of(kind).warnings(config, old)])
+                return Written(status, raw, [*warnings, *_warnings(route, seen, old)])
 
     def _replaced(
         self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool
@@ -244,3 +247,8 @@ class Objects:
     def _check_rights(self, kind: Kind, namespace: str, name: str, old: Object | None, new: Object) -> None:
         if self._guard is not None:
             self._guard.check_write(kind, namespace, name, old, new)
+
+
+def _warnings(route: Route, obj: Object, old: Object | None) -> Sequence[str]:
+    """Return the warnings of a write; the rest of a service is not looked at when its status is written."""
+    return () if route.kind is SERVICE and route.subresource else rules_of(route.kind).warnings(obj, old)

@@ -84,6 +84,8 @@ class PodParts:
             if before := part(pod, "spec").get("nodeName"):
                 text = f'pod {route.name} is already assigned to node "{before}"'
                 raise conflict(_BINDING, route.name, text)
+            if part(pod, "spec").get("schedulingGates"):
+                raise conflict(_BINDING, route.name, f"pod {route.name} has non-empty .spec.schedulingGates")
             placed = {**pod, "spec": {**part(pod, "spec"), "nodeName": node}}
             return self._with_condition(placed, {"type": "PodScheduled", "status": "True"})
 

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings beside refusals: a client that sent unknown fields is told of them although its write is refused."""
+"""Warnings: of owners that are named twice, and beside refusals, whose clients are told of unknown fields, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 from controller_runtime.apiserver.status import StatusError
+
+_TWICE = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
+)
 
 
 def warned_of(warnings: Sequence[str]) -> AbstractContextManager[None]:
@@ -21,3 +27,11 @@ def _warned_of(warnings: Sequence[str]) -> Iterator[None]:
     except StatusError as error:
         error.warnings = [*warnings, *error.warnings]
         raise
+
+
+def of_owners(owners: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the warning of references to owners that occur twice; they are stored once."""
+    if len(owners) < 2:
+        return []
+    again = [str(one.get("uid", "")) for index, one in enumerate(owners) if one in owners[:index]]
+    return [_TWICE.format(", ".join(dict.fromkeys(again)))] if again else []

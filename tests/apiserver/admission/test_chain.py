@@ -52,6 +52,7 @@ DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
         ["kubernetes.io/pvc-protection"],
         None,
     ),
+    "RuntimeClass": (lambda ask: ask("POST", PODS, pod("p", runtimeClassName="none"))[0], 403, 201),
     "ResourceQuota": (_counted, 403, 201),
 }
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from kit.asking import LEASES, Asking, brief, events, lease, version
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
 
 STREAMED = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
@@ -120,13 +119,12 @@ def test_watch_of_the_future_waits_in_silence(ask: Asking) -> None:
     assert brief(events(watch)) == [("ADDED", "c")]
 
 
-def test_streamed_list_of_the_future_is_refused(ask: Asking) -> None:
-    answer = ask.server.handle(
-        HTTPRequest("GET", LEASES, (("watch", "1"), ("resourceVersion", "9" * 18), *STREAMED.items())), lambda: None
-    )
+def test_streamed_list_of_the_future_ends_with_an_error(ask: Asking) -> None:
+    watch = ask.watch(LEASES, resourceVersion="9" * 18, **STREAMED)
 
-    assert isinstance(answer, HTTPResponse)
-    assert answer.status == 504
+    ((kind, refusal),) = [(one["type"], one["object"]) for one in events(watch)]
+
+    assert (kind, refusal["code"], refusal["reason"]) == ("ERROR", 504, "Timeout")
 
 
 @pytest.mark.parametrize("selector", ["metadata.name=a", "metadata.name=a,metadata.namespace=default"])
