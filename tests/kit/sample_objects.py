@@ -40,12 +40,6 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "podtemplates": {"template": _TEMPLATE},
     "replicationcontrollers": {"spec": {"selector": _LABELS, "template": _TEMPLATE}},
     "controllerrevisions.apps": {"data": {"a": 1}},
-    "limitranges": {"spec": {"limits": [{"type": "Container"}]}},
-    "persistentvolumes": {
-        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}
-    },
-    "podtemplates": {"template": _TEMPLATE},
-    "replicationcontrollers": {"spec": {"selector": _LABELS, "template": _TEMPLATE}},
     "pods": {"spec": {"nodeName": "a", "containers": [_CONTAINER]}},
     "services": {"spec": {"ports": [{"port": 80}]}},
     "daemonsets.apps": {"spec": _WORKLOAD},

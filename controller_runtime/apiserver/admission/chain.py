@@ -59,9 +59,9 @@ class Chain:
         _check(enabled, disabled)
         off = {*OFF_BY_DEFAULT, *disabled} - {*enabled}
         self._steps = [step(storage) for step in _STEPS if step.name not in off]
-        # The steps that see the writes of a kind, by kind, operation and whether it is a subresource. Kinds come and
-        # go with their definitions; all custom ones are seen by the same steps, and share one entry.
-        self._seen: dict[tuple[Kind | None, Operation, bool], tuple[Step, ...]] = {}
+        # The steps that see the writes of a kind, by kind, whether it is a creation and whether it is of a subresource.
+        # Kinds come and go with their definitions; all custom ones are seen by the same steps, and share one entry.
+        self._seen: dict[tuple[Kind | None, bool, bool], tuple[Step, ...]] = {}
 
     def has(self, name: str) -> bool:
         """Return whether a step is carried out."""
@@ -69,10 +69,13 @@ class Chain:
 
     def steps(self, kind: Kind, operation: Operation, subresource: str) -> tuple[Step, ...]:
         """Return the steps that see a write and are not idle, in their order; most writes are seen by none."""
-        place = kind if kind.definition is None else None, operation, bool(subresource)
+        seen_as = kind if kind.definition is None else None
+        place = seen_as, operation is Operation.CREATE, bool(subresource)
         found = self._seen.get(place)
         if found is None:
-            found = self._seen[place] = tuple(step for step in self._steps if _sees(step, *place))
+            found = self._seen[place] = tuple(
+                step for step in self._steps if _sees(step, seen_as, operation, bool(subresource))
+            )
         return tuple([step for step in found if not step.is_idle()]) if found else ()
 
 

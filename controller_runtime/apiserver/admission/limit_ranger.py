@@ -25,7 +25,7 @@ class LimitRanger(Step):
     kinds = (POD, CLAIM)
 
     def is_idle(self) -> bool:
-        return not self._storage.read(LIMIT_RANGE.resource).items
+        return self._storage.is_empty(LIMIT_RANGE.resource)
 
     def admit(self, attributes: Attributes) -> Object:
         if attributes.kind is not POD or attributes.operation is Operation.UPDATE:

@@ -28,7 +28,7 @@ class ResourceQuota(Step):
     name = "ResourceQuota"
 
     def is_idle(self) -> bool:
-        return not self._storage.read(QUOTA.resource).items
+        return self._storage.is_empty(QUOTA.resource)
 
     def validate(self, attributes: Attributes) -> None:
         kind = attributes.kind

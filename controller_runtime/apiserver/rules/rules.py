@@ -62,7 +62,7 @@ class Rules:
             return with_status_of(old, new)
         return new
 
-    def dated(self, old: Object, new: Object, now: str) -> Object:
+    def dated(self, old: Object, new: Object, now: datetime) -> Object:
         """Return an updated object with the times at which the server notes a change."""
         return new
 

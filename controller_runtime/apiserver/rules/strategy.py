@@ -94,7 +94,7 @@ def prepare_update(
     new = _of_own_type(kind, name, new, subresource)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
     if now is not None:
-        made = rules.dated(old, made, timestamp(now))
+        made = rules.dated(old, made, now)
     checks = checks_of(kind)
     changes = rules.causes_of_change if checks is None else checks.causes_of_change
     causes = itertools.chain(

@@ -150,8 +150,8 @@ def updated_metadata_causes(
         subresource: The subresource that is written; empty for the object itself.
     """
     names = ("finalizers", "labels", "annotations", "ownerReferences")
-    changed = any(metadata.get(name) != before.get(name) for name in names)
-    if not changed and not any(name in sent for name in _SET_BY_DELETION):
+    changed = metadata != before and any(metadata.get(name) != before.get(name) for name in names)
+    if not changed and sent.keys().isdisjoint(_SET_BY_DELETION):
         return
     common = list(_common_causes(metadata, before))
     fixed = list(_fixed_causes(before, metadata, sent))

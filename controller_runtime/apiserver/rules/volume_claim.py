@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.small_kinds import StatusRules
@@ -36,11 +39,11 @@ class VolumeRules(StatusRules):
         made = super().on_create(obj)
         return {**made, "status": {**made["status"], _CHANGED: obj["metadata"]["creationTimestamp"]}}
 
-    def dated(self, old: Object, new: Object, now: str) -> Object:
+    def dated(self, old: Object, new: Object, now: datetime) -> Object:
         before, after = part(old, "status"), part(new, "status")
         said = after.get(_CHANGED)
         if before.get("phase") != after.get("phase"):
-            changed = now if said in (None, before.get(_CHANGED)) else said
+            changed = timestamp(now) if said in (None, before.get(_CHANGED)) else said
         else:
             changed = said or before.get(_CHANGED)
         return new if changed in (None, said) else {**new, "status": {**after, _CHANGED: changed}}

@@ -50,7 +50,8 @@ class QuotaCounts:
             return False
         if kind is QUOTA:
             return True
-        return bool(self._storage.read(QUOTA.resource, f"{namespace}/").items)
+        quotas = QUOTA.resource
+        return not self._storage.is_empty(quotas) and bool(self._storage.read(quotas, f"{namespace}/").items)
 
     def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
         """Let no other counted write of the namespace come between the writes inside, and count again after them."""

@@ -14,10 +14,12 @@ _TWICE = (
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
 )
 
+_UNWARNED = nullcontext()
+
 
 def warned_of(warnings: Sequence[str]) -> AbstractContextManager[None]:
     """Add warnings to a refusal that is raised inside."""
-    return _warned_of(warnings) if warnings else nullcontext()
+    return _warned_of(warnings) if warnings else _UNWARNED
 
 
 @contextmanager
