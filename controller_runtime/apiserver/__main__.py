@@ -124,8 +124,7 @@ def serve(
         beside: Further work in the same process, such as garbage collection.
         accept_loss: Serve the objects of a damaged data directory that can be read.
         emulated_version: The release of Kubernetes as which the server answers; None for the newest.
-        enable_admission_plugins: The names of steps of admission to switch on that are off by default.
-        disable_admission_plugins: The names of steps of admission to switch off.
+        enable_admission_plugins, disable_admission_plugins: The names of steps of admission to switch on and off.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
