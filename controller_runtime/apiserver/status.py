@@ -151,17 +151,6 @@ def conflict(kind: Named, name: str, text: str = OPTIMISTIC_LOCK) -> StatusError
     return StatusError(409, "Conflict", message, details=_details(name, kind.group, kind.plural))
 
 
-def uid_conflict(kind: Named, namespace: str, name: str, asked: str, actual: str) -> StatusError:
-    """Return a 409 for an update of an object with another uid; `actual` is empty if there is no such object."""
-    key = "/".join(part for part in ("/registry", kind.plural, namespace, name) if part)
-    return conflict(
-        kind,
-        name,
-        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: UID in precondition: {asked}, UID in object meta: {actual}",
-    )
-
-
 def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: str) -> StatusError:
     """Return a 409 for a deletion whose precondition does not hold; `what` is `UID` or `ResourceVersion`."""
     guess = "deleted and then recreated" if what == "UID" else "modified"

@@ -19,7 +19,7 @@ from controller_runtime.apiserver.list_options import ListOptions, is_watch
 from controller_runtime.apiserver.options import DeleteOptions, Query, check_segment, query_of
 from controller_runtime.apiserver.reads.forms import Form, LineForm
 from controller_runtime.apiserver.reads.listing import Page, page_of
-from controller_runtime.apiserver.reads.negotiation import form_for, line_form_for
+from controller_runtime.apiserver.reads.negotiation import check_listed, form_for, line_form_for
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import open_watch
 from controller_runtime.apiserver.routes import Route
@@ -116,7 +116,8 @@ class Verbs:
         accept = request.headers.get("accept", "")
         wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
-            return self._watch(route, query, line_form_for(*wanted), on_ready)
+            check_listed(route.sent, accept)
+            return self._watch(route, query, lambda: line_form_for(*wanted), on_ready)
         form = form_for(*wanted, is_list=verb == "list")
         match verb:
             case "get":
@@ -156,11 +157,13 @@ class Verbs:
         selection = Selection(route.kind, route.namespace, options.labels, options.fields)
         return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
 
-    def _watch(self, route: Route, query: Query, form: LineForm, on_ready: Callable[[], None] | None) -> Watch:
+    def _watch(
+        self, route: Route, query: Query, form_of: Callable[[], LineForm], on_ready: Callable[[], None] | None
+    ) -> Watch:
         options = ListOptions.parse(query, self._release)
         if on_ready is None:
             raise bad_request("a watch needs a reader that can be told when there is something to take")
-        return open_watch(self._host, self._storage, route, form, options, on_ready)
+        return open_watch(self._host, self._storage, route, form_of, options, on_ready)
 
     def _delete(self, route: Route, query: Query, body: bytes, form: Form, accept: str) -> HTTPResponse:
         options = DeleteOptions.parse(query, body)

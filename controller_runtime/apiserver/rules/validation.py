@@ -13,6 +13,7 @@ import msgspec
 
 from controller_runtime.api import names
 from controller_runtime.apiserver.kinds import registry as kinds
+from controller_runtime.apiserver.kinds.metadata import DELETION_METADATA
 from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.status import Cause
 
@@ -85,7 +86,7 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:
     yield from _common_causes(metadata, {})
     yield from _finalizer_causes(metadata.get("finalizers", ()))
     # Custom objects get a warning instead, see `CustomRules.warnings`; definitions get neither.
-    if kind.definition is None and kind is not DEFINITION:
+    if kind.definition is None and kind not in (DEFINITION, kinds.DISRUPTION_BUDGET):
         yield from _unqualified_causes(metadata.get("finalizers", ()))
 
 
@@ -151,7 +152,8 @@ def updated_metadata_causes(
     """
     names = ("finalizers", "labels", "annotations", "ownerReferences")
     changed = metadata != before and any(metadata.get(name) != before.get(name) for name in names)
-    if not changed and sent.keys().isdisjoint(_SET_BY_DELETION):
+    uid = before["uid"]
+    if not changed and (sent.get("uid") or uid) == uid and sent.keys().isdisjoint(DELETION_METADATA):
         return
     common = list(_common_causes(metadata, before))
     fixed = list(_fixed_causes(before, metadata, sent))
@@ -165,7 +167,6 @@ def updated_metadata_causes(
         yield from (*(malformed if rule == "w" else ()), *(unqualified if rule in "uw" else ()))
 
 
-_SET_BY_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 # The rules that a kind calls besides the general ones: `w` those of all metadata, `u` those of an update, `g` those of
 # an update that allow any finalizer.
 _RULES_OF_KINDS: Mapping[str, Sequence[Kind]] = {
@@ -196,8 +197,8 @@ def _order_of_rules(kind: Kind, subresource: str) -> str:
 def _fixed_causes(before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any]) -> Iterator[Cause]:
     if "deletionTimestamp" in before:
         yield from _new_finalizer_causes(metadata.get("finalizers", ()), before.get("finalizers", ()))
-    for name in _SET_BY_DELETION:
-        if (value := sent.get(name)) is not None and value != before.get(name):
+    for name in ("uid", *DELETION_METADATA):
+        if (value := sent.get(name)) not in (None, "") and value != before.get(name):
             yield invalid(f"metadata.{name}", value, "field is immutable")
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA
 from controller_runtime.apiserver.kinds.registry import DEPLOYMENT
 from controller_runtime.apiserver.options import MANAGER_LENGTH
 from controller_runtime.apiserver.writes.body import empty
@@ -104,10 +104,14 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
     return part not in _elsewhere(kind, writer)
 
 
+_METADATA = (*CLIENT_METADATA, *DELETION_METADATA)
+_UNLABELLED = tuple(name for name in _METADATA if name != "labels")
+
+
 def _metadata_of(kind: Kind, writer: Writer) -> tuple[str, ...]:
     """Return the fields of the metadata that a writer can write: the status of a deployment leaves its labels."""
     is_without = kind is DEPLOYMENT and writer.subresource == "status"
-    return tuple(name for name in CLIENT_METADATA if name != "labels") if is_without else CLIENT_METADATA
+    return _UNLABELLED if is_without else _METADATA
 
 
 def _elsewhere(kind: Kind, writer: Writer) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import EVENT, SERVICE, Kind
+from controller_runtime.apiserver.kinds.registry import EVENT, Kind
 from controller_runtime.apiserver.list_options import version_number
 from controller_runtime.apiserver.options import WriteOptions
 from controller_runtime.apiserver.routes import Route
@@ -19,7 +19,8 @@ from controller_runtime.apiserver.rules.definitions.custom_objects import status
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import check_custom_scale, scale_applied, scale_of, scaled
-from controller_runtime.apiserver.rules.strategy import check_name, prepare_update, sent_version, unversioned
+from controller_runtime.apiserver.rules.strategy import check_name, prepare_update, sent_version, undeleted, unversioned
+from controller_runtime.apiserver.rules.uids import uid_conflict
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
     PATCH_OPTIONS,
@@ -29,7 +30,6 @@ from controller_runtime.apiserver.status import (
     forbidden,
     not_found,
     too_large_version,
-    uid_conflict,
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
@@ -123,7 +123,7 @@ class Objects:
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
             with warned_of(warnings):
-                raw = self._replaced(route, current, old, obj, writer, options.dry_run)
+                raw = self._replaced(route, current, old, obj, writer, options.dry_run, is_patch=True)
             if raw is not None:
                 return Written(200, raw, [*warnings, *_warnings(route, obj, old)])
 
@@ -155,7 +155,7 @@ class Objects:
                 with self._admitting.written(
                     kind, route.namespace, admitted, old, route.subresource, dry_run=options.dry_run
                 ) as given:
-                    made = prepare_update(kind, old, given, subresource=route.subresource, now=now)
+                    made = prepare_update(kind, old, given, subresource=route.subresource, now=now, is_patch=True)
                     if check is not None:
                         check(made)
                     new = settled(old, made, entries)
@@ -165,7 +165,15 @@ class Objects:
                 return Written(status, raw, [*warnings, *_warnings(route, seen, old)])
 
     def _replaced(
-        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool
+        self,
+        route: Route,
+        current: Stored,
+        old: Object,
+        obj: Object,
+        writer: Writer,
+        dry_run: bool,
+        *,
+        is_patch: bool = False,
     ) -> bytes | None:
         """Store what a PUT or a patch makes of an object; return None if another write came first."""
         kind, part, now = route.kind, route.subresource, self._host.now()
@@ -174,7 +182,7 @@ class Objects:
         self._check_rights(kind, route.namespace, route.name, old, obj)
         admitted, check = self._admitting.update(route, old, obj)
         with self._admitting.written(kind, route.namespace, admitted, old, part, dry_run=dry_run) as given:
-            made = prepare_update(kind, old, given, subresource=part, now=now)
+            made = prepare_update(kind, old, given, subresource=part, now=now, is_patch=is_patch)
             if check is not None:
                 check(made)
             new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
@@ -184,6 +192,7 @@ class Objects:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
         self._check_kind(kind, obj)
         self._check_rights(kind, namespace, "", None, obj)
+        obj = undeleted(obj)
         asked, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
         admitted, check = self._admitting.create(kind, namespace, obj)
         for _ in range(_GENERATED_NAMES_TRIED):
@@ -192,9 +201,10 @@ class Objects:
             if raw is not None:
                 return raw
             if asked:
-                is_ending = self._commits.is_terminating(kind, namespace, name)
-                raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
-        raise already_exists(kind, name, retry_after=1)
+                break
+        is_ending = bool(asked) and self._commits.is_terminating(kind, namespace, name)
+        with warned_of(rules_of(kind).warnings(obj, None)):  # as a real server, which checks the object first
+            raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
         kind = route.kind
@@ -250,5 +260,5 @@ class Objects:
 
 
 def _warnings(route: Route, obj: Object, old: Object | None) -> Sequence[str]:
-    """Return the warnings of a write; the rest of a service is not looked at when its status is written."""
-    return () if route.kind is SERVICE and route.subresource else rules_of(route.kind).warnings(obj, old)
+    """Return the warnings of a write; the rest of an object is not looked at when its status is written."""
+    return () if route.subresource == "status" else rules_of(route.kind).warnings(obj, old)

@@ -126,7 +126,7 @@ def test_another_uid_is_a_conflict() -> None:
         pytest.param({"name": None}, "the name of the object (x based on URL) was undeterminable: name", id="no name"),
         pytest.param(
             {"namespace": "other"},
-            "the namespace of the object (other) does not match the namespace on the request (ns)",
+            "the namespace of the provided object does not match the namespace sent on the request",
             id="namespace",
         ),
     ],
