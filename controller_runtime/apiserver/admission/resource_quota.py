@@ -14,8 +14,8 @@ from controller_runtime.apiserver.admission.quota_usage import count_name, hard_
 from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import KINDS, POD, QUOTA
-from controller_runtime.apiserver.rules.quantity_text import quantity_text
 from controller_runtime.apiserver.rules.pod_amounts import Amounts
+from controller_runtime.apiserver.rules.quantity_text import quantity_text
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.storage.storage import Storage
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
+from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.apiserver.kinds.registry import Kind
-from controller_runtime.apiserver.rules.pod_amounts import Amounts, add, amounts
 from controller_runtime.apiserver.rules.pod_defaults import CONTAINERS
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 
@@ -75,15 +77,18 @@ def _quality(spec: Object) -> str:
 
 
 _COUNTED = ("cpu", "memory")
+_amount = functools.lru_cache(maxsize=1024)(parse_quantity)
 
 
-def _together(resources: Sequence[Object], side: str) -> Amounts:
+def _together(resources: Sequence[Object], side: str) -> dict[str, Decimal]:
     """Return the amounts of processors and memory in one side of some resources: no others count for the quality."""
-    total: Amounts = {}
+    total: dict[str, Decimal] = {}
     for one in resources:
-        named = part(one, side)
-        add(total, amounts({name: named[name] for name in _COUNTED if name in named}))
-    return {name: amount for name, amount in total.items() if amount > 0}
+        named = one.get(side) or {}
+        for name in _COUNTED:
+            if name in named and (amount := _amount(named[name])) > 0:
+                total[name] = total.get(name, 0) + amount
+    return total
 
 
 def _containers(spec: Object) -> Iterator[Object]:

@@ -103,7 +103,6 @@ def admit(
         StatusError: 400, `obj` has an apiVersion other than that of `kind`; 422, any other error; 500, a custom object
             has no apiVersion.
     """
-    name = str((old or obj).get("metadata", {}).get("name", ""))
     try:
         foreign = {}
         if kind.definition is None:

@@ -130,7 +130,7 @@ class Objects:
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
-        config, warnings = apply.read(route.sent, route.name, content.body, options.field_validation)
+        config, warnings = apply.read(route.sent, content.body, options.field_validation)
         if route.sent is SCALE:
             config = scale_applied(kind, config)
         elif kind.definition is not None and route.subresource == "status":
