@@ -17,6 +17,7 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA
 from controller_runtime.apiserver.kinds.registry import DEPLOYMENT
 from controller_runtime.apiserver.options import MANAGER_LENGTH
+from controller_runtime.apiserver.rules.scale import replicas_of
 from controller_runtime.apiserver.writes.body import empty
 from controller_runtime.apiserver.writes.entries import (
     APPLY,
@@ -187,7 +188,20 @@ def updated(
     except NotComparable:
         return settled(old, new, [])  # as in a real server, which gives up the ownership of all fields
     changes = changes_of(kind, shown, sent, writer)
+    if writer.subresource == "scale":
+        changes = _through_scale(base, changes, replicas_of(kind, sent))
     return settled(old, new, _with_changes(kind, base, changes, writer, now))
+
+
+def _through_scale(base: Sequence[Entry], changes: Changes, replicas: object) -> Changes:
+    """Return changes as a real server sees them in a scale.
+
+    There, no replicas are a missing field, and a number that no manager owns is not tracked.
+    """
+    changed = changes.taken | changes.removed
+    if not any(contains(entry["fieldsV1"], path) for entry in base for path in changed):
+        return Changes(set(), set(), set())
+    return changes if replicas else Changes(set(), set(), changed)
 
 
 def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:
