@@ -18,10 +18,8 @@ _KEYS = {
 
 def uid_conflict(kind: Kind, namespace: str, name: str, asked: str, actual: str) -> StatusError:
     """Return a 409 for an update of an object with another uid; `actual` is empty if there is no such object."""
-    if kind.definition is not None:
-        stored = f"{kind.group}/{kind.plural}"
-    else:
-        stored = _KEYS.get(kind.plural, kind.plural)
+    own = _KEYS.get(kind.plural, kind.plural)
+    stored = own if kind.definition is None else f"{kind.group}/{kind.plural}"
     key = "/".join(part for part in ("/registry", stored, namespace, name) if part)
     return conflict(
         kind,

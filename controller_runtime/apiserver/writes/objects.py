@@ -261,4 +261,8 @@ class Objects:
 
 def _warnings(route: Route, obj: Object, old: Object | None) -> Sequence[str]:
     """Return the warnings of a write; the rest of an object is not looked at when its status is written."""
-    return () if route.subresource == "status" else rules_of(route.kind).warnings(obj, old)
+    if route.subresource == "status":
+        return ()
+    if route.sent is SCALE and old is not None:
+        obj = scaled(route.kind, old, obj)
+    return rules_of(route.kind).warnings(obj, old)
