@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.kinds.registry import EVENT
 from controller_runtime.apiserver.list_options import ListOptions, version_number
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.status import StatusError, bad_request, expired, too_large_version
@@ -24,6 +26,7 @@ from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.storage import Snapshot, Storage
 from controller_runtime.apiserver.storage.stored import Stored
 
+_JSON_STARTS = [bytes([one]) for one in b'{["-0123456789tfn']
 _BASE64 = re.compile("[A-Za-z0-9_-]+")
 _NEWEST = -1  # in a token: go on with the newest state, because the state of the first page is forgotten
 
@@ -63,7 +66,8 @@ class _Token(msgspec.Struct, frozen=True):
         try:
             if _BASE64.fullmatch(text):
                 content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-                return msgspec.json.decode(content, type=cls)
+                if not (problem := _no_json(content)):
+                    return msgspec.json.decode(content, type=cls)
         except (binascii.Error, ValueError) as error:  # a DecodeError of msgspec is a ValueError
             problem = error
         raise bad_request(f"invalid continue token: continue key is not valid: {problem}")
@@ -72,6 +76,17 @@ class _Token(msgspec.Struct, frozen=True):
 def _first_illegal(text: str) -> int:
     """Return the position of what is no base64; that of the last group if only its length is wrong."""
     return next((place for place, one in enumerate(text) if not _BASE64.fullmatch(one)), len(text) // 4 * 4)
+
+
+def _no_json(content: bytes) -> str:
+    """Return why bytes do not begin with a JSON value, in the words of a real server; an empty text if they do."""
+    rest = content.lstrip(b" \t\r\n")
+    if not rest:
+        return "unexpected end of JSON input"
+    if rest[:1] in _JSON_STARTS:
+        return ""
+    character = {"'": "\\'", '"': '"'}.get(chr(rest[0]), quoted(chr(rest[0]))[1:-1])
+    return f"invalid character '{character}' looking for beginning of value"
 
 
 def too_old(asked: int, forgotten: Compacted) -> StatusError:
@@ -94,7 +109,7 @@ def page_of(storage: Storage, collection: str, selection: Selection, options: Li
         return _cut(snapshot, following, selection, options.limit)
     asked = version_number(options.version, of_list=True)
     if asked > storage.version:
-        raise too_large_version(asked, storage.version)
+        raise too_large_version(asked, storage.version, is_cached=collection != EVENT.resource)
     snapshot = _state(storage, collection, selection, asked if options.is_exact else None)
     # Version 0 asks for any state. A real server answers it from its cache, which ignores the limit.
     return _cut(snapshot, 0, selection, 0 if options.version == "0" else options.limit)

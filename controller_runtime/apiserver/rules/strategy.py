@@ -23,13 +23,14 @@ from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, METADAT
 from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
 from controller_runtime.apiserver.rules.checks import checks_of
+from controller_runtime.apiserver.rules.generated_names import generated_name
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.validation import invalid, metadata_causes, updated_metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
-_STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of five, a DNS label of 63 at most
 _PARTS = ("metadata", "spec", "status")
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, uid: str, suffix: str) -> dict[str, Any]:
@@ -48,12 +49,10 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     """
     sent = obj["metadata"]
     if kind.namespaced and sent.get("namespace", namespace) not in ("", namespace):
-        raise status.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise status.bad_request(_OTHER_NAMESPACE)
     name = sent.get("name", "")
     if not name and (stem := sent.get("generateName")):
-        name = f"{stem[:_STEM_LENGTH]}{suffix}"
+        name = generated_name(stem, suffix)
     # A real server takes a generation from the client, too; the rules of a kind that counts generations replace it.
     generation = {"generation": sent["generation"]} if "generation" in sent else {}
     owned = {"name": name, "uid": uid, "creationTimestamp": timestamp(now), **generation}
@@ -84,7 +83,7 @@ def prepare_update(
         now: The time of the write; without it, the rules date nothing.
 
     Raises:
-        StatusError: 400 if the name differs, 409 if the uid differs or the version is stale, 422 if rules are broken.
+        StatusError: 400 if the name differs, 409 if the version is stale, 422 if the uid differs or rules are broken.
     """
     before, sent = old["metadata"], new["metadata"]
     name = before["name"]
@@ -154,23 +153,18 @@ def check_name(obj: Object, *, namespace: str, name: str) -> None:
         StatusError: 400, the name is missing, or name or namespace differ.
     """
     metadata = obj["metadata"]
+    if namespace and metadata.get("namespace", namespace) not in ("", namespace):
+        raise status.bad_request(_OTHER_NAMESPACE)
     if not (own := metadata.get("name")):
         raise status.bad_request(
             f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )
     if own != name:
         raise status.bad_request(f"the name of the object ({own}) does not match the name on the URL ({name})")
-    if namespace and metadata.get("namespace", namespace) not in ("", namespace):
-        raise status.bad_request(
-            f"the namespace of the object ({metadata['namespace']}) "
-            f"does not match the namespace on the request ({namespace})"
-        )
 
 
 def _check_version(kind: Kind, before: Object, new: Object, subresource: str) -> None:
-    name, uid, version = before["name"], new["metadata"].get("uid"), sent_version(new)
-    if uid and uid != before["uid"]:
-        raise status.uid_conflict(kind, before.get("namespace", ""), name, uid, before["uid"])
+    name, version = before["name"], sent_version(new)
     if not version and not kind.unconditional_update and subresource != "scale":
         raise status.must_have_version(kind, name)
     if version and version != int(before["resourceVersion"]):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import SERVICE
+from controller_runtime.apiserver.rules.generated_names import generated_name, name_suffix
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.service_addresses import NETWORK, PORTS, Pool, Refused, allocated, used
 from controller_runtime.apiserver.status import invalid
@@ -26,13 +27,14 @@ class Addresses:
     What was given since is remembered until a read shows it, or shows that nothing was stored.
 
     Args:
-        host: Provides the lock.
+        host: Provides the lock and randomness.
         storage: The services.
 
     Threads: any.
     """
 
     def __init__(self, host: Host, storage: Storage) -> None:
+        self._host = host
         self._storage = storage
         # Guards everything below.
         self._lock = host.lock("apiserver/addresses")
@@ -76,11 +78,15 @@ class Addresses:
                 try:
                     spec = allocated(part(obj, "spec"), before, self._pool(taken))
                 except Refused as error:
-                    name = obj.get("metadata", {}).get("name", "")
-                    raise invalid(SERVICE, name, [error.cause]) from None
+                    raise invalid(SERVICE, self._name(obj), error.causes) from None
                 given = used(spec) - used(before)
                 self._given |= dict.fromkeys(given, _UNDER_WAY)
                 return spec, given
+
+    def _name(self, obj: Object) -> str:
+        """Return the name of a service; a generated one only stands in a refusal."""
+        name, stem = (str(obj.get("metadata", {}).get(key) or "") for key in ("name", "generateName"))
+        return name or (stem and generated_name(stem, name_suffix(self._host)))
 
     def _see(self, snapshot: Snapshot) -> None:
         """Take note of the services in the storage; only those that were written since are decoded."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.generated_names import name_suffix
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.strategy import is_finished, named_version, prepare_create
@@ -19,10 +20,6 @@ from controller_runtime.apiserver.writes.entries import Entry, with_entries
 from controller_runtime.apiserver.writes.managed import Writer, created
 from controller_runtime.apiserver.writes.storable import storable
 from controller_runtime.core.host import Host
-
-# As a real server's: no vowels, so that no words arise, and no 0, 1 and 3.
-_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX_LENGTH = 5
 
 
 class Commits:
@@ -59,8 +56,7 @@ class Commits:
         before admission, whose fields the writer owns, and `check` what admission has against the result.
         """
         host, now = self._host, self._host.now()
-        suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
-        made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
+        made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=name_suffix(host))
         if check is not None:
             check(made)
         if entries is None:

@@ -175,7 +175,7 @@ def updated(
     """
     before = entries_of(old)
     base = _base(before, sent["metadata"].get("managedFields"), writer)
-    if not base:
+    if not base or (writer.subresource == "scale" and not _is_scale_tracked(kind, base)):
         return settled(old, new, base)
     shown = show(old)
     try:
@@ -184,6 +184,15 @@ def updated(
         return settled(old, new, [])  # as in a real server, which gives up the ownership of all fields
     changes = changes_of(kind, shown, sent, writer)
     return settled(old, new, _with_changes(kind, base, changes, writer, now))
+
+
+def _is_scale_tracked(kind: Kind, entries: Sequence[Entry]) -> bool:
+    """Return whether a manager owns the number of replicas.
+
+    If none does, the scale is an object without entries for a real server, and an update of it gets none.
+    """
+    path = tuple(field_step(step) for step in kind.scale.wanted)
+    return any(contains(entry["fieldsV1"], path) for entry in entries)
 
 
 def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:
