@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.go_texts import no_json
 from controller_runtime.apiserver.kinds.registry import EVENT
 from controller_runtime.apiserver.list_options import ListOptions, version_number
 from controller_runtime.apiserver.reads.selection import Selection
@@ -26,7 +26,6 @@ from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.storage import Snapshot, Storage
 from controller_runtime.apiserver.storage.stored import Stored
 
-_JSON_STARTS = [bytes([one]) for one in b'{["-0123456789tfn']
 _BASE64 = re.compile("[A-Za-z0-9_-]+")
 _NEWEST = -1  # in a token: go on with the newest state, because the state of the first page is forgotten
 
@@ -66,7 +65,7 @@ class _Token(msgspec.Struct, frozen=True):
         try:
             if _BASE64.fullmatch(text):
                 content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-                if not (problem := _no_json(content)):
+                if not (problem := no_json(content)):
                     return msgspec.json.decode(content, type=cls)
         except (binascii.Error, ValueError) as error:  # a DecodeError of msgspec is a ValueError
             problem = error
@@ -76,17 +75,6 @@ class _Token(msgspec.Struct, frozen=True):
 def _first_illegal(text: str) -> int:
     """Return the position of what is no base64; that of the last group if only its length is wrong."""
     return next((place for place, one in enumerate(text) if not _BASE64.fullmatch(one)), len(text) // 4 * 4)
-
-
-def _no_json(content: bytes) -> str:
-    """Return why bytes do not begin with a JSON value, in the words of a real server; an empty text if they do."""
-    rest = content.lstrip(b" \t\r\n")
-    if not rest:
-        return "unexpected end of JSON input"
-    if rest[:1] in _JSON_STARTS:
-        return ""
-    character = {"'": "\\'", '"': '"'}.get(chr(rest[0]), quoted(chr(rest[0]))[1:-1])
-    return f"invalid character '{character}' looking for beginning of value"
 
 
 def too_old(asked: int, forgotten: Compacted) -> StatusError:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.api.names import qualified_name_problems
+from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.status import Cause
@@ -52,6 +53,9 @@ _FIXED = (
     # The reason is checked twice there, and so are its faults.
     *("reason", "type", "eventTime", "action", "related", "reportingComponent", "reportingInstance"),
 )
+
+
+_STRUCTS = {"involvedObject": "ObjectReference", "related": "*ObjectReference", "source": "EventSource"}
 
 
 class EventRules(Rules):
@@ -117,7 +121,13 @@ class NewEventRules(EventRules):
         return [*EventRules.causes(self, new), *series, *self.update_causes(old, new, subresource)]
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        return [invalid(name, new.get(name), "field is immutable") for name in _FIXED if old.get(name) != new.get(name)]
+        changed = [name for name in _FIXED if old.get(name) != new.get(name)]
+        return [invalid(name, _shown(name, new.get(name)), "field is immutable") for name in changed]
+
+
+def _shown(name: str, value: Any) -> Any:
+    """Return a field as a real server's message shows it."""
+    return shown(_STRUCTS[name], value) if name in _STRUCTS else value
 
 
 def _is_set(value: Any) -> bool:

@@ -63,7 +63,8 @@ def not_found(field: str, value: str, text: str = "") -> Cause:
 
 def too_long(field: str, limit: int) -> Cause:
     """Return the cause of a text, or of data, with more than `limit` bytes."""
-    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
+    noun = "byte" if limit == 1 else "bytes"
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} {noun}", field)
 
 
 def too_many(field: str, count: int, limit: int) -> Cause:

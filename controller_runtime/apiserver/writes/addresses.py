@@ -47,7 +47,9 @@ class Addresses:
         self._ports = itertools.cycle(PORTS)
 
     @contextlib.contextmanager
-    def claimed(self, kind: Kind, obj: Object, old: Object | None, subresource: str = "") -> Iterator[Object]:
+    def claimed(
+        self, kind: Kind, obj: Object, old: Object | None, subresource: str = "", *, dry_run: bool = False
+    ) -> Iterator[Object]:
         """Return a service with its addresses, which are given to no other while the context lasts.
 
         Objects of other kinds are returned as they are.
@@ -59,7 +61,7 @@ class Addresses:
             yield obj
             return
         before = part(old or {}, "spec")
-        spec, given = self._allocated(obj, before)
+        spec, given = self._allocated(obj, before, dry_run=dry_run)
         try:
             yield {**obj, "spec": spec}
         finally:
@@ -67,7 +69,7 @@ class Addresses:
             with self._lock:
                 self._given |= dict.fromkeys(given, shown_at)
 
-    def _allocated(self, obj: Object, before: Object) -> tuple[Object, set[str | int]]:
+    def _allocated(self, obj: Object, before: Object, *, dry_run: bool) -> tuple[Object, set[str | int]]:
         while True:
             snapshot = self._storage.read(SERVICE.resource)
             with self._lock:
@@ -76,7 +78,8 @@ class Addresses:
                 self._see(snapshot)
                 taken = set().union(self._given, *(has for _, has in self._known.values())) - used(before)
                 try:
-                    spec = allocated(part(obj, "spec"), before, self._pool(taken))
+                    wanted = part(obj, "spec")
+                    spec = allocated(wanted, before, self._pool(taken, wanted, dry_run=dry_run))
                 except Refused as error:
                     raise invalid(SERVICE, self._name(obj), error.causes) from None
                 given = used(spec) - used(before)
@@ -100,7 +103,13 @@ class Addresses:
         self._given = {number: shown for number, shown in self._given.items() if shown > snapshot.version}
         self._read_until = snapshot.version
 
-    def _pool(self, taken: set[str | int]) -> Pool:
+    def _pool(self, taken: set[str | int], wanted: Object, *, dry_run: bool) -> Pool:
+        """Return what can be given; the ports of a dry run follow the greatest that is asked for, as on a real server.
+
+        If none is asked for, they are greater than all ports of services.
+        """
+        asked = max((port.get("nodePort", 0) for port in wanted.get("ports") or ()), default=0)
         size = NETWORK.num_addresses
         addresses = (str(NETWORK[place]) for place in itertools.islice(self._addresses, size))
-        return Pool(taken, addresses, itertools.islice(self._ports, len(PORTS)))
+        ports = itertools.count((asked or PORTS.stop) + 1) if dry_run else itertools.islice(self._ports, len(PORTS))
+        return Pool(taken, addresses, ports)

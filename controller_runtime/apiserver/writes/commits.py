@@ -19,6 +19,7 @@ from controller_runtime.apiserver.writes.admitting import Check
 from controller_runtime.apiserver.writes.entries import Entry, with_entries
 from controller_runtime.apiserver.writes.managed import Writer, created
 from controller_runtime.apiserver.writes.storable import storable
+from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
 
 
@@ -46,14 +47,16 @@ class Commits:
         entries: Sequence[Entry] | None = None,
         *,
         is_applied: bool = False,
+        is_untidy: bool = False,
         sent: Object | None = None,
         check: Check | None = None,
     ) -> tuple[str, bytes | None]:
         """Try to store a new object once; return its name and, if that was free, the encoded object.
 
         `entries` are its managed fields. If they are None, the writer owns all of its fields. `is_applied` is True for
-        the result of a server-side apply, in which nulls of custom objects are left out only now. `sent` is the object
-        before admission, whose fields the writer owns, and `check` what admission has against the result.
+        the result of a server-side apply, in which nulls of custom objects are left out only now, and `is_untidy` if it
+        has empty metadata. `sent` is the object before admission, whose fields the writer owns, and `check` what
+        admission has against the result.
         """
         host, now = self._host, self._host.now()
         made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=name_suffix(host))
@@ -68,29 +71,42 @@ class Commits:
                 rules_of(kind).closed(with_entries(made, entries), prune=is_applied), is_definition=kind is DEFINITION
             ),
         )
+        if is_untidy:
+            draft = draft.untidy()
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
             version = named_version(obj)
             return name, None if taken else draft.at(version) if version else draft.unversioned()
         if named_version(obj):
-            raise untyped("resourceVersion should not be set on objects to be created")
+            with warned_of(rules_of(kind).warnings(obj, None)):
+                raise untyped("resourceVersion should not be set on objects to be created")
         change = self._storage.commit(kind.resource, key, None, draft)
         return name, change.new.raw if change and change.new else None
 
     def replace(
-        self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool, *, is_applied: bool = False
+        self,
+        route: Route,
+        current: Stored,
+        old: Object,
+        new: Object,
+        dry_run: bool,
+        *,
+        is_applied: bool = False,
+        is_untidy: bool = False,
     ) -> bytes | None:
         """Store `new` in place of `old` and return it in encoded form; None if another write came first.
 
-        See `add` for `is_applied`.
+        See `add` for `is_applied` and `is_untidy`.
         """
         kind = route.kind
         new = rules_of(kind).closed(new, prune=is_applied)
         if kind.storage is not None or kind.has_changed:  # then `old` is not what is stored
             old = current.decode()
-        if same_json(new, old):
+        if same_json(new, old) and current.is_untidy == is_untidy:
             return current.raw
         draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
+        if is_untidy:
+            draft = draft.untidy()
         if dry_run:
             return draft.at(current.version)
         if is_finished(kind, new):

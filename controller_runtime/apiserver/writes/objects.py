@@ -107,7 +107,7 @@ class Objects:
                 else:
                     old = rules_of(kind).opened(current.decode())
                     if uid := obj["metadata"].get("uid"):
-                        check_uid(route, uid, old["metadata"]["uid"])
+                        check_uid(route, uid, old["metadata"]["uid"], dry_run=options.dry_run)
                     raw = self._replaced(route, current, old, obj, writer, options.dry_run)
                     status = 200
                 if raw is not None:
@@ -169,7 +169,10 @@ class Objects:
                     if check is not None:
                         check(made)
                     new = settled(old, made, entries)
-                    raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
+                    untidy = apply.is_untidy(kind, applied)
+                    raw = self._commits.replace(
+                        route, current, old, new, options.dry_run, is_applied=True, is_untidy=untidy
+                    )
                 status = 200
             if raw is not None:
                 return Written(status, raw, [*warnings, *_warnings(route, seen, old, raw)])
@@ -224,8 +227,9 @@ class Objects:
         with self._admitting.written(
             kind, route.namespace, admitted, None, route.subresource, dry_run=dry_run
         ) as given:
+            untidy = apply.is_untidy(kind, applied)
             _, raw = self._commits.add(
-                kind, route.namespace, given, writer, dry_run, entries, is_applied=True, check=check
+                kind, route.namespace, given, writer, dry_run, entries, is_applied=True, is_untidy=untidy, check=check
             )
         return raw
 
@@ -234,7 +238,7 @@ class Objects:
         if not kind.create_on_update or not _creates(route):
             raise not_found(kind, route.name)
         sent_version(obj)
-        check_uid(route, obj["metadata"].get("uid", ""), "")
+        check_uid(route, obj["metadata"].get("uid", ""), "", dry_run=dry_run)
         self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)

@@ -21,13 +21,14 @@ _PLACES = {
 }
 
 
-def check_uid(route: Route, asked: str, actual: str) -> None:
+def check_uid(route: Route, asked: str, actual: str, *, dry_run: bool = False) -> None:
     """Refuse a PUT whose object has another uid than the stored one.
 
     Args:
         route: What the path names.
         asked: The uid in the object that was sent; empty for any.
         actual: The uid of the stored object; empty if there is none.
+        dry_run: Whether nothing is stored; then a real server names the place without its root.
 
     Raises:
         StatusError: 409, the uid differs.
@@ -35,7 +36,8 @@ def check_uid(route: Route, asked: str, actual: str) -> None:
     if not asked or asked == actual:
         return
     kind = route.kind.stored
-    key = "/".join(part for part in ("/registry", _place(kind), route.namespace, route.name) if part)
+    place = "/".join(part for part in (_place(kind), route.namespace, route.name) if part)
+    key = f"/{place}" if dry_run else f"/registry/{place}"
     raise conflict(
         kind,
         route.name,

@@ -28,7 +28,11 @@ def faults(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
     """
     if schema is None or value is None:
         return
-    if schema.type in _SCALARS:
+    is_untyped = (schema.type == "string" and schema.format not in ("", "byte")) or schema.format == "int-or-string"
+    if is_untyped:  # a text with a format is any scalar for a real server
+        if type(value) in (dict, list):
+            yield f"{text_of(path)}: expected any scalar, got &{{{plain(value)}}}"
+    elif schema.type in _SCALARS:
         if (text := _scalar_fault(schema.type, value)) is not None:
             yield f"{text_of(path)}: {text}"
     elif schema.type == "object":
