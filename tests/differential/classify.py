@@ -113,7 +113,9 @@ def _kind(answer: Normal) -> str:
 def _causes(answer: Normal) -> list[tuple[str, str, str]]:
     details = answer.body.get("details") if isinstance(answer.body, dict) else None
     causes = (details or {}).get("causes") or ()
-    return [(one.get("field", ""), one.get("reason", ""), one.get("message", "")) for one in causes]
+    found = [(one.get("field", ""), one.get("reason", ""), one.get("message", "")) for one in causes]
+    # A real server takes the managers of conflicts from a map, in any order.
+    return sorted(found) if all(reason == "FieldManagerConflict" for _, reason, _ in found) else found
 
 
 def _is_missing(ours: Normal) -> bool:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
+from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.pod_defaults import CONTAINERS
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
@@ -64,15 +67,28 @@ def _quality(spec: Object) -> str:
         resources = [part(spec, "resources")]
     else:
         resources = [part(container, "resources") for container in _containers(spec)]
-    wants = [{**part(one, "limits"), **part(one, "requests")} for one in resources]
-    if not any(wants):
+    if not any(resources):
         return "BestEffort"
-    limits = [part(one, "limits") for one in resources]
-    guaranteed = all(
-        {"cpu", "memory"} <= limit.keys() and all(want.get(name) == limit[name] for name in ("cpu", "memory"))
-        for want, limit in zip(wants, limits, strict=True)
-    )
-    return "Guaranteed" if guaranteed else "Burstable"
+    requests, limits = (_together(resources, side) for side in ("requests", "limits"))
+    if not requests and not limits:
+        return "BestEffort"
+    is_bounded = all(len(_together([one], "limits")) == len(_COUNTED) for one in resources)
+    return "Guaranteed" if is_bounded and requests == limits else "Burstable"
+
+
+_COUNTED = ("cpu", "memory")
+_amount = functools.lru_cache(maxsize=1024)(parse_quantity)
+
+
+def _together(resources: Sequence[Object], side: str) -> dict[str, Decimal]:
+    """Return the amounts of processors and memory in one side of some resources: no others count for the quality."""
+    total: dict[str, Decimal] = {}
+    for one in resources:
+        named = one.get(side) or {}
+        for name in _COUNTED:
+            if name in named and (amount := _amount(named[name])) > 0:
+                total[name] = total.get(name, 0) + amount
+    return total
 
 
 def _containers(spec: Object) -> Iterator[Object]:

@@ -36,6 +36,11 @@ def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
     }
 
 
+def replicas_of(kind: Kind, obj: Object) -> Any:
+    """Return the wanted number of replicas in an object; None if it has none."""
+    return _at(obj, kind.scale.wanted)
+
+
 def scale_to_show(kind: Kind, obj: Object) -> dict[str, Any]:
     """Return the scale of a workload, for a client that reads it.
 

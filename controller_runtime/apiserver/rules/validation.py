@@ -13,6 +13,7 @@ import msgspec
 
 from controller_runtime.api import names
 from controller_runtime.apiserver.kinds import registry as kinds
+from controller_runtime.apiserver.kinds.metadata import DELETION_METADATA
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.status import Cause
 
@@ -152,7 +153,7 @@ def updated_metadata_causes(
     """
     names = ("finalizers", "labels", "annotations", "ownerReferences")
     changed = metadata != before and any(metadata.get(name) != before.get(name) for name in names)
-    if not changed and sent.get("uid") in (None, "", before["uid"]) and sent.keys().isdisjoint(_SET_BY_DELETION):
+    if not changed and sent.get("uid") in (None, "", before["uid"]) and sent.keys().isdisjoint(DELETION_METADATA):
         return
     common = list(_common_causes(metadata, before))
     fixed = list(_fixed_causes(before, metadata, sent))
@@ -166,7 +167,6 @@ def updated_metadata_causes(
         yield from (*(malformed if rule == "w" else ()), *(unqualified if rule in "uw" else ()))
 
 
-_SET_BY_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 # The rules that a kind calls besides the general ones: `w` those of all metadata, `u` those of an update, `g` those of
 # an update that allow any finalizer.
 _RULES_OF_KINDS: Mapping[str, Sequence[Kind]] = {
@@ -197,7 +197,7 @@ def _order_of_rules(kind: Kind, subresource: str) -> str:
 def _fixed_causes(before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any]) -> Iterator[Cause]:
     if "deletionTimestamp" in before:
         yield from _new_finalizer_causes(metadata.get("finalizers", ()), before.get("finalizers", ()))
-    for name in ("uid", *_SET_BY_DELETION):
+    for name in ("uid", *DELETION_METADATA):
         if (value := sent.get(name)) not in (None, "") and value != before.get(name):
             yield invalid(f"metadata.{name}", value, "field is immutable")
 

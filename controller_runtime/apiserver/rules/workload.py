@@ -7,6 +7,10 @@ from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.type_defaults import TEMPLATE_GENERATION
 
+_ALL_REVISIONS = (
+    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+)
+
 
 class SpecRules(Rules):
     """Rules of a kind that counts the generations of its spec.
@@ -70,6 +74,13 @@ class DeploymentRules(SpecRules):
         return _with_labels_of(old, made) if subresource == "status" else made
 
 
+class StatefulSetRules(SpecRules):
+    """A stateful set that keeps all of its revisions is warned of."""
+
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        return [_ALL_REVISIONS] if part(obj, "spec").get("revisionHistoryLimit", 0) < 0 else []
+
+
 class DaemonSetRules(SpecRules):
     """The versions of a daemon set's template are numbered in an annotation, which clients do not write."""
 
@@ -115,7 +126,7 @@ def _numbered(daemon_set: Object, number: int) -> Object:
 
 DEPLOYMENT_RULES = DeploymentRules()
 REPLICA_SET_RULES = SpecRules({"replicas": 0})
-STATEFUL_SET_RULES = SpecRules({"availableReplicas": 0, "replicas": 0})
+STATEFUL_SET_RULES = StatefulSetRules({"availableReplicas": 0, "replicas": 0})
 DAEMON_SET_RULES = DaemonSetRules(
     {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0},
 )

@@ -103,7 +103,6 @@ def admit(
         StatusError: 400, `obj` has an apiVersion other than that of `kind`; 422, any other error; 500, a custom object
             has no apiVersion.
     """
-    name = str((old or obj).get("metadata", {}).get("name", ""))
     try:
         foreign = {}
         if kind.definition is None:
@@ -113,9 +112,9 @@ def admit(
         shaped, findings = _shaped(kind, obj, old, is_applied=is_applied)
         shaped |= foreign
     except Misshapen as error:
-        raise _patch_refused(kind, name, str(error)) from error
+        raise _patch_refused(str(error)) from error
     if findings and field_validation == STRICT:
-        raise _patch_refused(kind, name, f"strict decoding error: {', '.join(findings)}")
+        raise _patch_refused(f"strict decoding error: {', '.join(findings)}")
     return shaped, [] if field_validation == IGNORE else findings
 
 
@@ -157,8 +156,9 @@ def _bare(schema: Schema) -> dict[str, Any]:
     return bare
 
 
-def _patch_refused(kind: Kind, name: str, text: str) -> status.StatusError:
-    return status.invalid(kind, name, [status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")])
+def _patch_refused(text: str) -> status.StatusError:
+    cause = status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")
+    return status.StatusError(422, "Invalid", f' "" is invalid: {cause}', details={"causes": [cause._asdict()]})
 
 
 def _check_has_kind(kind: Kind, raw: Mapping[str, Any], body: bytes) -> None:

@@ -8,7 +8,6 @@ fields by walks over these parts. No function here modifies its arguments.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -24,8 +23,6 @@ from controller_runtime.apiserver.writes.fieldset import (
     text_of,
     value_step,
 )
-
-_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 ABSENT: Any = object()
 """Stands for a missing value. None would not do, because null is a value."""
@@ -245,31 +242,3 @@ def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[
             yield f"{text_of(path)}: duplicate entries for key {text_of((step,))}"
         seen.add(step)
         yield from ambiguities(child, item, (*path, step))
-
-
-def keyed_path(schema: Schema | None, value: Any, path: str) -> str:
-    """Return a path such as `.spec.containers[0].x` with `[0]` replaced by the element's keys.
-
-    From the first step that leads to no part, the rest of the path stays as it is.
-    """
-    made = ""
-    for found in _STEP.finditer(path):
-        reached = _part(schema, value, found["name"], found["index"])
-        if reached is None:
-            return made + path[found.start() :]
-        step, schema, value = reached
-        made += text_of((step,))
-    return made
-
-
-def _part(
-    schema: Schema | None, value: Any, name: str | None, index: str | None
-) -> tuple[str, Schema | None, Any] | None:
-    """Return the part of a value with this name or index: step, schema and value; None if there is none."""
-    if index is None:
-        if name is None or type(value) is not dict or name not in value or not _has_fields(schema):
-            return None
-        return field_step(name), child_of(schema, name), value[name]
-    if schema is None or type(value) is not list or int(index) >= len(value) or not _has_elements(schema, value):
-        return None
-    return step_to(schema, value[int(index)]), schema.items, value[int(index)]

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA
 from controller_runtime.apiserver.kinds.registry import DEPLOYMENT
 from controller_runtime.apiserver.options import MANAGER_LENGTH
+from controller_runtime.apiserver.rules.scale import replicas_of
 from controller_runtime.apiserver.writes.body import empty
 from controller_runtime.apiserver.writes.entries import (
     APPLY,
@@ -104,10 +105,14 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
     return part not in _elsewhere(kind, writer)
 
 
+_METADATA = (*CLIENT_METADATA, *DELETION_METADATA)
+_UNLABELLED = tuple(name for name in _METADATA if name != "labels")
+
+
 def _metadata_of(kind: Kind, writer: Writer) -> tuple[str, ...]:
     """Return the fields of the metadata that a writer can write: the status of a deployment leaves its labels."""
     is_without = kind is DEPLOYMENT and writer.subresource == "status"
-    return tuple(name for name in CLIENT_METADATA if name != "labels") if is_without else CLIENT_METADATA
+    return _UNLABELLED if is_without else _METADATA
 
 
 def _elsewhere(kind: Kind, writer: Writer) -> tuple[str, ...]:
@@ -175,7 +180,7 @@ def updated(
     """
     before = entries_of(old)
     base = _base(kind, before, sent["metadata"].get("managedFields"), writer)
-    if not base or (writer.subresource == "scale" and not _is_scale_tracked(kind, base)):
+    if not base:
         return settled(old, new, base)
     shown = show(old)
     try:
@@ -183,16 +188,20 @@ def updated(
     except NotComparable:
         return settled(old, new, [])  # as in a real server, which gives up the ownership of all fields
     changes = changes_of(kind, shown, sent, writer)
+    if writer.subresource == "scale":
+        changes = _through_scale(base, changes, replicas_of(kind, sent))
     return settled(old, new, _with_changes(kind, base, changes, writer, now))
 
 
-def _is_scale_tracked(kind: Kind, entries: Sequence[Entry]) -> bool:
-    """Return whether a manager owns the number of replicas.
+def _through_scale(base: Sequence[Entry], changes: Changes, replicas: object) -> Changes:
+    """Return changes as a real server sees them in a scale.
 
-    If none does, the scale is an object without entries for a real server, and an update of it gets none.
+    There, no replicas are a missing field, and a number that no manager owns is not tracked.
     """
-    path = tuple(field_step(step) for step in kind.scale.wanted)
-    return any(contains(entry["fieldsV1"], path) for entry in entries)
+    changed = changes.taken | changes.removed
+    if not any(contains(entry["fieldsV1"], path) for entry in base for path in changed):
+        return Changes(set(), set(), set())
+    return changes if replicas else Changes(set(), set(), changed)
 
 
 def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:

@@ -21,7 +21,7 @@ from controller_runtime.apiserver.rules.definitions.custom_objects import status
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import check_custom_scale, scale_applied, scale_of, scaled
-from controller_runtime.apiserver.rules.strategy import check_name, prepare_update, sent_version, unversioned
+from controller_runtime.apiserver.rules.strategy import check_name, prepare_update, sent_version, undeleted, unversioned
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
     PATCH_OPTIONS,
@@ -140,7 +140,7 @@ class Objects:
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
-        config, warnings = apply.read(route.sent, route.name, content.body, options.field_validation)
+        config, warnings = apply.read(route.sent, content.body, options.field_validation)
         if route.sent is SCALE:
             config = scale_applied(kind, config)
         elif kind.definition is not None and route.subresource == "status":
@@ -178,7 +178,13 @@ class Objects:
                 return Written(status, raw, [*warnings, *_warnings(route, seen, old, raw)])
 
     def _replaced(
-        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool
+        self,
+        route: Route,
+        current: Stored,
+        old: Object,
+        obj: Object,
+        writer: Writer,
+        dry_run: bool,
     ) -> bytes | None:
         """Store what a PUT or a patch makes of an object; return None if another write came first."""
         kind, part, now = route.kind, route.subresource, self._host.now()
@@ -197,6 +203,7 @@ class Objects:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
         self._check_kind(kind, obj)
         self._check_rights(kind, namespace, "", None, obj)
+        obj = undeleted(obj)
         asked, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
         admitted, check = self._admitting.create(kind, namespace, obj)
         for _ in range(_GENERATED_NAMES_TRIED):
@@ -205,10 +212,10 @@ class Objects:
             if raw is not None:
                 return raw
             if asked:
-                is_ending = self._commits.is_terminating(kind, namespace, name)
-                with warned_of(rules_of(kind).warnings(obj, None)):  # which it has got by the time it is stored
-                    raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
-        raise already_exists(kind, name, retry_after=1)
+                break
+        is_ending = bool(asked) and self._commits.is_terminating(kind, namespace, name)
+        with warned_of(rules_of(kind).warnings(obj, None)):  # as a real server, which checks the object first
+            raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
         kind = route.kind
@@ -273,10 +280,11 @@ def _creates(route: Route) -> bool:
 
 
 def _warnings(route: Route, obj: Object, old: Object | None, raw: bytes) -> Sequence[str]:
-    """Return the warnings of a write.
+    """Return the warnings of a write; the rest of an object is not looked at when its status is written.
 
-    Those of a service are about what it has once it is stored; it is not looked at when its status is written.
+    Those of a service are about what it has once it is stored.
     """
-    if route.kind is SERVICE:
-        return () if route.subresource else rules_of(SERVICE).warnings(msgspec.json.decode(raw), old)
-    return rules_of(route.kind).warnings(obj, old)
+    if route.subresource == "status":
+        return ()
+    seen = msgspec.json.decode(raw) if route.kind is SERVICE else obj
+    return rules_of(route.kind).warnings(seen, old)

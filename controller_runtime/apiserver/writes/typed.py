@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults for which a value of a custom kind cannot be merged: server-side apply needs typed values.
+"""The faults for which a value cannot be merged: server-side apply needs typed values.
 
 An applied configuration is checked before it is merged, and a stored object before it is compared in another API
 version of its kind. The words are those of a real server, which shows values in the syntax of Go.
@@ -15,6 +15,14 @@ from controller_runtime.apiserver.rules.go_values import literal, plain, type_of
 from controller_runtime.apiserver.writes.fieldset import Path, field_step, text_of
 from controller_runtime.apiserver.writes.fieldtree import step_to
 
+# Types whose values are checked when the merged object is read.
+_ANY_SCALAR = (
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time",
+    "io.k8s.apimachinery.pkg.api.resource.Quantity",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+)
+_UNTYPED = ("io.k8s.apimachinery.pkg.runtime.RawExtension", "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1")
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
@@ -26,10 +34,10 @@ def faults(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
         value: The value to check.
         path: Its path.
     """
-    if schema is None or value is None:
+    if schema is None or value is None or schema.name in _UNTYPED:
         return
-    is_untyped = (schema.type == "string" and schema.format not in ("", "byte")) or schema.format == "int-or-string"
-    if is_untyped:  # a text with a format is any scalar for a real server
+    is_text = schema.type == "string" and schema.format not in ("", "byte")  # which is any scalar for a real server
+    if is_text or schema.format == "int-or-string" or schema.name in _ANY_SCALAR:
         if type(value) in (dict, list):
             yield f"{text_of(path)}: expected any scalar, got &{{{plain(value)}}}"
     elif schema.type in _SCALARS:
