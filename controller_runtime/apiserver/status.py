@@ -223,6 +223,12 @@ def namespace_terminating(kind: Named, name: str, namespace: str) -> StatusError
     return forbidden(kind, name, text, [cause])
 
 
+def not_supported(kind: Named, verb: str) -> StatusError:
+    """Return a 405 for a custom kind's path and a verb that it does not have; `verb` is empty for an unknown method."""
+    text = f'{verb} is not supported on resources of kind "{qualified(kind.plural, kind.group)}"'
+    return StatusError(405, "MethodNotAllowed", text, details={"group": kind.group, "kind": kind.plural})
+
+
 def method_not_allowed() -> StatusError:
     """Return a 405 for a valid path with a method that it does not have."""
     text = "the server does not allow this method on the requested resource"
@@ -281,8 +287,11 @@ def untyped(text: str) -> StatusError:
     return StatusError(500, "", text)
 
 
-def too_large_version(asked: int | str, current: int | str) -> StatusError:
-    """Return a 504 for a resourceVersion that is newer than the server's current one."""
+def too_large_version(asked: int | str, current: int | str, *, is_cached: bool = True) -> StatusError:
+    """Return a 504 for a resourceVersion that is newer than the server's current one.
+
+    A real server says when to try again if its cache may catch up. Events are read from its store, which cannot.
+    """
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     text = f"Timeout: Too large resource version: {asked}, current: {current}"
-    return StatusError(504, "Timeout", text, details={"causes": [cause]}, retry_after=1)
+    return StatusError(504, "Timeout", text, details={"causes": [cause]}, retry_after=1 if is_cached else None)

@@ -56,16 +56,6 @@ def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool =
     raise only_accepted(DOCUMENTS)
 
 
-def check_listed(kind: Kind, accept: str) -> None:
-    """Refuse a list or a watch whose client names no media type of the server: that is checked before the options.
-
-    Raises:
-        StatusError: 406.
-    """
-    if accept not in _PLAIN:
-        _check_media_types(kind, accept, (*DOCUMENTS, *_STREAMED))
-
-
 def check_no_table(accept: str) -> None:
     """Refuse a request that is answered by no object if its client accepts nothing but tables.
 
@@ -80,6 +70,7 @@ def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
     """Return the form of a watch. Arguments and errors are those of `form_for`; YAML is refused, as it has no lines."""
     if accept in _PLAIN:
         return whole_view(kind)
+    _check_media_types(kind, accept, (*DOCUMENTS, *_STREAMED))
     for media_type, parameters in _candidates(accept):
         form = _lines(kind, media_type, parameters, include, now)
         if form is not None:

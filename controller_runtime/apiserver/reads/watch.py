@@ -186,13 +186,18 @@ def _headers(form: LineForm) -> Mapping[str, str]:
     return {"content-type": form.stream_type}
 
 
+def check_watch(route: Route, options: ListOptions) -> None:
+    """Refuse a watch whose selectors or version cannot be read, as `open_watch` does.
+
+    Raises:
+        StatusError: 400 for a bad selector, 500 for a bad version.
+    """
+    Selection(route.kind, route.namespace, options.labels, options.fields)
+    version_number(options.version)
+
+
 def open_watch(
-    host: Host,
-    storage: Storage,
-    route: Route,
-    form_of: Callable[[], LineForm],
-    options: ListOptions,
-    on_ready: Callable[[], None],
+    host: Host, storage: Storage, route: Route, form: LineForm, options: ListOptions, on_ready: Callable[[], None]
 ) -> ObjectWatch | FailedWatch:
     """Return the watch that `options` ask for.
 
@@ -203,18 +208,18 @@ def open_watch(
         host: The clock, and the randomness of the duration.
         storage: The storage of the objects.
         route: The kind and the namespace.
-        form_of: Returns the form of the lines; as on a real server, it is asked after the options are checked.
+        form: The form of the lines.
         options: The options of the request.
         on_ready: Called when there are changes after a `take` that left none, so that the reader calls it again.
 
     Raises:
-        StatusError: 400 for a bad selector or version; 406, the client accepts no form that has lines.
+        StatusError: 400 for a bad selector or version.
     """
     kind = route.kind
     if options.timeout is not None and options.timeout < 0:
-        return FailedWatch(StatusError(500, "InternalError", "context deadline exceeded"), form_of())
+        return FailedWatch(StatusError(500, "InternalError", "context deadline exceeded"), form)
     selection = Selection(kind, route.namespace, options.labels, options.fields)
-    version, initial, form = version_number(options.version), None, form_of()
+    version, initial = version_number(options.version), None
     if options.initial_events or (options.initial_events is None and not version):
         if version > storage.version:
             return FailedWatch(too_large_version(version, storage.version), form)

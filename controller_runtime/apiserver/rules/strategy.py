@@ -21,17 +21,17 @@ import attrs
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA, METADATA_ORDER
-from controller_runtime.apiserver.kinds.registry import DISRUPTION_BUDGET, JOB, LIMIT_RANGE, NAMESPACE, POD, Kind
+from controller_runtime.apiserver.kinds.registry import DISRUPTION_BUDGET, EVENT, JOB, LIMIT_RANGE, NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
 from controller_runtime.apiserver.rules.checks import checks_of
+from controller_runtime.apiserver.rules.generated_names import generated_name
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
-from controller_runtime.apiserver.rules.uids import uid_conflict
 from controller_runtime.apiserver.rules.validation import invalid, metadata_causes, updated_metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
-_STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of five, a DNS label of 63 at most
 _PARTS = ("metadata", "spec", "status")
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, uid: str, suffix: str) -> dict[str, Any]:
@@ -49,10 +49,10 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
         StatusError: 400 if the object names another namespace, 422 if it breaks rules.
     """
     sent = obj["metadata"]
-    check_namespace(obj, namespace)
+    check_namespace(obj, namespace if kind.namespaced else "")
     name = sent.get("name", "")
     if not name and (stem := sent.get("generateName")):
-        name = f"{stem[:_STEM_LENGTH]}{suffix}"
+        name = generated_name(stem, suffix)
     elif not name and kind is LIMIT_RANGE:
         name = str(UUID(int=UUID(uid).int ^ 1))  # any name that is free: a real server draws another uid for it
     # A real server takes a generation from the client, too; the rules of a kind that counts generations replace it.
@@ -66,7 +66,10 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
     checks = checks_of(kind)
     found = rules.causes_of_new(made) if checks is None else checks.new(made)
-    if kind is DISRUPTION_BUDGET:  # its rules leave out the metadata, which general rules check if it is right
+    if kind in (
+        DISRUPTION_BUDGET,
+        EVENT,
+    ):  # metadata are checked after their own rules
         status.check(kind.stored, name, found)
         found = ()
     causes = itertools.chain(metadata_causes(kind, made["metadata"]), found)
@@ -81,7 +84,6 @@ def prepare_update(
     *,
     subresource: str = "",
     now: datetime | None = None,
-    is_patch: bool = False,
 ) -> dict[str, Any]:
     """Return an updated object as it will be stored, with the resourceVersion of `old`.
 
@@ -93,16 +95,14 @@ def prepare_update(
         new: The object sent, as returned by `decode` or `admit`.
         subresource: `status`, `finalize` (namespaces), or empty.
         now: The time of the write; without it, the rules date nothing.
-        is_patch: Whether `new` is the result of a patch, in which another uid is a fault like others. In an object that
-            was sent whole it is a condition, which is checked first.
 
     Raises:
-        StatusError: 400 if the name differs, 409 if the uid differs or the version is stale, 422 if rules are broken.
+        StatusError: 400 if the name differs, 409 if the version is stale, 422 if the uid differs or rules are broken.
     """
     before, sent = old["metadata"], new["metadata"]
     name = before["name"]
     check_name(new, namespace=before.get("namespace", ""), name=name)
-    _check_version(kind, before, new, subresource, is_patch=is_patch)
+    _check_version(kind, before, new, subresource)
     rules = rules_of(kind)
     new = _of_own_type(kind, name, new, subresource)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
@@ -191,15 +191,11 @@ def check_namespace(obj: Object, namespace: str) -> None:
         StatusError: 400, the namespaces differ.
     """
     if namespace and obj["metadata"].get("namespace", namespace) not in ("", namespace):
-        raise status.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise status.bad_request(_OTHER_NAMESPACE)
 
 
-def _check_version(kind: Kind, before: Object, new: Object, subresource: str, *, is_patch: bool) -> None:
-    name, uid, version = before["name"], new["metadata"].get("uid"), sent_version(new)
-    if uid and uid != before["uid"] and not is_patch:
-        raise uid_conflict(kind, before.get("namespace", ""), name, uid, before["uid"])
+def _check_version(kind: Kind, before: Object, new: Object, subresource: str) -> None:
+    name, version = before["name"], sent_version(new)
     if not version and not kind.unconditional_update and subresource != "scale":
         raise status.must_have_version(kind, name)
     if version and version != int(before["resourceVersion"]):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated, told
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.rules.shape import Misshapen
 from controller_runtime.apiserver.writes import documents, last_applied, typed
@@ -30,12 +31,13 @@ from controller_runtime.apiserver.writes.fieldtree import (
     without,
 )
 from controller_runtime.apiserver.writes.managed import Writer, changes_of, created, is_ownable, less
-from controller_runtime.apiserver.writes.versions import NotComparable, comparable
+from controller_runtime.apiserver.writes.versions import NotComparable, check_existing, check_prunable, comparable
 
 # The owner that a real server records for the fields of an object that was never tracked, when something is
 # applied to it for the first time. Without it, those fields would have no owner and the apply no conflict.
 _BEFORE = Writer("before-first-apply")
 _METADATA: Path = ("f:metadata",)
+Result = TypeVar("Result")
 
 
 class Applied(NamedTuple):
@@ -87,7 +89,7 @@ def _check_types(kind: Kind, raw: Mapping[str, Any]) -> None:
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
     first, more = told(typed.faults(kind.schema, bare))
     if first:
-        faults = [*sorted(map(abbreviated, first)), *([more] if more else [])]
+        faults = [*map(abbreviated, first), *([more] if more else [])]
         text = faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])
         raise status.untyped(f"failed to create typed patch object ({_shown(kind, raw)}): {text}")
 
@@ -143,13 +145,17 @@ def apply(
     Raises:
         StatusError: 413, the result has too many values; 409, a conflict, with a cause for each field.
     """
-    entries = entries_of(live) or created(kind, live, _BEFORE._replace(subresource=writer.subresource), now)
+    if not (entries := entries_of(live)):
+        _convertible(lambda: check_existing(kind, live))
+        entries = created(kind, live, _BEFORE._replace(subresource=writer.subresource), now)
     entries = _comparable(kind, entries, live)
     others = [entry for entry in entries if not writer.owns(kind, entry)]
-    before = NOTHING.union(*(decode(entry["fieldsV1"]) for entry in entries if writer.owns(kind, entry)))
+    last = [entry for entry in entries if writer.owns(kind, entry)]
+    before = NOTHING.union(*(decode(entry["fieldsV1"]) for entry in last))
     owned = _owned(kind, config, writer)
     target = merged(kind.schema, live, config)
     documents.check_weight(target, size)
+    _convertible(lambda: check_prunable(kind, last, others, target))
     still_owned = owned.union(*(decode(entry["fieldsV1"]) for entry in others))
     target = without(kind.schema, target, encode(_given_up(kind, before, still_owned)))
     _comparable(kind, others, live, target)
@@ -162,14 +168,23 @@ def apply(
     rest = [entry for other in others if (entry := less(other, changes.taken | changes.removed)) is not None]
     mine = [writer.entry(kind, owned, now)] if owned else []
     if mine and target == live:
-        mine = [_as_of(mine[0], next((one for one in entries if writer.owns(kind, one)), {}))]
+        mine = [_as_of(mine[0], last[0] if last else {})]
     annotated = last_applied.with_annotation(kind, live, target, config, writer.manager)
     return Applied(annotated, in_order([*rest, *mine]))
 
 
 def _comparable(kind: Kind, entries: Sequence[Entry], live: Object, target: Object | None = None) -> Sequence[Entry]:
+    return _convertible(lambda: comparable(kind, entries, live, target))
+
+
+def is_untidy(kind: Kind, applied: Object) -> bool:
+    """Return whether an object to which a configuration was applied has empty metadata; see `Stored.is_untidy`."""
+    return kind.definition is not None and any(applied["metadata"].get(name) in ({}, []) for name in CLIENT_METADATA)
+
+
+def _convertible(do: Callable[[], Result]) -> Result:
     try:
-        return comparable(kind, entries, live, target)
+        return do()
     except NotComparable as error:
         raise status.untyped(str(error)) from error
 

@@ -167,11 +167,12 @@ def _check_has_kind(kind: Kind, raw: Mapping[str, Any], body: bytes) -> None:
     Raises:
         StatusError: 400.
     """
-    for word, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
-        if not raw.get(word):
-            whole = body.decode("utf-8", "replace")
-            missing = f"Object '{title}' is missing in '{whole}' ({documents.beginning_of(body)})"
-            raise status.bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {missing}")
+    if not raw.get("kind"):
+        whole = body.decode("utf-8", "replace")
+        missing = f"Object 'Kind' is missing in '{whole}' ({documents.beginning_of(body)})"
+        raise status.bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {missing}")
+    if not raw.get("apiVersion"):
+        raise _other_version(kind, "")
 
 
 def _check_registered(kind: Kind, api_version: object, name: object) -> None:
@@ -193,9 +194,13 @@ def _check_kind(kind: Kind, api_version: object, name: object) -> None:
         version = version.replace("/", ".") if kind.definition is not None else version.rpartition("/")[2]
         raise Misshapen(f"converting ({version}.{name}) to ({group}.{kind.kind}): unknown conversion")
     if api_version != kind.api_version:
-        raise status.bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
-        )
+        raise _other_version(kind, api_version)
+
+
+def _other_version(kind: Kind, api_version: object) -> status.StatusError:
+    return status.bad_request(
+        f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
+    )
 
 
 def _foreign_type(kind: Kind, obj: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,7 +227,8 @@ def _shaped(
     unknown: list[Place] = []
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
     shape = _applied_shape_of(kind) if is_applied else _shape_of(kind)
-    obj = shape(bare, old, None, unknown)
+    # What is stored under another version's schema lacks this one's defaults, also where nothing changes.
+    obj = shape(bare, old if kind.storage is None else None, None, unknown)
     # A real server also lists only the first hundred.
     return obj, [abbreviated(f'unknown field "{path_of(place)}"') for place in unknown[:MOST_TOLD]]
 

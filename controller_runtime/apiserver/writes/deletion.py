@@ -29,6 +29,7 @@ from controller_runtime.apiserver.options import DeleteOptions, Preconditions
 from controller_runtime.apiserver.reads.listing import Page, page_of
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.rules import part
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.strategy import deletion_grace, is_finished
 from controller_runtime.apiserver.status import StatusError, forbidden, not_found, precondition_failed
@@ -143,6 +144,8 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
     stays.
     """
     metadata = dict(old["metadata"])
+    if kind is NAMESPACE and "deletionTimestamp" in metadata and part(old, "spec").get("finalizers"):
+        return old  # until its content is gone, another deletion says nothing new
     grace = min(deletion_grace(kind, old, options.grace_period_seconds), _LONGEST_GRACE)
     left = metadata.get("deletionGracePeriodSeconds")
     shortens = options.grace_period_seconds is not None and grace < (left or 0)

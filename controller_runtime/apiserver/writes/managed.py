@@ -31,7 +31,7 @@ from controller_runtime.apiserver.writes.entries import (
 )
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
 from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
-from controller_runtime.apiserver.writes.versions import NotComparable, comparable
+from controller_runtime.apiserver.writes.versions import NotComparable, comparable, is_typed
 
 # Up to this many fields are looked up one by one in an encoded set. For more, the set is decoded at once.
 _FEW = 64
@@ -157,7 +157,7 @@ def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[
         now: The time of the entry.
     """
     taken = changes_of(kind, empty(kind), obj, writer).taken
-    return [writer.entry(kind, frozenset(taken), now)] if taken else []
+    return [writer.entry(kind, frozenset(taken), now)] if taken and is_typed(kind, obj) else []
 
 
 def updated(
@@ -179,7 +179,7 @@ def updated(
         show: Converts an object from its stored form to the form that clients see, whose fields are owned.
     """
     before = entries_of(old)
-    base = _base(before, sent["metadata"].get("managedFields"), writer)
+    base = _base(kind, before, sent["metadata"].get("managedFields"), writer)
     if not base:
         return settled(old, new, base)
     shown = show(old)
@@ -219,14 +219,15 @@ def _timeless(entries: Sequence[Entry]) -> list[Entry]:
     return [{**entry, "time": ""} for entry in entries]
 
 
-def _base(before: Sequence[Entry], sent: Sequence[Entry] | None, writer: Writer) -> Sequence[Entry]:
+def _base(kind: Kind, before: Sequence[Entry], sent: Sequence[Entry] | None, writer: Writer) -> Sequence[Entry]:
     """Return the entries to start from: the stored ones, unless the client sends other valid ones.
 
-    An update of a subresource cannot set them. `[]` and `[{}]` clear them, as in a real server.
+    An update of a subresource cannot set them. `[]` and `[{}]` clear them, as in a real server, which takes an empty
+    list in a custom object for none.
     """
     if sent is None or sent is before or sent == before or writer.subresource:
         return before
-    if sent in ([], [{}]):
+    if sent == [{}] or (sent == [] and kind.definition is None):
         return []
     return _read(sent) or before
 
