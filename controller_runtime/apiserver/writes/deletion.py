@@ -149,7 +149,7 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
     grace = min(deletion_grace(kind, old, options.grace_period_seconds), _LONGEST_GRACE)
     left = metadata.get("deletionGracePeriodSeconds")
     shortens = options.grace_period_seconds is not None and grace < (left or 0)
-    is_pending = kind is POD and left is not None and "deletionTimestamp" in metadata
+    is_pending = kind is POD and bool(left) and "deletionTimestamp" in metadata
     # The objects of a definition are deleted first, whatever propagation policy is asked for, and a pod that is ending
     # keeps its policy unless it shall end sooner.
     if kind is not DEFINITION and (shortens or not is_pending):
