@@ -49,9 +49,12 @@ _is_qualified = re.compile(_QUALIFIED).fullmatch
 _is_value = re.compile(_VALUE).fullmatch
 
 
-def _problems(text: str, limit: int, good: object, rule: str) -> list[str]:
-    """Return a text about the length of `text`, if over `limit` bytes, and `rule`, if `good` (its match) is None."""
-    problems = [] if len(text.encode()) <= limit else [f"must be no more than {limit} bytes"]
+def _problems(text: str, limit: int, good: object, rule: str, unit: str = "characters") -> list[str]:
+    """Return a text about the length of `text`, if over `limit` bytes, and `rule`, if `good` (its match) is None.
+
+    `unit` is what a real server calls these bytes: characters in names, and bytes in the keys and values of labels.
+    """
+    problems = [] if len(text.encode()) <= limit else [f"must be no more than {limit} {unit}"]
     return problems if good else [*problems, rule]
 
 
@@ -63,7 +66,11 @@ def label_problems(name: str) -> list[str]:
 
 def subdomain_problems(name: str) -> list[str]:
     """Return what is wrong with a DNS subdomain, such as the name of a node."""
-    return _problems(name, 253, _is_subdomain(name), _SUBDOMAIN_TEXT)
+    return _subdomain_problems(name)
+
+
+def _subdomain_problems(name: str, unit: str = "characters") -> list[str]:
+    return _problems(name, 253, _is_subdomain(name), _SUBDOMAIN_TEXT, unit)
 
 
 def path_segment_problems(name: str) -> list[str]:
@@ -90,20 +97,21 @@ def service_name_problems(name: str) -> list[str]:
 
 def label_value_problems(value: str) -> list[str]:
     """Return what is wrong with the value of a label, which may be empty."""
-    return _problems(value, 63, _is_value(value), _VALUE_TEXT)
+    return _problems(value, 63, _is_value(value), _VALUE_TEXT, "bytes")
 
 
 def _qualified_problems(name: str) -> tuple[str, ...]:
     prefix, slash, local = name.rpartition("/")
     if "/" in prefix:
         optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return (f"a qualified name {_QUALIFIED_TEXT} {optional}",)
-    problems = [f"prefix part {text}" for text in subdomain_problems(prefix)] if prefix else []
+        return (f"a valid label key {_QUALIFIED_TEXT} {optional}",)
+    problems = [f"prefix part {text}" for text in _subdomain_problems(prefix, "bytes")] if prefix else []
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
     if not local:
         problems.append("name part must be non-empty")
-    problems += [f"name part {text}" for text in _problems(local, 63, _is_qualified(local), _QUALIFIED_TEXT)]
+    found = _problems(local, 63, _is_qualified(local), _QUALIFIED_TEXT, "bytes")
+    problems += [f"name part {text}" for text in found]
     return tuple(problems)
 
 

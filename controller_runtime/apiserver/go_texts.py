@@ -19,6 +19,7 @@ _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",
 }
+_JSON_STARTS = [bytes([one]) for one in b'{["-0123456789tfn']
 _BAD_TIMEOUT = "invalid timeout specified in the request URL - time: "
 _QUANTITY = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -39,6 +40,17 @@ def _escaped(character: str) -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def no_json(content: bytes) -> str:
+    """Return why bytes do not begin with a JSON value, in the words of a real server; an empty text if they do."""
+    rest = content.lstrip(b" \t\r\n")
+    if not rest:
+        return "unexpected end of JSON input"
+    if rest[:1] in _JSON_STARTS:
+        return ""
+    character = {"'": "\\'", '"': '"'}.get(chr(rest[0]), quoted(chr(rest[0]))[1:-1])
+    return f"invalid character '{character}' looking for beginning of value"
 
 
 def go_value(value: Any) -> str:

@@ -151,17 +151,6 @@ def conflict(kind: Named, name: str, text: str = OPTIMISTIC_LOCK) -> StatusError
     return StatusError(409, "Conflict", message, details=_details(name, kind.group, kind.plural))
 
 
-def uid_conflict(kind: Named, namespace: str, name: str, asked: str, actual: str) -> StatusError:
-    """Return a 409 for an update of an object with another uid; `actual` is empty if there is no such object."""
-    key = "/".join(part for part in ("/registry", kind.plural, namespace, name) if part)
-    return conflict(
-        kind,
-        name,
-        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: UID in precondition: {asked}, UID in object meta: {actual}",
-    )
-
-
 def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: str) -> StatusError:
     """Return a 409 for a deletion whose precondition does not hold; `what` is `UID` or `ResourceVersion`."""
     guess = "deleted and then recreated" if what == "UID" else "modified"
@@ -234,6 +223,12 @@ def namespace_terminating(kind: Named, name: str, namespace: str) -> StatusError
     return forbidden(kind, name, text, [cause])
 
 
+def not_supported(kind: Named, verb: str) -> StatusError:
+    """Return a 405 for a custom kind's path and a verb that it does not have; `verb` is empty for an unknown method."""
+    text = f'{verb} is not supported on resources of kind "{qualified(kind.plural, kind.group)}"'
+    return StatusError(405, "MethodNotAllowed", text, details={"group": kind.group, "kind": kind.plural})
+
+
 def method_not_allowed() -> StatusError:
     """Return a 405 for a valid path with a method that it does not have."""
     text = "the server does not allow this method on the requested resource"
@@ -292,8 +287,11 @@ def untyped(text: str) -> StatusError:
     return StatusError(500, "", text)
 
 
-def too_large_version(asked: int | str, current: int | str) -> StatusError:
-    """Return a 504 for a resourceVersion that is newer than the server's current one."""
+def too_large_version(asked: int | str, current: int | str, *, is_cached: bool = True) -> StatusError:
+    """Return a 504 for a resourceVersion that is newer than the server's current one.
+
+    A real server says when to try again if its cache may catch up. Events are read from its store, which cannot.
+    """
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     text = f"Timeout: Too large resource version: {asked}, current: {current}"
-    return StatusError(504, "Timeout", text, details={"causes": [cause]}, retry_after=1)
+    return StatusError(504, "Timeout", text, details={"causes": [cause]}, retry_after=1 if is_cached else None)

@@ -12,19 +12,20 @@ from controller_runtime.apiserver.answers import refusal, removed, succeeded, wa
 from controller_runtime.apiserver.authentication.access import Access
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.go_texts import check_timeout
+from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import PARTS, SCALE, TOKEN_REQUEST
 from controller_runtime.apiserver.kinds.registry import POD
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.list_options import ListOptions, is_watch
 from controller_runtime.apiserver.options import DeleteOptions, Query, check_segment, query_of
-from controller_runtime.apiserver.reads.forms import Form, LineForm
+from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.reads.listing import Page, page_of
-from controller_runtime.apiserver.reads.negotiation import form_for, line_form_for
+from controller_runtime.apiserver.reads.negotiation import Now, check_no_table, form_for, line_form_for
 from controller_runtime.apiserver.reads.selection import Selection
-from controller_runtime.apiserver.reads.watch import open_watch
+from controller_runtime.apiserver.reads.watch import check_watch, open_watch
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.scale import scale_to_show
-from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed, not_found
+from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed, not_found, not_supported
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
 from controller_runtime.apiserver.writes.admitting import Admitting
@@ -40,6 +41,8 @@ from controller_runtime.core.host import Host
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NO_NAMES = (".", "..")
+_Wanted = tuple[Kind, str, str, Now]
+"""The arguments of `form_for`."""
 _OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
 
 
@@ -94,6 +97,7 @@ class Verbs:
         """
         if not route.kind.deprecation or self._release.minor < route.kind.deprecated:
             return self._answer(user, route, request, on_ready)
+        _check_timeout(query_of(request.query))  # which comes before the kind is looked at
         answered: HTTPResponse | Watch
         try:
             answered = self._answer(user, route, request, on_ready)
@@ -109,14 +113,14 @@ class Verbs:
         self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
     ) -> HTTPResponse | Watch:
         verb, query = verb_of(route, request.method), query_of(request.query)
-        if "timeout" in query and not is_watch(query):
-            check_timeout(query["timeout"])
+        if "timeout" in query:
+            _check_timeout(query)
         if route.name in _NO_NAMES or "%" in route.name:
             check_segment(route.name, verb)
         accept = request.headers.get("accept", "")
         wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
-            return self._watch(route, query, line_form_for(*wanted), on_ready)
+            return self._watch(route, query, wanted, on_ready)
         form = form_for(*wanted, is_list=verb == "list")
         match verb:
             case "get":
@@ -133,6 +137,7 @@ class Verbs:
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
         if verb == "create" and route.subresource and route.kind is POD:
+            check_no_table(accept)
             self._pod_parts.create(route, content)
             return succeeded(201, accept)
         written = self._written(verb, route, content)
@@ -156,7 +161,14 @@ class Verbs:
         selection = Selection(route.kind, route.namespace, options.labels, options.fields)
         return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
 
-    def _watch(self, route: Route, query: Query, form: LineForm, on_ready: Callable[[], None] | None) -> Watch:
+    def _watch(self, route: Route, query: Query, wanted: _Wanted, on_ready: Callable[[], None] | None) -> Watch:
+        try:
+            form = line_form_for(*wanted)
+        except StatusError:
+            # A real server reads the options before it finds that a form has no lines.
+            form_for(*wanted, is_list=True)
+            check_watch(route, ListOptions.parse(query, self._release))
+            raise
         options = ListOptions.parse(query, self._release)
         if on_ready is None:
             raise bad_request("a watch needs a reader that can be told when there is something to take")
@@ -171,6 +183,12 @@ class Verbs:
             return removed(route.kind, route.name, deleted.uid, accept)
         accepted_only = options.orphan_dependents is False and not deleted.gone
         return whole_answer(202 if accepted_only else 200, form, form.single(deleted.raw), warnings)
+
+
+def _check_timeout(query: Query) -> None:
+    """Refuse a request whose time is over; a watch has another parameter for its end."""
+    if "timeout" in query and not is_watch(query):
+        check_timeout(query["timeout"])
 
 
 def verb_of(route: Route, method: str) -> str:
@@ -189,7 +207,7 @@ def verb_of(route: Route, method: str) -> str:
     # Across all namespaces, objects can be listed and watched, but not written.
     lacks_namespace = verb in ("create", "deletecollection") and route.kind.namespaced and not route.namespace
     if verb is None or verb not in allowed or lacks_namespace:
-        if kind.definition is not None and not route.subresource and not lacks_namespace:
+        if kind.definition is not None and not lacks_namespace:
             return _of_custom(route, method)
         raise method_not_allowed()
     return verb
@@ -204,13 +222,15 @@ def _of_custom(route: Route, method: str) -> str:
         StatusError: 400, a name is missing; 405, no verb has the method.
     """
     match method:
-        case "PUT" | "PATCH":
-            raise bad_request("name must be provided")
-        case "POST":
-            return "create"
         case "HEAD":
             return "get" if route.name else "list"
-    raise method_not_allowed()
+        case "PUT" if not route.subresource:
+            raise bad_request("name must be provided")
+        case "PATCH" if not route.subresource:
+            return "patch"
+        case "POST" if not route.subresource:
+            return "create"
+    raise not_supported(route.kind, _OF_PARTS.get(method, ""))
 
 
 def _single(route: Route, form: Form, raw: bytes) -> bytes:

@@ -39,7 +39,7 @@ def test_good_names_have_no_problems(rule: Rule, name: str) -> None:
     ("rule", "name", "problems"),
     [
         pytest.param(subdomain_problems, "Bad_Name", ["a lowercase RFC 1123 subdomain"], id="upper case"),
-        pytest.param(subdomain_problems, "x" * 254, ["must be no more than 253 bytes"], id="a byte too long"),
+        pytest.param(subdomain_problems, "x" * 254, ["must be no more than 253 characters"], id="a byte too long"),
         pytest.param(subdomain_problems, "a..b", ["a lowercase RFC 1123 subdomain"], id="an empty label"),
         pytest.param(subdomain_problems, "a\n", ["a lowercase RFC 1123 subdomain"], id="a line end"),
         pytest.param(label_problems, "a.b", ["must not contain dots"], id="a dot in a label"),
@@ -47,7 +47,7 @@ def test_good_names_have_no_problems(rule: Rule, name: str) -> None:
         pytest.param(path_segment_problems, "a/b%", ["may not contain '/'", "may not contain '%'"], id="a path"),
         pytest.param(label_value_problems, "x" * 64, ["must be no more than 63 bytes"], id="a long value"),
         pytest.param(label_value_problems, "é", ["a valid label"], id="a letter beyond ASCII"),
-        pytest.param(qualified_name_problems, "a/b/c", ["a qualified name"], id="two prefixes"),
+        pytest.param(qualified_name_problems, "a/b/c", ["a valid label key"], id="two prefixes"),
         pytest.param(qualified_name_problems, "/b", ["prefix part must be non-empty"], id="an empty prefix"),
         pytest.param(
             qualified_name_problems, "", ["name part must be non-empty", "name part must consist"], id="nothing"

@@ -81,15 +81,20 @@ def differences(operation: Operation, ours: Normal, real: Normal) -> list[Differ
     if _is_by_age(operation, ours, real):
         return []
     if ours.is_refusal or real.is_refusal:
-        found = list(_of_refusals(ours, real))
+        found = list(_of_refusals(operation, ours, real))
     else:
         found = list(_of_successes(operation, ours, real))
     return found + list(_of_headers(ours, real, found))
 
 
 def _is_by_age(operation: Operation, ours: Normal, real: Normal) -> bool:
-    """Return whether one server has forgotten a version and the other not yet: that depends on the time since then."""
-    asks = "resourceVersionMatch=Exact" in operation.query
+    """Return whether one server has forgotten a version and the other not yet: that depends on the time since then.
+
+    A list with a limit asks for exactly its version, too. Version 1 is older than all that either server has made.
+    """
+    query = operation.query.split("&")
+    asks = "resourceVersionMatch=Exact" in query
+    asks |= "resourceVersion=1" in query and any(one.startswith("limit=") and one != "limit=0" for one in query)
     return asks and {ours.status, real.status} == {200, 410}
 
 
@@ -98,7 +103,9 @@ def _reason(answer: Normal) -> str:
 
 
 def _message(answer: Normal) -> str:
-    return str(answer.body.get("message", "")) if isinstance(answer.body, dict) else str(answer.body)
+    text = str(answer.body.get("message", "")) if isinstance(answer.body, dict) else str(answer.body)
+    head, several, faults = text.partition("errors:\n  ")  # a real server finds them in a map, in any order
+    return head + several + "\n  ".join(sorted(faults.split("\n  "))) if several else text
 
 
 def _kind(answer: Normal) -> str:
@@ -108,7 +115,9 @@ def _kind(answer: Normal) -> str:
 def _causes(answer: Normal) -> list[tuple[str, str, str]]:
     details = answer.body.get("details") if isinstance(answer.body, dict) else None
     causes = (details or {}).get("causes") or ()
-    return [(one.get("field", ""), one.get("reason", ""), one.get("message", "")) for one in causes]
+    found = [(one.get("field", ""), one.get("reason", ""), one.get("message", "")) for one in causes]
+    # A real server takes the managers of conflicts from a map, in any order.
+    return sorted(found) if all(reason == "FieldManagerConflict" for _, reason, _ in found) else found
 
 
 def _is_missing(ours: Normal) -> bool:
@@ -125,7 +134,7 @@ def _told(answer: Normal) -> str:
     return f"{answer.status} {_reason(answer)} {'; '.join(causes) or _message(answer)}"
 
 
-def _of_refusals(ours: Normal, real: Normal) -> Iterator[Difference]:
+def _of_refusals(operation: Operation, ours: Normal, real: Normal) -> Iterator[Difference]:
     if ours.is_refusal != real.is_refusal:
         number = "1b" if ours.is_refusal else "1a"
         if number == "1b" and _is_missing(ours):
@@ -139,10 +148,10 @@ def _of_refusals(ours: Normal, real: Normal) -> Iterator[Difference]:
         if ours.body != real.body:
             yield Difference("2c", "text", ours.body, real.body)
         return
-    yield from _of_causes(ours, real)
+    yield from _of_causes(operation, ours, real)
 
 
-def _of_causes(ours: Normal, real: Normal) -> Iterator[Difference]:
+def _of_causes(operation: Operation, ours: Normal, real: Normal) -> Iterator[Difference]:
     is_decoding = ours.status == 400 and bool(_DECODING.search(_message(real)))
     text = "doc" if is_decoding else "2c"
     mine, theirs = _causes(ours), _causes(real)
@@ -156,6 +165,8 @@ def _of_causes(ours: Normal, real: Normal) -> Iterator[Difference]:
             yield Difference("2b", f"details.{key} of {_told(real)}", *parts)
     if extra or missing:
         return
+    if operation.kind == "custom objects" and len(mine) > 1 and sorted(mine) == sorted(theirs):
+        return  # a real server looks at the fields of custom objects in any order
     if mine != theirs:
         told = ([each for each in mine if each not in theirs], [each for each in theirs if each not in mine])
         pairs = list(zip(*told, strict=False)) or [(mine[0], theirs[0])]

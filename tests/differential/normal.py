@@ -22,6 +22,7 @@ _IP = re.compile(r"^10\.\d+\.\d+\.\d+$|^fd[0-9a-f:]+$")
 _NODE_PORT = re.compile(r":3[0-2]\d{3}/")
 _AGE = re.compile(r"^(\d+[smhdy]){1,2}$|^<invalid>$")
 _CURRENT = re.compile(r"(?<=current: )\d+|(?<=resource version: )\d{12,}(?=, current)")
+_RECORDED = re.compile(r"(?<=ResourceVersion in the precondition \()\d{2,}|(?<=ResourceVersion in record \()\d+")
 _TOO_OLD = re.compile(r"(?<=too old resource version: )\S+ \(\S+\)")
 _LONG = re.compile(r"\b\d{13,}\b")
 
@@ -252,7 +253,7 @@ class _Worker:
         text = _TIME.sub(self._time, text)
         text = _TOKEN.sub("<token>", text)
         text = _NAME.sub(r"\1<rand>", text)
-        return _LONG.sub("<N>", _CURRENT.sub("<N>", _TOO_OLD.sub("<N>", text)))
+        return _LONG.sub("<N>", _RECORDED.sub("<N>", _CURRENT.sub("<N>", _TOO_OLD.sub("<N>", text))))
 
     def _uid(self, match: re.Match[str]) -> str:
         is_own = not match[0].startswith("00000000")  # of the server; others are texts of the client

@@ -36,8 +36,6 @@ DEVIATIONS: dict[str, Deviation] = {
     "create: MicroTime without a fraction": _LANGUAGE,
     "create: MicroTime with three digits": _LANGUAGE,
     "create: a string where a number belongs": _LANGUAGE,
-    "create: broken JSON": _LANGUAGE,
-    "create: empty body": _LANGUAGE,
     "patch: JSON patch that is not a list": _LANGUAGE,
     "discovery: discovery and health": _BUILD,
     "discovery: discovery and health (2)": _BUILD,
@@ -45,7 +43,6 @@ DEVIATIONS: dict[str, Deviation] = {
     "discovery: discovery and health (4)": _FEWER_KINDS,
     "discovery: discovery and health (5)": _FEWER_KINDS,
     "discovery: discovery and health (6)": _FEWER_KINDS,
-    "list: a broken continue token": _LANGUAGE,
     "watch: streamed list: initial events, then the annotated bookmark": Deviation(
         Part.ANSWER, "a bookmark has metadata alone, without the empty parts of a Go struct"
     ),

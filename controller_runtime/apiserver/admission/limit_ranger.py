@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from controller_runtime.api.quantities import parse_quantity
-from controller_runtime.apiserver.admission.pod_resources import Amounts, amounts, containers_of, of_pod
+from controller_runtime.apiserver.admission.pod_resources import containers_of, of_pod
 from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
 from controller_runtime.apiserver.kinds.registry import CLAIM, LIMIT_RANGE, POD
+from controller_runtime.apiserver.rules.pod_amounts import Amounts, amounts
 from controller_runtime.apiserver.rules.quantity_text import quantity_text
 from controller_runtime.apiserver.rules.rules import Object, part
 

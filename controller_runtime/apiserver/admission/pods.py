@@ -86,7 +86,7 @@ def _tolerates(toleration: Object, taint: str) -> bool:
     if toleration.get("effect", "") not in ("", "NoExecute"):
         return False
     key = toleration.get("key", "")
-    return key == taint or (not key and toleration.get("operator") == "Exists")
+    return key in ("", taint)
 
 
 def _toleration(taint: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from controller_runtime.api.quantities import parse_quantity
-from controller_runtime.apiserver.admission.pod_resources import Amounts, amounts, containers_of, of_pod
+from controller_runtime.apiserver.admission.pod_resources import containers_of, of_pod
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import (
     CLAIM,
@@ -18,6 +18,7 @@ from controller_runtime.apiserver.kinds.registry import (
     SECRET,
     SERVICE,
 )
+from controller_runtime.apiserver.rules.pod_amounts import Amounts, amounts
 from controller_runtime.apiserver.rules.rules import Object, part
 
 _COUNTED = (CONFIG_MAP, CLAIM, POD, QUOTA, REPLICATION_CONTROLLER, SECRET, SERVICE)

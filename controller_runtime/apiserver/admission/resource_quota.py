@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from controller_runtime.apiserver.admission.pod_resources import Amounts
 from controller_runtime.apiserver.admission.quota_usage import count_name, hard_of, is_selected, missing_in, usage_of
 from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import KINDS, POD, QUOTA
+from controller_runtime.apiserver.rules.pod_amounts import Amounts
 from controller_runtime.apiserver.rules.quantity_text import quantity_text
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.storage.storage import Storage

@@ -58,8 +58,11 @@ class RuntimeClass(Step):
         name = spec.get("runtimeClassName")
         if name and self._storage.get(_RUNTIME_CLASSES, name) is None:
             raise attributes.refused(f'pod rejected: RuntimeClass "{name}" not found')
-        if spec.get("overhead") and not name:
+        return obj
+
+    def validate(self, attributes: Attributes) -> None:
+        spec = part(attributes.obj, "spec")
+        if spec.get("overhead") is not None and not spec.get("runtimeClassName"):
             raise attributes.refused(
                 "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
             )
-        return obj

@@ -24,4 +24,7 @@ METADATA_ORDER = (
 finds an object's version by that."""
 
 CLIENT_METADATA = ("generateName", "labels", "annotations", "ownerReferences", "finalizers")
-"""The fields that a client may write, and so the only ones that a field manager can own."""
+"""The fields that a client may write."""
+
+DELETION_METADATA = ("deletionTimestamp", "deletionGracePeriodSeconds")
+"""The fields that a deletion sets. A client can write them only in an object that its PUT or apply creates."""

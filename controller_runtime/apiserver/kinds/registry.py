@@ -249,6 +249,7 @@ DISRUPTION_BUDGET = Kind(
     short_names=("pdb",),
     subresources=_STATUS,
     unconditional_update=False,
+    name_rule="path",
 )
 
 _rbac = partial(Kind, group="rbac.authorization.k8s.io", version="v1", create_on_update=True, name_rule="path")

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller_runtime.apiserver.go_texts import no_json
+from controller_runtime.apiserver.kinds.registry import EVENT
 from controller_runtime.apiserver.list_options import ListOptions, version_number
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.status import StatusError, bad_request, expired, too_large_version
@@ -63,7 +65,8 @@ class _Token(msgspec.Struct, frozen=True):
         try:
             if _BASE64.fullmatch(text):
                 content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-                return msgspec.json.decode(content, type=cls)
+                if not (problem := no_json(content)):
+                    return msgspec.json.decode(content, type=cls)
         except (binascii.Error, ValueError) as error:  # a DecodeError of msgspec is a ValueError
             problem = error
         raise bad_request(f"invalid continue token: continue key is not valid: {problem}")
@@ -94,7 +97,7 @@ def page_of(storage: Storage, collection: str, selection: Selection, options: Li
         return _cut(snapshot, following, selection, options.limit)
     asked = version_number(options.version, of_list=True)
     if asked > storage.version:
-        raise too_large_version(asked, storage.version)
+        raise too_large_version(asked, storage.version, is_cached=collection != EVENT.resource)
     snapshot = _state(storage, collection, selection, asked if options.is_exact else None)
     # Version 0 asks for any state. A real server answers it from its cache, which ignores the limit.
     return _cut(snapshot, 0, selection, 0 if options.version == "0" else options.limit)

@@ -14,7 +14,7 @@ from controller_runtime.apiserver.reads.columns_workloads import table_of
 from controller_runtime.apiserver.reads.forms import Form, LineForm
 from controller_runtime.apiserver.reads.protobuf_form import protobuf_form, protobuf_metadata
 from controller_runtime.apiserver.reads.tables import Include, TableForm
-from controller_runtime.apiserver.reads.views import OneOrMany, metadata_view, whole_view
+from controller_runtime.apiserver.reads.views import OneOrMany, hidden_annotation, metadata_view, whole_view
 from controller_runtime.apiserver.reads.yaml_form import YAMLForm
 from controller_runtime.apiserver.status import StatusError, bad_request, not_acceptable
 
@@ -54,6 +54,16 @@ def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool =
         if form is not None:
             return YAMLForm(form) if media_type == YAML else form
     raise only_accepted(DOCUMENTS)
+
+
+def check_no_table(accept: str) -> None:
+    """Refuse a request that is answered by no object if its client accepts nothing but tables.
+
+    Raises:
+        StatusError: 406.
+    """
+    if "Table" in accept and all(parameters.get("as") == "Table" for _, parameters in _candidates(accept)):
+        raise only_accepted(DOCUMENTS)
 
 
 def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
@@ -160,15 +170,15 @@ def _lines(kind: Kind, media_type: str, parameters: Mapping[str, str], include: 
     is_protobuf = media_type == PROTOBUF
     if not _converts(parameters):
         return protobuf_form(kind) if is_protobuf else whole_view(kind)
-    wanted, version = parameters.get("as"), parameters.get("v", "")
+    wanted, version, hidden = parameters.get("as"), parameters.get("v", ""), hidden_annotation(kind)
     if parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
     if wanted in _PARTIAL:
-        form = protobuf_metadata() if is_protobuf else metadata_view(f"meta.k8s.io/{version}")
+        form = protobuf_metadata(hidden) if is_protobuf else metadata_view(f"meta.k8s.io/{version}", hidden)
         return OneOrMany(form, kind, is_list=wanted == _PARTIAL[1])
     if wanted != "Table" or is_protobuf:  # a table's cells can have any type, which protobuf cannot express
         return None
-    return TableForm(table_of(kind), _included(include), version, whole_view(kind), now)
+    return TableForm(table_of(kind), _included(include), version, whole_view(kind), now, hidden)
 
 
 def _included(word: str) -> Include:

@@ -90,9 +90,10 @@ class ProtobufForm:
 
 
 @functools.cache
-def protobuf_metadata() -> ProtobufForm:
-    """Return the form of objects of any kind with their metadata alone."""
-    return ProtobufForm(META_VERSION, PARTIAL, f"{PARTIAL}List", f"{META}{PARTIAL}", metadata_alone)
+def protobuf_metadata(hidden: str = "") -> ProtobufForm:
+    """Return the form of objects with their metadata alone, without the annotation `hidden`."""
+    show = functools.partial(metadata_alone, hidden=hidden)
+    return ProtobufForm(META_VERSION, PARTIAL, f"{PARTIAL}List", f"{META}{PARTIAL}", show)
 
 
 @functools.lru_cache

@@ -43,6 +43,7 @@ class TableForm:
         version: The version of the API of tables that the client asks for.
         whole: The form of whole objects of the kind.
         now: Returns the present time, for ages.
+        hidden: The annotation without which the metadata are shown; empty if there is none.
 
     Threads: that of the request.
     """
@@ -51,13 +52,20 @@ class TableForm:
     stream_type = JSONForm.stream_type
 
     def __init__(
-        self, layout: Layout, include: Include, version: str, whole: Form, now: Callable[[], datetime]
+        self,
+        layout: Layout,
+        include: Include,
+        version: str,
+        whole: Form,
+        now: Callable[[], datetime],
+        hidden: str = "",
     ) -> None:
         self._layout = layout
         self._cells = [column.cell for column in layout.columns]
         self._api_version = f"meta.k8s.io/{version}"
         self._include = include
         self._whole = whole
+        self._hidden = hidden
         self._now = now
         self._has_sent_columns = False
 
@@ -118,6 +126,6 @@ class TableForm:
             case Include.NONE:
                 return None
             case Include.METADATA:
-                return msgspec.Raw(metadata_view(self._api_version).single(raw))
+                return msgspec.Raw(metadata_view(self._api_version, self._hidden).single(raw))
             case Include.OBJECT:
                 return msgspec.Raw(self._whole.single(raw))

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.registry import DAEMON_SET, DEPLOYMENT
 from controller_runtime.apiserver.reads.forms import EventType, JSONForm, LineForm, json_form
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.status import StatusError, untyped
@@ -77,15 +79,37 @@ class _Described(msgspec.Struct, gc=False):
 _metadata_of = msgspec.json.Decoder(_Described).decode
 
 
-def metadata_alone(raw: bytes) -> bytes:
-    """Return the stored bytes of an object without all but its metadata."""
-    return b'{"metadata":%b}' % bytes(_metadata_of(raw).metadata)
+# A real server keeps these annotations as fields of its own form, from which it takes the metadata alone.
+_FIELDS: Mapping[Kind, str] = {
+    DAEMON_SET: "deprecated.daemonset.template.generation",
+    DEPLOYMENT: "deprecated.deployment.rollback.to",
+}
 
 
-@functools.lru_cache(4)
-def metadata_view(api_version: str = META_VERSION) -> View:
-    """Return the form of objects of any kind with their metadata alone."""
-    return View(json_form(api_version, PARTIAL), metadata_alone, items_named=True)
+def hidden_annotation(kind: Kind) -> str:
+    """Return the annotation that objects of a kind are shown without when their metadata are shown alone."""
+    return _FIELDS.get(kind, "")
+
+
+def metadata_alone(raw: bytes, hidden: str = "") -> bytes:
+    """Return the stored bytes of an object without all but its metadata, and without the annotation `hidden`."""
+    metadata = bytes(_metadata_of(raw).metadata)
+    if hidden and hidden.encode() in metadata:
+        metadata = _encode(_without_annotation(_decode(metadata), hidden))
+    return b'{"metadata":%b}' % metadata
+
+
+def _without_annotation(metadata: Mapping[str, Any], hidden: str) -> Mapping[str, Any]:
+    shown = {name: value for name, value in (metadata.get("annotations") or {}).items() if name != hidden}
+    rest = {name: shown if name == "annotations" else value for name, value in metadata.items()}
+    return {name: value for name, value in rest.items() if name != "annotations" or value}
+
+
+@functools.lru_cache(16)
+def metadata_view(api_version: str = META_VERSION, hidden: str = "") -> View:
+    """Return the form of objects with their metadata alone, without the annotation `hidden`."""
+    show = functools.partial(metadata_alone, hidden=hidden) if hidden else metadata_alone
+    return View(json_form(api_version, PARTIAL), show, items_named=True)
 
 
 class OneOrMany:

@@ -186,6 +186,16 @@ def _headers(form: LineForm) -> Mapping[str, str]:
     return {"content-type": form.stream_type}
 
 
+def check_watch(route: Route, options: ListOptions) -> None:
+    """Refuse a watch whose selectors or version cannot be read, as `open_watch` does.
+
+    Raises:
+        StatusError: 400 for a bad selector, 500 for a bad version.
+    """
+    Selection(route.kind, route.namespace, options.labels, options.fields)
+    version_number(options.version)
+
+
 def open_watch(
     host: Host, storage: Storage, route: Route, form: LineForm, options: ListOptions, on_ready: Callable[[], None]
 ) -> ObjectWatch | FailedWatch:

@@ -103,6 +103,12 @@ def _stateful_set_change(old: Object, new: Object) -> Iterator[Cause]:
         yield from workloads.stateful_set_change(before, after)
 
 
+def _daemon_set_change(old: Object, new: Object) -> Iterator[Cause]:
+    before, after = part(old, "spec"), part(new, "spec")
+    if before != after:
+        yield from workloads.daemon_set_change(before, after)
+
+
 def _service_change(old: Object, new: Object) -> Iterator[Cause]:
     if part(old, "spec") != part(new, "spec") or old["metadata"] != new["metadata"]:
         yield from service_addresses.address_change(old, new)
@@ -172,9 +178,9 @@ _CHECKS: Mapping[Kind, Checks] = {
             collides=True,
         ),
     ),
-    kinds.DAEMON_SET: _of_spec(
-        workloads.daemon_set,
-        workloads.same_selector,
+    kinds.DAEMON_SET: Checks(
+        lambda obj: workloads.daemon_set(part(obj, "spec")),
+        _daemon_set_change,
         status=_counted(
             "currentNumberScheduled numberMisscheduled desiredNumberScheduled numberReady observedGeneration "
             "updatedNumberScheduled numberAvailable numberUnavailable collisionCount",

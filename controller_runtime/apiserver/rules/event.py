@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.api.names import qualified_name_problems
+from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.status import Cause
@@ -45,12 +46,16 @@ _SHOWN_IN_NEW: Mapping[str, Any] = {
 _TYPES = ("Normal", "Warning")
 # Stored fields that only events of the core group have, in the order of messages.
 _OLDER = ("firstTimestamp", "lastTimestamp", "count", "source")
-_LONGEST, _LONGEST_NOTE = 128, 1024  # characters, as on a real server
+_LONGEST, _LONGEST_NOTE = 128, 1024  # bytes, which a real server calls characters
 # Stored fields that an update through events.k8s.io must not change.
 _FIXED = (
     *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count"),
-    *("type", "eventTime", "action", "related", "reportingComponent", "reportingInstance"),
+    # The reason is checked twice there, and so are its faults.
+    *("reason", "type", "eventTime", "action", "related", "reportingComponent", "reportingInstance"),
 )
+
+
+_STRUCTS = {"involvedObject": "ObjectReference", "related": "*ObjectReference", "source": "EventSource"}
 
 
 class EventRules(Rules):
@@ -65,7 +70,7 @@ class EventRules(Rules):
 
     def causes(self, obj: Object) -> list[Cause]:
         if obj.get("eventTime"):
-            return _namespace_causes(obj, "default", "kube-system") + self._action_causes(obj)
+            return _namespace_causes(obj, "default", "kube-system", any_other=True) + self._action_causes(obj)
         return _namespace_causes(obj, "default")
 
     def _action_causes(self, obj: Object) -> list[Cause]:
@@ -73,13 +78,13 @@ class EventRules(Rules):
         causes = [] if controller else [required(self._controller)]
         causes += [invalid(self._controller, controller, text) for text in qualified_name_problems(controller)]
         for name in ("reportingInstance", "action", "reason"):
-            value = obj.get(name, "")
-            if not value:
+            length = len(obj.get(name, "").encode())
+            if not length:
                 causes.append(required(name))
-            elif len(value) > _LONGEST:
-                causes.append(invalid(name, value, f"can have at most {_LONGEST} characters"))
-        if len(message := obj.get("message", "")) > _LONGEST_NOTE:
-            causes.append(invalid("message", message, f"can have at most {_LONGEST_NOTE} characters"))
+            elif length > _LONGEST:
+                causes.append(invalid(name, "", f"can have at most {_LONGEST} characters"))
+        if len(obj.get("message", "").encode()) > _LONGEST_NOTE:
+            causes.append(invalid("message", "", f"can have at most {_LONGEST_NOTE} characters"))
         return causes
 
 
@@ -116,7 +121,13 @@ class NewEventRules(EventRules):
         return [*EventRules.causes(self, new), *series, *self.update_causes(old, new, subresource)]
 
     def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        return [invalid(name, new.get(name), "field is immutable") for name in _FIXED if old.get(name) != new.get(name)]
+        changed = [name for name in _FIXED if old.get(name) != new.get(name)]
+        return [invalid(name, _shown(name, new.get(name)), "field is immutable") for name in changed]
+
+
+def _shown(name: str, value: Any) -> Any:
+    """Return a field as a real server's message shows it."""
+    return shown(_STRUCTS[name], value) if name in _STRUCTS else value
 
 
 def _is_set(value: Any) -> bool:
@@ -131,12 +142,13 @@ def _series_causes(obj: Object) -> list[Cause]:
     return causes if series.get("lastObservedTime") else [*causes, required("series.lastObservedTime")]
 
 
-def _namespace_causes(obj: Object, *for_cluster_scoped: str) -> list[Cause]:
+def _namespace_causes(obj: Object, *for_cluster_scoped: str, any_other: bool = False) -> list[Cause]:
     """Return a cause unless an event is in the namespace of its object.
 
-    An event about a cluster-scoped object has to be in one of the namespaces `for_cluster_scoped`.
+    An event about a cluster-scoped object has to be in one of the namespaces `for_cluster_scoped`. With `any_other`, an
+    event about an object in a namespace may be in any; a real server checks that for events without an eventTime alone.
     """
     namespace, about = obj["metadata"]["namespace"], part(obj, "involvedObject").get("namespace", "")
-    if namespace in ((about,) if about else for_cluster_scoped):
+    if (any_other and about) or namespace in ((about,) if about else for_cluster_scoped):
         return []
     return [invalid("involvedObject.namespace", about, "does not match event.namespace")]

@@ -36,12 +36,12 @@ class LeaseCandidateRules(Rules):
 def _version_causes(spec: Object) -> list[Cause]:
     binary, emulated = spec.get("binaryVersion", ""), spec.get("emulationVersion", "")
     causes = []
+    if emulated and parse(emulated) is None:
+        causes.append(invalid("spec.emulationVersion", emulated, _NOT_A_VERSION))
     if not binary:
         causes.append(required("spec.binaryVersion"))
     elif parse(binary) is None:
         causes.append(invalid("spec.binaryVersion", binary, _NOT_A_VERSION))
-    if emulated and parse(emulated) is None:
-        causes.append(invalid("spec.emulationVersion", emulated, _NOT_A_VERSION))
     # An invalid version counts as the lowest, as on a real server. So one fault may be reported twice.
     if binary and emulated and (parse(binary) or ZERO) < (parse(emulated) or ZERO):
         text = "must be greater than or equal to `emulationVersion`"

@@ -14,16 +14,29 @@ class NodeRules(Rules):
     """Taints are told apart by key and effect, and a node's addresses for pods never change once they are set."""
 
     def on_create(self, obj: Object) -> Object:
-        status = {name: value for name, value in part(obj, "status").items() if name != "config"}
-        return _without_configuration({**obj, "status": status})
+        return _without_configuration({**obj, "status": _without_config(part(obj, "status"))})
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)
+        if subresource == "status" and "config" in part(made, "status") and "config" not in part(old, "status"):
+            made = {**made, "status": _without_config(part(made, "status"))}
         return made if "configSource" in part(old, "spec") else _without_configuration(made)
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        is_given = bool(part(obj, "spec").get("externalID"))
-        return ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] if is_given else []
+        spec = part(obj, "spec")
+        found = ["spec.configSource: the feature is removed"] if _keeps(spec, old) else []
+        if spec.get("externalID"):
+            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+        return found
+
+
+def _keeps(spec: Object, old: Object | None) -> bool:
+    """Return whether an updated node still has the source of its kubelet's configuration."""
+    return "configSource" in spec and "configSource" in part(old or {}, "spec")
+
+
+def _without_config(status: Object) -> Object:
+    return {name: value for name, value in status.items() if name != "config"}
 
 
 def _without_configuration(obj: Object) -> Object:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from controller_runtime.apiserver.rules.pod_amounts import of_containers
+from controller_runtime.apiserver.rules.quantity_text import quantity_text
 from controller_runtime.apiserver.rules.rules import Object, filled, part
 
 CONTAINERS = ("initContainers", "containers")
@@ -61,7 +63,7 @@ def _pod(value: Object, before: Object) -> Object:
             if any(one is not old for one, old in zip(containers, made[name], strict=True)):
                 made = {**made, name: containers}
     if part(made, "resources").get("limits"):
-        made = {**made, "resources": _requesting(made["resources"])}
+        made = {**made, "resources": _of_whole_pod(made)}
     return value if made is spec else {**value, "spec": made}
 
 
@@ -84,6 +86,22 @@ def _requesting(resources: Object) -> Object:
     requests = part(resources, "requests")
     made = filled(requests, resources["limits"])
     return resources if made is requests else {**resources, "requests": made}
+
+
+def _of_whole_pod(spec: Object) -> Object:
+    """Return the resources of a pod: a missing request is the sum of those of its containers, or else the limit."""
+    resources, together = spec["resources"], of_containers(spec, "requests")
+    asked = {name: quantity_text(name, together[name]) for name in _SHARED if name in together}
+    limits = {name: text for name, text in resources["limits"].items() if _is_of_pod(name)}
+    made = filled(filled(part(resources, "requests"), asked), limits)
+    return {**resources, "requests": made} if made else resources
+
+
+_SHARED = ("cpu", "memory")
+
+
+def _is_of_pod(name: str) -> bool:
+    return name in _SHARED or name.startswith("hugepages-")
 
 
 def _status(value: Object, before: Object) -> Object:

@@ -36,6 +36,11 @@ def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
     }
 
 
+def replicas_of(kind: Kind, obj: Object) -> Any:
+    """Return the wanted number of replicas in an object; None if it has none."""
+    return _at(obj, kind.scale.wanted)
+
+
 def scale_to_show(kind: Kind, obj: Object) -> dict[str, Any]:
     """Return the scale of a workload, for a client that reads it.
 
@@ -59,12 +64,18 @@ def scaled(kind: Kind, obj: Object, scale: Object) -> dict[str, Any]:
         scale: The scale sent, as returned by `decode` or `admit`.
 
     Raises:
-        StatusError: 422, the number of replicas is negative.
+        StatusError: 422, the number of replicas is negative; 409, the scale has another uid.
     """
     replicas = part(scale, "spec").get("replicas", 0)
     if replicas < 0 and kind.definition is None:  # a custom kind has a rule of its own
         cause = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise status.invalid(SCALE, obj["metadata"]["name"], [cause])
+    uid = scale["metadata"].get("uid") or obj["metadata"]["uid"]
+    if uid != obj["metadata"]["uid"]:
+        text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {obj['metadata']['uid']}"
+        raise status.conflict(
+            status.Options(kind.kind, kind.group, f"{kind.plural}/scale"), obj["metadata"]["name"], text
+        )
     own = {name: value for name, value in obj["metadata"].items() if name not in _ASKED}
     asked = {name: value for name, value in scale["metadata"].items() if name in _ASKED}
     return {**_with(obj, kind.scale.wanted, replicas), "metadata": {**own, **asked}}

@@ -7,9 +7,10 @@ Only numbers are given: nothing answers at them. Each function is pure; `writes.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
+from controller_runtime.apiserver.rules.causes.service_addresses import addresses
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.service_defaults import is_accessible_from_outside
 from controller_runtime.apiserver.rules.validation import invalid
@@ -28,12 +29,12 @@ class Refused(Exception):
     """A service asks for what it cannot get.
 
     Attributes:
-        cause: The reason.
+        causes: The reasons.
     """
 
-    def __init__(self, cause: Cause) -> None:
-        super().__init__(cause.message)
-        self.cause = cause
+    def __init__(self, *causes: Cause) -> None:
+        super().__init__(", ".join(cause.message for cause in causes))
+        self.causes = causes
 
 
 class Pool(NamedTuple):
@@ -128,55 +129,73 @@ def _keep(made: dict[str, Any], before: Object) -> None:
 def _set_addresses(made: dict[str, Any], before: Object, pool: Pool) -> None:
     if not _has_address(made):
         return
-    is_headless, is_selecting = made.get("clusterIP") == NONE, bool(made.get("selector"))
+    is_headless = made.get("clusterIP") == NONE
+    is_open = is_headless and not made.get("selector")  # its endpoints may have addresses of any family
     if "ipFamilyPolicy" not in made:
-        made["ipFamilyPolicy"] = before.get("ipFamilyPolicy") or (
-            _DUAL if is_headless and not is_selecting else _SINGLE
-        )
+        made["ipFamilyPolicy"] = before.get("ipFamilyPolicy") or (_DUAL if is_open else _SINGLE)
+    _refuse_if(addresses(made, before.get("clusterIPs") or ()))
     given = made.get("clusterIPs") or []
-    _check_addresses(made, given, before)
-    if is_headless and not is_selecting:
+    _release_second(made, before)
+    _refuse_if([*_policy_causes(made, before), *_family_of_address_causes(given, made)])
+    if is_open:
         families = made.get("ipFamilies") or ["IPv4"]
         other = "IPv6" if families[0] == "IPv4" else "IPv4"
         made["ipFamilies"] = [*families, other] if len(families) < 2 and made["ipFamilyPolicy"] != _SINGLE else families
         return
-    _check_families(made)
-    made.setdefault("ipFamilies", ["IPv4"])
+    _refuse_if(_family_causes(made))
+    if not made.get("ipFamilies"):
+        made["ipFamilies"] = ["IPv4"]
+    if is_headless or (before and _has_address(before)):
+        return  # an address that has changed is a fault that the rules find
     if not given:
         address = _next(pool.addresses, pool.taken)
         made |= {"clusterIP": address, "clusterIPs": [address]}
-    elif not is_headless and given != before.get("clusterIPs"):
+    else:
         _check_free(given, pool.taken)
 
 
-def _check_addresses(made: Object, given: list[str], before: Object) -> None:
-    field = "spec.clusterIPs"
-    if given and not made.get("clusterIP"):
-        raise Refused(invalid(field, given, "must be empty when `clusterIP` is not specified"))
-    if given and given[0] != made["clusterIP"]:
-        raise Refused(invalid(field, given, "first value must match `clusterIP`"))
-    old = before.get("clusterIPs") or []
-    if old and _has_address(before) and given[:1] != old[:1]:
-        raise Refused(invalid(f"{field}[0]", given, "may not change once set"))
+def _refuse_if(causes: Iterable[Cause]) -> None:
+    if found := list(causes):
+        raise Refused(*found)
+
+
+def _release_second(made: dict[str, Any], before: Object) -> None:
+    """Take the second family from a service that is told to have one."""
+    families = made.get("ipFamilies") or []
+    if before and made["ipFamilyPolicy"] == _SINGLE and len(families) > 1 and families == before.get("ipFamilies"):
+        made["ipFamilies"] = families[:1]
+
+
+def _policy_causes(made: Object, before: Object) -> Iterator[Cause]:
+    field, policy = "spec.ipFamilyPolicy", made["ipFamilyPolicy"]
+    families, known = made.get("ipFamilies") or [], before.get("ipFamilies") or []
+    if policy != _SINGLE:
+        if families and families[:1] == known[:1] and len(families) < len(known):
+            yield invalid(field, policy, "must be 'SingleStack' to release the secondary IP family")
+        return
+    several = {"cluster IPs": made.get("clusterIPs") or [], "IP families": families}
+    for noun, values in several.items():
+        if len(values) == 2:
+            text = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {noun} are specified"
+            yield invalid(field, policy, text)
+
+
+def _family_of_address_causes(given: list[str], made: Object) -> Iterator[Cause]:
+    """Return the faults of addresses whose family is not given, and that no service can have here."""
     for index, address in enumerate(given):
         if address == NONE:
             return
-        try:
-            version = ipaddress.ip_address(address).version
-        except ValueError:
-            text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-            raise Refused(invalid(f"{field}[{index}]", address, text)) from None
-        if version == 6 and "ipFamilies" not in made:
-            raise Refused(invalid(f"{field}[{index}]", given, "IPv6 is not configured on this cluster"))
+        if ":" in address and index >= len(made.get("ipFamilies") or ()):
+            yield invalid(f"spec.clusterIPs[{index}]", given, "IPv6 is not configured on this cluster")
 
 
-def _check_families(made: Object) -> None:
+def _family_causes(made: Object) -> Iterator[Cause]:
     if made["ipFamilyPolicy"] == _DUAL:
         text = "this cluster is not configured for dual-stack services"
-        raise Refused(invalid("spec.ipFamilyPolicy", _DUAL, text))
+        yield invalid("spec.ipFamilyPolicy", _DUAL, text)
     for index, family in enumerate(made.get("ipFamilies") or ()):
         if family != "IPv4":
-            raise Refused(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
+            yield invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
 
 
 def _check_free(given: list[str], taken: Set[str | int]) -> None:

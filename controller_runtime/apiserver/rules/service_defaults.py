@@ -22,7 +22,7 @@ def service(value: Object, before: Object) -> Object:
     """Return a service with the policies that its type has by default."""
     spec = part(value, "spec")
     if spec is before.get("spec"):
-        return value
+        return _with_mode(value) if spec.get("type") == "LoadBalancer" else value
     made = _with_affinity(spec)
     missing: dict[str, Any] = {}
     if is_accessible_from_outside(made):

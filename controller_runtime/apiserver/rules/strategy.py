@@ -14,22 +14,24 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import attrs
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver import status
-from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, METADATA_ORDER
-from controller_runtime.apiserver.kinds.registry import NAMESPACE, POD, Kind
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA, METADATA_ORDER
+from controller_runtime.apiserver.kinds.registry import DISRUPTION_BUDGET, EVENT, JOB, LIMIT_RANGE, NAMESPACE, POD, Kind
 from controller_runtime.apiserver.rules import pod as pod_rules
 from controller_runtime.apiserver.rules.checks import checks_of
+from controller_runtime.apiserver.rules.generated_names import generated_name
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.validation import invalid, metadata_causes, updated_metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
-_STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of five, a DNS label of 63 at most
 _PARTS = ("metadata", "spec", "status")
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, uid: str, suffix: str) -> dict[str, Any]:
@@ -47,16 +49,16 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
         StatusError: 400 if the object names another namespace, 422 if it breaks rules.
     """
     sent = obj["metadata"]
-    if kind.namespaced and sent.get("namespace", namespace) not in ("", namespace):
-        raise status.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+    check_namespace(obj, namespace if kind.namespaced else "")
     name = sent.get("name", "")
     if not name and (stem := sent.get("generateName")):
-        name = f"{stem[:_STEM_LENGTH]}{suffix}"
+        name = generated_name(stem, suffix)
+    elif not name and kind is LIMIT_RANGE:
+        name = str(UUID(int=UUID(uid).int ^ 1))  # any name that is free: a real server draws another uid for it
     # A real server takes a generation from the client, too; the rules of a kind that counts generations replace it.
     generation = {"generation": sent["generation"]} if "generation" in sent else {}
     owned = {"name": name, "uid": uid, "creationTimestamp": timestamp(now), **generation}
+    owned |= {field: sent[field] for field in DELETION_METADATA if sent.get(field) is not None}
     if kind.namespaced:
         owned["namespace"] = namespace
     rules = rules_of(kind)
@@ -64,13 +66,24 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
     checks = checks_of(kind)
     found = rules.causes_of_new(made) if checks is None else checks.new(made)
+    if kind in (
+        DISRUPTION_BUDGET,
+        EVENT,
+    ):  # metadata are checked after their own rules
+        status.check(kind.stored, name, found)
+        found = ()
     causes = itertools.chain(metadata_causes(kind, made["metadata"]), found)
     status.check(kind.stored, name, causes)
     return _in_order(made)
 
 
 def prepare_update(
-    kind: Kind, old: Object, new: Object, *, subresource: str = "", now: datetime | None = None
+    kind: Kind,
+    old: Object,
+    new: Object,
+    *,
+    subresource: str = "",
+    now: datetime | None = None,
 ) -> dict[str, Any]:
     """Return an updated object as it will be stored, with the resourceVersion of `old`.
 
@@ -84,7 +97,7 @@ def prepare_update(
         now: The time of the write; without it, the rules date nothing.
 
     Raises:
-        StatusError: 400 if the name differs, 409 if the uid differs or the version is stale, 422 if rules are broken.
+        StatusError: 400 if the name differs, 409 if the version is stale, 422 if the uid differs or rules are broken.
     """
     before, sent = old["metadata"], new["metadata"]
     name = before["name"]
@@ -121,6 +134,14 @@ def _of_own_type(kind: Kind, name: str, obj: Object, subresource: str = "") -> O
     return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
 
 
+def undeleted(obj: Object) -> Object:
+    """Return `obj` without what a deletion sets, which a POST ignores; a PUT and an apply that create keep it."""
+    metadata = obj.get("metadata") or {}
+    if metadata.keys().isdisjoint(DELETION_METADATA):
+        return obj
+    return {**obj, "metadata": {name: value for name, value in metadata.items() if name not in DELETION_METADATA}}
+
+
 def unversioned(obj: Object) -> Object:
     """Return `obj` without its resourceVersion, which is ignored for a new object, as in a real server."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
@@ -153,6 +174,7 @@ def check_name(obj: Object, *, namespace: str, name: str) -> None:
     Raises:
         StatusError: 400, the name is missing, or name or namespace differ.
     """
+    check_namespace(obj, namespace)
     metadata = obj["metadata"]
     if not (own := metadata.get("name")):
         raise status.bad_request(
@@ -160,17 +182,20 @@ def check_name(obj: Object, *, namespace: str, name: str) -> None:
         )
     if own != name:
         raise status.bad_request(f"the name of the object ({own}) does not match the name on the URL ({name})")
-    if namespace and metadata.get("namespace", namespace) not in ("", namespace):
-        raise status.bad_request(
-            f"the namespace of the object ({metadata['namespace']}) "
-            f"does not match the namespace on the request ({namespace})"
-        )
+
+
+def check_namespace(obj: Object, namespace: str) -> None:
+    """Refuse an object that names another namespace than its path; an empty `namespace` is that of no namespace.
+
+    Raises:
+        StatusError: 400, the namespaces differ.
+    """
+    if namespace and obj["metadata"].get("namespace", namespace) not in ("", namespace):
+        raise status.bad_request(_OTHER_NAMESPACE)
 
 
 def _check_version(kind: Kind, before: Object, new: Object, subresource: str) -> None:
-    name, uid, version = before["name"], new["metadata"].get("uid"), sent_version(new)
-    if uid and uid != before["uid"]:
-        raise status.uid_conflict(kind, before.get("namespace", ""), name, uid, before["uid"])
+    name, version = before["name"], sent_version(new)
     if not version and not kind.unconditional_update and subresource != "scale":
         raise status.must_have_version(kind, name)
     if version and version != int(before["resourceVersion"]):
@@ -263,6 +288,8 @@ def check_fields(kind: Kind, fields: Sequence[str]) -> None:
     for field in fields:
         if field in supported:
             continue
+        if kind is JOB:
+            raise status.bad_request(f'field label "{field}" not supported for Job')
         if kind.names_known_fields:
             known = ", ".join(f'"{name}"' for name in supported)
             raise status.bad_request(f'"{field}" is not a known field selector: only {known}')

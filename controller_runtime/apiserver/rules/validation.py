@@ -13,7 +13,8 @@ import msgspec
 
 from controller_runtime.api import names
 from controller_runtime.apiserver.kinds import registry as kinds
-from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
+from controller_runtime.apiserver.kinds.metadata import DELETION_METADATA
+from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.status import Cause
 
 _NAME_RULES = {
@@ -63,7 +64,8 @@ def not_found(field: str, value: str, text: str = "") -> Cause:
 
 def too_long(field: str, limit: int) -> Cause:
     """Return the cause of a text, or of data, with more than `limit` bytes."""
-    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
+    noun = "byte" if limit == 1 else "bytes"
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} {noun}", field)
 
 
 def too_many(field: str, count: int, limit: int) -> Cause:
@@ -84,8 +86,8 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:
         yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
     yield from _common_causes(metadata, {})
     yield from _finalizer_causes(metadata.get("finalizers", ()))
-    # Custom objects get a warning instead, see `CustomRules.warnings`; definitions get neither.
-    if kind.definition is None and kind is not DEFINITION:
+    # Custom objects get a warning instead, see `CustomRules.warnings`; the kinds that allow any finalizer get neither.
+    if kind.definition is None and _RULES_OF_KIND.get(kind, "u") not in ("g", ""):
         yield from _unqualified_causes(metadata.get("finalizers", ()))
 
 
@@ -151,7 +153,7 @@ def updated_metadata_causes(
     """
     names = ("finalizers", "labels", "annotations", "ownerReferences")
     changed = metadata != before and any(metadata.get(name) != before.get(name) for name in names)
-    if not changed and sent.keys().isdisjoint(_SET_BY_DELETION):
+    if not changed and sent.get("uid") in (None, "", before["uid"]) and sent.keys().isdisjoint(DELETION_METADATA):
         return
     common = list(_common_causes(metadata, before))
     fixed = list(_fixed_causes(before, metadata, sent))
@@ -159,13 +161,12 @@ def updated_metadata_causes(
     is_new = finalizers != before.get("finalizers", ())
     malformed = list(_finalizer_causes(finalizers)) if is_new else []
     unqualified = list(_unqualified_causes(finalizers)) if is_new else []
-    yield from (*fixed, *common, *common, *malformed)
+    yield from (*common, *malformed, *fixed, *common)
     for rule in _order_of_rules(kind, subresource):
         yield from (*(fixed if rule in "ug" else ()), *common)
         yield from (*(malformed if rule == "w" else ()), *(unqualified if rule in "uw" else ()))
 
 
-_SET_BY_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 # The rules that a kind calls besides the general ones: `w` those of all metadata, `u` those of an update, `g` those of
 # an update that allow any finalizer.
 _RULES_OF_KINDS: Mapping[str, Sequence[Kind]] = {
@@ -180,7 +181,7 @@ _RULES_OF_KINDS: Mapping[str, Sequence[Kind]] = {
     "ww": (kinds.VOLUME,),
     "w": (kinds.LIMIT_RANGE,),
     "g": (kinds.LEASE, kinds.LEASE_CANDIDATE, kinds.DEFINITION),
-    "": (kinds.DISRUPTION_BUDGET, kinds.EVENT, kinds.NEW_EVENT),
+    "": (kinds.DISRUPTION_BUDGET, kinds.EVENT),
 }
 _RULES_OF_KIND = {kind: rules for rules, of in _RULES_OF_KINDS.items() for kind in of}
 
@@ -196,8 +197,8 @@ def _order_of_rules(kind: Kind, subresource: str) -> str:
 def _fixed_causes(before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any]) -> Iterator[Cause]:
     if "deletionTimestamp" in before:
         yield from _new_finalizer_causes(metadata.get("finalizers", ()), before.get("finalizers", ()))
-    for name in _SET_BY_DELETION:
-        if (value := sent.get(name)) is not None and value != before.get(name):
+    for name in ("uid", *DELETION_METADATA):
+        if (value := sent.get(name)) not in (None, "") and value != before.get(name):
             yield invalid(f"metadata.{name}", value, "field is immutable")
 
 

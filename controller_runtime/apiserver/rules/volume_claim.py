@@ -22,11 +22,11 @@ class ClaimRules(StatusRules):
         super().__init__({"phase": "Pending"})
 
     def on_create(self, obj: Object) -> Object:
-        return _with_both_sources(super().on_create(obj))
+        return _with_both_sources(super().on_create(obj), {})
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)
-        return made if subresource == "status" else _with_both_sources(made)
+        return made if subresource == "status" else _with_both_sources(made, old)
 
 
 class VolumeRules(StatusRules):
@@ -49,18 +49,25 @@ class VolumeRules(StatusRules):
         return new if changed in (None, said) else {**new, "status": {**after, _CHANGED: changed}}
 
 
-def _with_both_sources(obj: Object) -> Object:
+def _with_both_sources(obj: Object, before: Object) -> Object:
     """Return a claim with both names of its data source, unless the newer one names another namespace.
 
-    The older name is for two kinds only; another kind is not stored there.
+    A source in another namespace, and one of another than the two kinds under the older name alone, are dropped from a
+    claim that had no source before.
     """
-    spec = part(obj, "spec")
+    spec, known = part(obj, "spec"), part(before, "spec")
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
-    if old is not None and (old.get("apiGroup") or "", old.get("kind")) not in _SOURCES:
-        old, spec = None, {name: value for name, value in spec.items() if name != "dataSource"}
-        obj = {**obj, "spec": spec}
+    if new and new.get("namespace") and not known.get("dataSourceRef"):
+        new = None
+    had_one = known.get("dataSource") or known.get("dataSourceRef")
+    if old and not new and not had_one and (old.get("apiGroup") or "", old.get("kind")) not in _SOURCES:
+        old = None
     if old and not new:
-        return {**obj, "spec": {**spec, "dataSourceRef": old}}
-    if new and not old and "namespace" not in new:
-        return {**obj, "spec": {**spec, "dataSource": new}}
-    return obj
+        new = old
+    elif new and not old and not new.get("namespace"):
+        old = {name: value for name, value in new.items() if name != "namespace"}
+    sources = {name: value for name, value in (("dataSource", old), ("dataSourceRef", new)) if value is not None}
+    if all(spec.get(name) is sources.get(name) for name in ("dataSource", "dataSourceRef")):
+        return obj
+    rest = {name: value for name, value in spec.items() if name not in ("dataSource", "dataSourceRef")}
+    return {**obj, "spec": {**rest, **sources}}

@@ -16,12 +16,14 @@ class Collection:
     Args:
         history: The limits of the history.
         oldest: The version with which the collection begins.
+        is_new: Whether there was none of this name before, so that all earlier states are empty.
 
     Attributes:
         objects: The objects by key.
         keys: The keys, sorted.
         items: The objects in the order of `keys`.
         log: The history.
+        born: The version up to which all states are empty; 0 if they are not known.
         changed: The version of the last write; at first the version with which the collection begins.
         waiting: The notifications of cursors that have read everything, by number; the next commit calls each once.
         ended: True if the kind is not served any more; see `Storage.end`.
@@ -29,12 +31,13 @@ class Collection:
     Threads: guarded by the storage's lock.
     """
 
-    def __init__(self, history: History, oldest: int) -> None:
+    def __init__(self, history: History, oldest: int, *, is_new: bool = False) -> None:
         self.objects: dict[str, Stored] = {}
         # Two parallel lists rather than a tree: the objects of a namespace are a slice, found by bisection.
         self.keys: list[str] = []
         self.items: list[Stored] = []
         self.log = Log(history, oldest)
+        self.born = oldest if is_new else 0
         self.changed = oldest
         self.waiting: dict[int, Callable[[], None]] = {}
         self.ended = False

@@ -112,7 +112,7 @@ class Storage:
             items = found.range(prefix)
             if at is None:
                 return Snapshot(self._version, items)
-            newer = found.log.slice(found.log.position(at), found.log.end)
+            newer = found.log.slice(found.log.position(max(at, found.born)), found.log.end)
         return Snapshot(at, rewound(items, newer, prefix) if newer else items)
 
     def is_empty(self, collection: str) -> bool:
@@ -215,8 +215,9 @@ class Storage:
     def begin(self, collection: str) -> None:
         """Accept writes to a collection that is new, or had ended: it has no history, and no older watch is resumed."""
         with self._lock:
-            if collection not in {**self._collections, **self._provided} or self._collection(collection).ended:
-                self._collections[collection] = Collection(self._history, self._version)
+            is_new = collection not in self._collections and collection not in self._provided
+            if is_new or self._collection(collection).ended:
+                self._collections[collection] = Collection(self._history, self._version, is_new=is_new)
 
     def close(self) -> None:
         """End all cursors and close the journal. Idempotent."""

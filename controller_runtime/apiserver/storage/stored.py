@@ -15,6 +15,7 @@ import msgspec
 from controller_runtime.apiserver.kinds.metadata import METADATA_ORDER
 
 _VERSION = b'"resourceVersion":"'
+_UNTIDY = b" }"  # the end of an object that is untidy; the encoder writes no blanks
 
 
 def key_of(namespace: str, name: str) -> str:
@@ -62,6 +63,10 @@ class Draft(NamedTuple):
         """Return the bytes of the object with this version."""
         return b"%b%d%b" % (self.head, version, self.tail)
 
+    def untidy(self) -> Draft:
+        """Return the same object, to be stored as one whose next write is not left out; see `Stored.is_untidy`."""
+        return self._replace(tail=self.tail[:-1] + _UNTIDY)
+
     def unversioned(self) -> bytes:
         """Return the bytes of the object without a version: for an object that is not stored, as in a dry run."""
         return self.head[: -len(_VERSION)].removesuffix(b",") + self.tail[1:]
@@ -92,6 +97,15 @@ class Stored(msgspec.Struct, gc=False, eq=False):
     def name(self) -> str:
         """The object's name."""
         return self.key.rpartition("/")[2]
+
+    @property
+    def is_untidy(self) -> bool:
+        """Whether a real server has stored empty metadata with it, which nobody sees, until the next write.
+
+        It stores a custom object as the apply has left it, and so the next write changes something even if it says
+        nothing new.
+        """
+        return self.raw.endswith(_UNTIDY)
 
     def labels(self) -> Mapping[str, str]:
         """Return the labels. They are shared: do not change them."""

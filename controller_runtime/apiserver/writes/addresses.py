@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import SERVICE
+from controller_runtime.apiserver.rules.generated_names import generated_name, name_suffix
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.service_addresses import NETWORK, PORTS, Pool, Refused, allocated, used
 from controller_runtime.apiserver.status import invalid
@@ -26,13 +27,14 @@ class Addresses:
     What was given since is remembered until a read shows it, or shows that nothing was stored.
 
     Args:
-        host: Provides the lock.
+        host: Provides the lock and randomness.
         storage: The services.
 
     Threads: any.
     """
 
     def __init__(self, host: Host, storage: Storage) -> None:
+        self._host = host
         self._storage = storage
         # Guards everything below.
         self._lock = host.lock("apiserver/addresses")
@@ -45,7 +47,9 @@ class Addresses:
         self._ports = itertools.cycle(PORTS)
 
     @contextlib.contextmanager
-    def claimed(self, kind: Kind, obj: Object, old: Object | None, subresource: str = "") -> Iterator[Object]:
+    def claimed(
+        self, kind: Kind, obj: Object, old: Object | None, subresource: str = "", *, dry_run: bool = False
+    ) -> Iterator[Object]:
         """Return a service with its addresses, which are given to no other while the context lasts.
 
         Objects of other kinds are returned as they are.
@@ -57,7 +61,7 @@ class Addresses:
             yield obj
             return
         before = part(old or {}, "spec")
-        spec, given = self._allocated(obj, before)
+        spec, given = self._allocated(obj, before, dry_run=dry_run)
         try:
             yield {**obj, "spec": spec}
         finally:
@@ -65,7 +69,7 @@ class Addresses:
             with self._lock:
                 self._given |= dict.fromkeys(given, shown_at)
 
-    def _allocated(self, obj: Object, before: Object) -> tuple[Object, set[str | int]]:
+    def _allocated(self, obj: Object, before: Object, *, dry_run: bool) -> tuple[Object, set[str | int]]:
         while True:
             snapshot = self._storage.read(SERVICE.resource)
             with self._lock:
@@ -74,13 +78,18 @@ class Addresses:
                 self._see(snapshot)
                 taken = set().union(self._given, *(has for _, has in self._known.values())) - used(before)
                 try:
-                    spec = allocated(part(obj, "spec"), before, self._pool(taken))
+                    wanted = part(obj, "spec")
+                    spec = allocated(wanted, before, self._pool(taken, wanted, dry_run=dry_run))
                 except Refused as error:
-                    name = obj.get("metadata", {}).get("name", "")
-                    raise invalid(SERVICE, name, [error.cause]) from None
+                    raise invalid(SERVICE, self._name(obj), error.causes) from None
                 given = used(spec) - used(before)
                 self._given |= dict.fromkeys(given, _UNDER_WAY)
                 return spec, given
+
+    def _name(self, obj: Object) -> str:
+        """Return the name of a service; a generated one only stands in a refusal."""
+        name, stem = (str(obj.get("metadata", {}).get(key) or "") for key in ("name", "generateName"))
+        return name or (stem and generated_name(stem, name_suffix(self._host)))
 
     def _see(self, snapshot: Snapshot) -> None:
         """Take note of the services in the storage; only those that were written since are decoded."""
@@ -94,7 +103,13 @@ class Addresses:
         self._given = {number: shown for number, shown in self._given.items() if shown > snapshot.version}
         self._read_until = snapshot.version
 
-    def _pool(self, taken: set[str | int]) -> Pool:
+    def _pool(self, taken: set[str | int], wanted: Object, *, dry_run: bool) -> Pool:
+        """Return what can be given; the ports of a dry run follow the greatest that is asked for, as on a real server.
+
+        If none is asked for, they are greater than all ports of services.
+        """
+        asked = max((port.get("nodePort", 0) for port in wanted.get("ports") or ()), default=0)
         size = NETWORK.num_addresses
         addresses = (str(NETWORK[place]) for place in itertools.islice(self._addresses, size))
-        return Pool(taken, addresses, itertools.islice(self._ports, len(PORTS)))
+        ports = itertools.count((asked or PORTS.stop) + 1) if dry_run else itertools.islice(self._ports, len(PORTS))
+        return Pool(taken, addresses, ports)

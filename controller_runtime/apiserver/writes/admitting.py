@@ -90,7 +90,7 @@ class Admitting:
     ) -> Iterator[Object]:
         with (
             self._quotas.counted(kind, namespace, dry_run=dry_run),
-            self._addresses.claimed(kind, obj, old, subresource) as given,
+            self._addresses.claimed(kind, obj, old, subresource, dry_run=dry_run) as given,
         ):
             yield given
 

@@ -8,17 +8,17 @@ conflict, unless `force` takes it over. A field to which both give the same valu
 from __future__ import annotations
 
 import heapq
-import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated, told
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
 from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.rules.shape import Misshapen, Place, path_of
+from controller_runtime.apiserver.rules.shape import Misshapen
 from controller_runtime.apiserver.writes import documents, last_applied, typed
 from controller_runtime.apiserver.writes.body import IGNORE, STRICT, configuration, empty
 from controller_runtime.apiserver.writes.entries import UPDATE, Entry, Object, entries_of, in_order
@@ -26,18 +26,18 @@ from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, 
 from controller_runtime.apiserver.writes.fieldtree import (
     ambiguities,
     fields_of,
-    keyed_path,
     merged,
     with_parents,
     without,
 )
 from controller_runtime.apiserver.writes.managed import Writer, changes_of, created, is_ownable, less
-from controller_runtime.apiserver.writes.versions import NotComparable, comparable
+from controller_runtime.apiserver.writes.versions import NotComparable, check_existing, check_prunable, comparable
 
 # The owner that a real server records for the fields of an object that was never tracked, when something is
 # applied to it for the first time. Without it, those fields would have no owner and the apply no conflict.
 _BEFORE = Writer("before-first-apply")
 _METADATA: Path = ("f:metadata",)
+Result = TypeVar("Result")
 
 
 class Applied(NamedTuple):
@@ -52,19 +52,18 @@ class Applied(NamedTuple):
     entries: Sequence[Entry]
 
 
-def read(kind: Kind, name: str, body: bytes, field_validation: str) -> tuple[Object, list[str]]:
+def read(kind: Kind, body: bytes, field_validation: str) -> tuple[Object, list[str]]:
     """Return the configuration in a request's body, without kind and apiVersion, and the warnings.
 
     Args:
         kind: The kind that the path names.
-        name: The name in the path, for messages.
         body: YAML, of which JSON is a subset.
         field_validation: `Strict` refuses a repeated field name, `Ignore` suppresses the warning.
 
     Raises:
         StatusError: 400, the body is not a configuration of this kind; 413, it holds too many values; 500 (the
-            code of a real server), it has a field that the kind does not have, or a list whose elements cannot
-            be told apart.
+            code of a real server), it has a field that the kind does not have, a value of another type, or a list
+            whose elements cannot be told apart.
     """
     try:
         raw, repeated = documents.from_json(body) if body.lstrip()[:1] == b"{" else documents.from_yaml(body)
@@ -73,30 +72,43 @@ def read(kind: Kind, name: str, body: bytes, field_validation: str) -> tuple[Obj
     if repeated and field_validation == STRICT:
         raise status.bad_request(f"error strict decoding YAML: {', '.join(repeated)}")
     _check(kind, raw)
-    namespace = _namespace_in(raw)
     try:
         config, unknown = configuration(kind, raw)
     except Misshapen as error:
-        raise _untyped(kind, name, namespace, [f".{error}"]) from error
-    faults: Iterable[Place | str] = itertools.chain(unknown, ambiguities(kind.schema, config))
-    if kind.definition is not None:
-        faults = typed.faults(kind.schema, config)
-    first, more = told(faults)
-    if first:
-        texts = [abbreviated(one if isinstance(one, str) else _undeclared(kind, raw, one)) for one in first]
-        raise _untyped(kind, name, namespace, [*texts, *([more] if more else [])])
+        _check_types(kind, raw)
+        raise _unconverted(kind, raw, str(error)) from error
+    # The types of a built-in kind are known to be right now, unless a list has elements that cannot be told apart.
+    if kind.definition is not None or unknown or next(ambiguities(kind.schema, config), None) is not None:
+        _check_types(kind, raw)
     documents.check_weight(config, len(body))
     return {**config, "metadata": config.get("metadata") or {}}, [] if field_validation == IGNORE else repeated
 
 
-def _namespace_in(raw: Mapping[str, Any]) -> str:
-    """Return the namespace in a configuration; empty if it leaves the namespace to the path."""
+def _check_types(kind: Kind, raw: Mapping[str, Any]) -> None:
+    """Refuse a configuration with values that have no place in the kind's schema."""
+    bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
+    first, more = told(typed.faults(kind.schema, bare))
+    if first:
+        faults = [*map(abbreviated, first), *([more] if more else [])]
+        text = faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])
+        raise status.untyped(f"failed to create typed patch object ({_shown(kind, raw)}): {text}")
+
+
+def _unconverted(kind: Kind, raw: Mapping[str, Any], fault: str) -> status.StatusError:
+    """Return the refusal of a value of the right type that is none of those that its field can have."""
+    failure = f"unable to convert unstructured object to {_version(kind)}: {fault}"
+    return status.untyped(f"failed to convert new object ({_shown(kind, raw)}) to proper version: {failure}")
+
+
+def _shown(kind: Kind, raw: Mapping[str, Any]) -> str:
+    """Return how messages name a configuration: with the namespace and the name that it has itself."""
     metadata = raw.get("metadata")
-    return str(metadata.get("namespace") or "") if isinstance(metadata, Mapping) else ""
+    about = metadata if isinstance(metadata, Mapping) else {}
+    return f"{about.get('namespace') or ''}/{about.get('name') or ''}; {_version(kind)}"
 
 
-def _undeclared(kind: Kind, raw: Mapping[str, Any], place: Place) -> str:
-    return f"{keyed_path(kind.schema, raw, f'.{path_of(place)}')}: field not declared in schema"
+def _version(kind: Kind) -> str:
+    return f"{'' if kind.group else '/'}{kind.api_version}, Kind={kind.kind}"
 
 
 def _check(kind: Kind, raw: Mapping[str, Any]) -> None:
@@ -107,13 +119,6 @@ def _check(kind: Kind, raw: Mapping[str, Any]) -> None:
     metadata = raw.get("metadata") or {}
     if type(metadata) is dict and metadata.get("managedFields") is not None:
         raise status.bad_request("metadata.managedFields must be nil")
-
-
-def _untyped(kind: Kind, name: str, namespace: str, faults: Sequence[str]) -> status.StatusError:
-    slash = "" if kind.group else "/"
-    what = f"{namespace}/{name}; {slash}{kind.api_version}, Kind={kind.kind}"
-    text = faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])
-    return status.untyped(f"failed to create typed patch object ({what}): {text}")
 
 
 def apply_first(kind: Kind, config: Object, writer: Writer, now: datetime) -> Applied:
@@ -140,13 +145,17 @@ def apply(
     Raises:
         StatusError: 413, the result has too many values; 409, a conflict, with a cause for each field.
     """
-    entries = entries_of(live) or created(kind, live, _BEFORE._replace(subresource=writer.subresource), now)
+    if not (entries := entries_of(live)):
+        _convertible(lambda: check_existing(kind, live))
+        entries = created(kind, live, _BEFORE._replace(subresource=writer.subresource), now)
     entries = _comparable(kind, entries, live)
     others = [entry for entry in entries if not writer.owns(kind, entry)]
-    before = NOTHING.union(*(decode(entry["fieldsV1"]) for entry in entries if writer.owns(kind, entry)))
+    last = [entry for entry in entries if writer.owns(kind, entry)]
+    before = NOTHING.union(*(decode(entry["fieldsV1"]) for entry in last))
     owned = _owned(kind, config, writer)
     target = merged(kind.schema, live, config)
     documents.check_weight(target, size)
+    _convertible(lambda: check_prunable(kind, last, others, target))
     still_owned = owned.union(*(decode(entry["fieldsV1"]) for entry in others))
     target = without(kind.schema, target, encode(_given_up(kind, before, still_owned)))
     _comparable(kind, others, live, target)
@@ -159,14 +168,23 @@ def apply(
     rest = [entry for other in others if (entry := less(other, changes.taken | changes.removed)) is not None]
     mine = [writer.entry(kind, owned, now)] if owned else []
     if mine and target == live:
-        mine = [_as_of(mine[0], next((one for one in entries if writer.owns(kind, one)), {}))]
+        mine = [_as_of(mine[0], last[0] if last else {})]
     annotated = last_applied.with_annotation(kind, live, target, config, writer.manager)
     return Applied(annotated, in_order([*rest, *mine]))
 
 
 def _comparable(kind: Kind, entries: Sequence[Entry], live: Object, target: Object | None = None) -> Sequence[Entry]:
+    return _convertible(lambda: comparable(kind, entries, live, target))
+
+
+def is_untidy(kind: Kind, applied: Object) -> bool:
+    """Return whether an object to which a configuration was applied has empty metadata; see `Stored.is_untidy`."""
+    return kind.definition is not None and any(applied["metadata"].get(name) in ({}, []) for name in CLIENT_METADATA)
+
+
+def _convertible(do: Callable[[], Result]) -> Result:
     try:
-        return comparable(kind, entries, live, target)
+        return do()
     except NotComparable as error:
         raise status.untyped(str(error)) from error
 

@@ -103,7 +103,6 @@ def admit(
         StatusError: 400, `obj` has an apiVersion other than that of `kind`; 422, any other error; 500, a custom object
             has no apiVersion.
     """
-    name = str((old or obj).get("metadata", {}).get("name", ""))
     try:
         foreign = {}
         if kind.definition is None:
@@ -113,9 +112,9 @@ def admit(
         shaped, findings = _shaped(kind, obj, old, is_applied=is_applied)
         shaped |= foreign
     except Misshapen as error:
-        raise _patch_refused(kind, name, str(error)) from error
+        raise _patch_refused(str(error)) from error
     if findings and field_validation == STRICT:
-        raise _patch_refused(kind, name, f"strict decoding error: {', '.join(findings)}")
+        raise _patch_refused(f"strict decoding error: {', '.join(findings)}")
     return shaped, [] if field_validation == IGNORE else findings
 
 
@@ -157,8 +156,9 @@ def _bare(schema: Schema) -> dict[str, Any]:
     return bare
 
 
-def _patch_refused(kind: Kind, name: str, text: str) -> status.StatusError:
-    return status.invalid(kind, name, [status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")])
+def _patch_refused(text: str) -> status.StatusError:
+    cause = status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")
+    return status.StatusError(422, "Invalid", f' "" is invalid: {cause}', details={"causes": [cause._asdict()]})
 
 
 def _check_has_kind(kind: Kind, raw: Mapping[str, Any], body: bytes) -> None:
@@ -167,11 +167,12 @@ def _check_has_kind(kind: Kind, raw: Mapping[str, Any], body: bytes) -> None:
     Raises:
         StatusError: 400.
     """
-    for word, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
-        if not raw.get(word):
-            whole = body.decode("utf-8", "replace")
-            missing = f"Object '{title}' is missing in '{whole}' ({documents.beginning_of(body)})"
-            raise status.bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {missing}")
+    if not raw.get("kind"):
+        whole = body.decode("utf-8", "replace")
+        missing = f"Object 'Kind' is missing in '{whole}' ({documents.beginning_of(body)})"
+        raise status.bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {missing}")
+    if not raw.get("apiVersion"):
+        raise _other_version(kind, "")
 
 
 def _check_registered(kind: Kind, api_version: object, name: object) -> None:
@@ -193,9 +194,13 @@ def _check_kind(kind: Kind, api_version: object, name: object) -> None:
         version = version.replace("/", ".") if kind.definition is not None else version.rpartition("/")[2]
         raise Misshapen(f"converting ({version}.{name}) to ({group}.{kind.kind}): unknown conversion")
     if api_version != kind.api_version:
-        raise status.bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
-        )
+        raise _other_version(kind, api_version)
+
+
+def _other_version(kind: Kind, api_version: object) -> status.StatusError:
+    return status.bad_request(
+        f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
+    )
 
 
 def _foreign_type(kind: Kind, obj: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,7 +227,8 @@ def _shaped(
     unknown: list[Place] = []
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
     shape = _applied_shape_of(kind) if is_applied else _shape_of(kind)
-    obj = shape(bare, old, None, unknown)
+    # What is stored under another version's schema lacks this one's defaults, also where nothing changes.
+    obj = shape(bare, old if kind.storage is None else None, None, unknown)
     # A real server also lists only the first hundred.
     return obj, [abbreviated(f'unknown field "{path_of(place)}"') for place in unknown[:MOST_TOLD]]
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.generated_names import name_suffix
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.strategy import is_finished, named_version, prepare_create
@@ -18,11 +19,8 @@ from controller_runtime.apiserver.writes.admitting import Check
 from controller_runtime.apiserver.writes.entries import Entry, with_entries
 from controller_runtime.apiserver.writes.managed import Writer, created
 from controller_runtime.apiserver.writes.storable import storable
+from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
-
-# As a real server's: no vowels, so that no words arise, and no 0, 1 and 3.
-_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX_LENGTH = 5
 
 
 class Commits:
@@ -49,18 +47,19 @@ class Commits:
         entries: Sequence[Entry] | None = None,
         *,
         is_applied: bool = False,
+        is_untidy: bool = False,
         sent: Object | None = None,
         check: Check | None = None,
     ) -> tuple[str, bytes | None]:
         """Try to store a new object once; return its name and, if that was free, the encoded object.
 
         `entries` are its managed fields. If they are None, the writer owns all of its fields. `is_applied` is True for
-        the result of a server-side apply, in which nulls of custom objects are left out only now. `sent` is the object
-        before admission, whose fields the writer owns, and `check` what admission has against the result.
+        the result of a server-side apply, in which nulls of custom objects are left out only now, and `is_untidy` if it
+        has empty metadata. `sent` is the object before admission, whose fields the writer owns, and `check` what
+        admission has against the result.
         """
         host, now = self._host, self._host.now()
-        suffix = "".join(host.random.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
-        made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=suffix)
+        made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=name_suffix(host))
         if check is not None:
             check(made)
         if entries is None:
@@ -72,29 +71,43 @@ class Commits:
                 rules_of(kind).closed(with_entries(made, entries), prune=is_applied), is_definition=kind is DEFINITION
             ),
         )
+        if is_untidy:
+            draft = draft.untidy()
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
             version = named_version(obj)
-            return name, None if taken else draft.at(version) if version else draft.unversioned()
+            has_version = version or obj["metadata"].get("resourceVersion") == "0"
+            return name, None if taken else draft.at(version) if has_version else draft.unversioned()
         if named_version(obj):
-            raise untyped("resourceVersion should not be set on objects to be created")
+            with warned_of(rules_of(kind).warnings(obj, None)):
+                raise untyped("resourceVersion should not be set on objects to be created")
         change = self._storage.commit(kind.resource, key, None, draft)
         return name, change.new.raw if change and change.new else None
 
     def replace(
-        self, route: Route, current: Stored, old: Object, new: Object, dry_run: bool, *, is_applied: bool = False
+        self,
+        route: Route,
+        current: Stored,
+        old: Object,
+        new: Object,
+        dry_run: bool,
+        *,
+        is_applied: bool = False,
+        is_untidy: bool = False,
     ) -> bytes | None:
         """Store `new` in place of `old` and return it in encoded form; None if another write came first.
 
-        See `add` for `is_applied`.
+        See `add` for `is_applied` and `is_untidy`.
         """
         kind = route.kind
         new = rules_of(kind).closed(new, prune=is_applied)
         if kind.storage is not None or kind.has_changed:  # then `old` is not what is stored
             old = current.decode()
-        if same_json(new, old):
+        if same_json(new, old) and current.is_untidy == is_untidy:
             return current.raw
         draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
+        if is_untidy:
+            draft = draft.untidy()
         if dry_run:
             return draft.at(current.version)
         if is_finished(kind, new):

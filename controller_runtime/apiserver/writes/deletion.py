@@ -29,6 +29,7 @@ from controller_runtime.apiserver.options import DeleteOptions, Preconditions
 from controller_runtime.apiserver.reads.listing import Page, page_of
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.rules import part
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.strategy import deletion_grace, is_finished
 from controller_runtime.apiserver.status import StatusError, forbidden, not_found, precondition_failed
@@ -143,18 +144,25 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
     stays.
     """
     metadata = dict(old["metadata"])
-    if kind is not DEFINITION:  # its objects are deleted first, whatever propagation policy is asked for
-        _set_finalizers(kind, metadata, options)
+    if kind is NAMESPACE and "deletionTimestamp" in metadata and part(old, "spec").get("finalizers"):
+        return old  # until its content is gone, another deletion says nothing new
     grace = min(deletion_grace(kind, old, options.grace_period_seconds), _LONGEST_GRACE)
+    left = metadata.get("deletionGracePeriodSeconds")
+    shortens = options.grace_period_seconds is not None and grace < (left or 0)
+    is_pending = kind is POD and bool(left) and "deletionTimestamp" in metadata
+    # The objects of a definition are deleted first, whatever propagation policy is asked for, and a pod that is ending
+    # keeps its policy unless it shall end sooner.
+    if kind is not DEFINITION and (shortens or not is_pending):
+        _set_finalizers(kind, metadata, options)
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))
         if kind not in _ENDED_BY_THE_SERVER:
             metadata["deletionGracePeriodSeconds"] = grace
             if metadata.get("generation", 0) > 0:
                 metadata["generation"] += 1
-    elif options.grace_period_seconds is not None and grace < (left := metadata.get("deletionGracePeriodSeconds", 0)):
+    elif shortens:
         ends = datetime.fromisoformat(metadata["deletionTimestamp"])
-        metadata["deletionTimestamp"] = timestamp(ends - timedelta(seconds=left - grace))
+        metadata["deletionTimestamp"] = timestamp(ends - timedelta(seconds=(left or 0) - grace))
         metadata["deletionGracePeriodSeconds"] = grace
     marked = {**old, "metadata": metadata}
     return rules_of(kind).on_delete(marked, now)

@@ -18,6 +18,7 @@ from controller_runtime.apiserver.bounds import (
     has_too_many_values,
     is_too_heavy,
 )
+from controller_runtime.apiserver.go_texts import no_json
 from controller_runtime.apiserver.rules.shape import Place, path_of
 from controller_runtime.apiserver.status import too_many_values
 from controller_runtime.apiserver.writes import yaml_reader
@@ -25,6 +26,13 @@ from controller_runtime.core.errors import UNREADABLE
 
 # Bytes of a malformed document that its refusal quotes.
 _SHOWN = 30
+_TRUNCATED = "Input data was truncated"
+# Types of JSON, and the struct into which a real server reads the kind of an object first, as its messages name them.
+_GO_TYPES = {list: "array", str: "string", int: "number", float: "number", bool: "bool"}
+_TYPE_META = (
+    'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
 
 
 class Unreadable(Exception):
@@ -53,11 +61,12 @@ def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any
         suspicious = tell_repeated and len(msgspec.json.encode(document)) != len(msgspec.json.format(body, indent=-1))
         repeated = _repeated(body) if suspicious else []
     except UNREADABLE as error:
-        raise _unreadable("json", error, body) from error
+        cut = "unexpected end of JSON input" if str(error) == _TRUNCATED else error
+        raise _unreadable("json", no_json(body) or cut, body) from error
     if document is None:  # everywhere in the API, null counts as nothing was given
         return {}, []
     if type(document) is not dict:
-        raise _unreadable("json", "not an object", body)
+        raise _unreadable("json", f"json: cannot unmarshal {_GO_TYPES[type(document)]} into {_TYPE_META}", body)
     return document, repeated
 
 
@@ -109,8 +118,8 @@ def _unreadable(form: str, problem: object, body: bytes) -> Unreadable:
 
 
 def beginning_of(body: bytes) -> str:
-    """Return the beginning of a body, as a refusal quotes it."""
-    start = body[:_SHOWN].decode("utf-8", "replace")
+    """Return the beginning of a body, as a refusal quotes it: in hexadecimal if it is no object."""
+    start = body[:_SHOWN].decode("utf-8", "replace") if body.startswith(b"{") else body[:_SHOWN].hex()
     return (start + (" ..." if len(body) > _SHOWN else "")) or "<empty>"
 
 

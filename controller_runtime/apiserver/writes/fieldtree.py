@@ -8,7 +8,6 @@ fields by walks over these parts. No function here modifies its arguments.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -24,8 +23,6 @@ from controller_runtime.apiserver.writes.fieldset import (
     text_of,
     value_step,
 )
-
-_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 ABSENT: Any = object()
 """Stands for a missing value. None would not do, because null is a value."""
@@ -235,7 +232,7 @@ def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[
     """Yield the errors in a configuration's lists with parts: elements without keys, and elements with equal ones."""
     seen = set()
     for index, (step, child, item) in enumerate(_parts(schema, value) or ()):
-        if step == "k:{}":
+        if step == "k:{}" and not (schema and item.keys() & set(schema.list_keys)):
             keys = " ".join(f'"{name}"' for name in (schema.list_keys if schema else ()))
             yield (
                 f"{text_of(path)}: element {index}: associative list with keys has an element that omits all key "
@@ -245,31 +242,3 @@ def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[
             yield f"{text_of(path)}: duplicate entries for key {text_of((step,))}"
         seen.add(step)
         yield from ambiguities(child, item, (*path, step))
-
-
-def keyed_path(schema: Schema | None, value: Any, path: str) -> str:
-    """Return a path such as `.spec.containers[0].x` with `[0]` replaced by the element's keys.
-
-    From the first step that leads to no part, the rest of the path stays as it is.
-    """
-    made = ""
-    for found in _STEP.finditer(path):
-        reached = _part(schema, value, found["name"], found["index"])
-        if reached is None:
-            return made + path[found.start() :]
-        step, schema, value = reached
-        made += text_of((step,))
-    return made
-
-
-def _part(
-    schema: Schema | None, value: Any, name: str | None, index: str | None
-) -> tuple[str, Schema | None, Any] | None:
-    """Return the part of a value with this name or index: step, schema and value; None if there is none."""
-    if index is None:
-        if name is None or type(value) is not dict or name not in value or not _has_fields(schema):
-            return None
-        return field_step(name), child_of(schema, name), value[name]
-    if schema is None or type(value) is not list or int(index) >= len(value) or not _has_elements(schema, value):
-        return None
-    return step_to(schema, value[int(index)]), schema.items, value[int(index)]

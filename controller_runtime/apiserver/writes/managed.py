@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
+from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA
 from controller_runtime.apiserver.kinds.registry import DEPLOYMENT
 from controller_runtime.apiserver.options import MANAGER_LENGTH
+from controller_runtime.apiserver.rules.scale import replicas_of
 from controller_runtime.apiserver.writes.body import empty
 from controller_runtime.apiserver.writes.entries import (
     APPLY,
@@ -30,7 +31,7 @@ from controller_runtime.apiserver.writes.entries import (
 )
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
 from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
-from controller_runtime.apiserver.writes.versions import NotComparable, comparable
+from controller_runtime.apiserver.writes.versions import NotComparable, comparable, is_typed
 
 # Up to this many fields are looked up one by one in an encoded set. For more, the set is decoded at once.
 _FEW = 64
@@ -104,10 +105,14 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
     return part not in _elsewhere(kind, writer)
 
 
+_METADATA = (*CLIENT_METADATA, *DELETION_METADATA)
+_UNLABELLED = tuple(name for name in _METADATA if name != "labels")
+
+
 def _metadata_of(kind: Kind, writer: Writer) -> tuple[str, ...]:
     """Return the fields of the metadata that a writer can write: the status of a deployment leaves its labels."""
     is_without = kind is DEPLOYMENT and writer.subresource == "status"
-    return tuple(name for name in CLIENT_METADATA if name != "labels") if is_without else CLIENT_METADATA
+    return _UNLABELLED if is_without else _METADATA
 
 
 def _elsewhere(kind: Kind, writer: Writer) -> tuple[str, ...]:
@@ -152,7 +157,7 @@ def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[
         now: The time of the entry.
     """
     taken = changes_of(kind, empty(kind), obj, writer).taken
-    return [writer.entry(kind, frozenset(taken), now)] if taken else []
+    return [writer.entry(kind, frozenset(taken), now)] if taken and is_typed(kind, obj) else []
 
 
 def updated(
@@ -174,7 +179,7 @@ def updated(
         show: Converts an object from its stored form to the form that clients see, whose fields are owned.
     """
     before = entries_of(old)
-    base = _base(before, sent["metadata"].get("managedFields"), writer)
+    base = _base(kind, before, sent["metadata"].get("managedFields"), writer)
     if not base:
         return settled(old, new, base)
     shown = show(old)
@@ -183,7 +188,20 @@ def updated(
     except NotComparable:
         return settled(old, new, [])  # as in a real server, which gives up the ownership of all fields
     changes = changes_of(kind, shown, sent, writer)
+    if writer.subresource == "scale":
+        changes = _through_scale(base, changes, replicas_of(kind, sent))
     return settled(old, new, _with_changes(kind, base, changes, writer, now))
+
+
+def _through_scale(base: Sequence[Entry], changes: Changes, replicas: object) -> Changes:
+    """Return changes as a real server sees them in a scale.
+
+    There, no replicas are a missing field, and a number that no manager owns is not tracked.
+    """
+    changed = changes.taken | changes.removed
+    if not any(contains(entry["fieldsV1"], path) for entry in base for path in changed):
+        return Changes(set(), set(), set())
+    return changes if replicas else Changes(set(), set(), changed)
 
 
 def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:
@@ -201,14 +219,15 @@ def _timeless(entries: Sequence[Entry]) -> list[Entry]:
     return [{**entry, "time": ""} for entry in entries]
 
 
-def _base(before: Sequence[Entry], sent: Sequence[Entry] | None, writer: Writer) -> Sequence[Entry]:
+def _base(kind: Kind, before: Sequence[Entry], sent: Sequence[Entry] | None, writer: Writer) -> Sequence[Entry]:
     """Return the entries to start from: the stored ones, unless the client sends other valid ones.
 
-    An update of a subresource cannot set them. `[]` and `[{}]` clear them, as in a real server.
+    An update of a subresource cannot set them. `[]` and `[{}]` clear them, as in a real server, which takes an empty
+    list in a custom object for none.
     """
     if sent is None or sent is before or sent == before or writer.subresource:
         return before
-    if sent in ([], [{}]):
+    if sent == [{}] or (sent == [] and kind.definition is None):
         return []
     return _read(sent) or before
 

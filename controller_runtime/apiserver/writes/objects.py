@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import EVENT, SERVICE, Kind
@@ -19,17 +21,17 @@ from controller_runtime.apiserver.rules.definitions.custom_objects import status
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import check_custom_scale, scale_applied, scale_of, scaled
-from controller_runtime.apiserver.rules.strategy import check_name, prepare_update, sent_version, unversioned
+from controller_runtime.apiserver.rules.strategy import check_name, prepare_update, sent_version, undeleted, unversioned
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
     PATCH_OPTIONS,
     UPDATE_OPTIONS,
     already_exists,
+    bad_request,
     conflict,
     forbidden,
     not_found,
     too_large_version,
-    uid_conflict,
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
@@ -42,6 +44,7 @@ from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.entries import APPLY
 from controller_runtime.apiserver.writes.managed import Writer, settled, updated
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
+from controller_runtime.apiserver.writes.preconditions import check_uid
 from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
 
@@ -75,8 +78,9 @@ class Objects:
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
         # A real server reads an event as it reads a list: from its store and not from its cache.
-        if version and (asked := version_number(version, of_list=route.kind.stored is EVENT)) > self._storage.version:
-            raise too_large_version(asked, self._storage.version)
+        is_event = route.kind.stored is EVENT
+        if version and (asked := version_number(version, of_list=is_event)) > self._storage.version:
+            raise too_large_version(asked, self._storage.version, is_cached=not is_event)
         return self._find(route)
 
     def create(self, route: Route, content: Content) -> Written:
@@ -102,16 +106,22 @@ class Objects:
                     status = 201
                 else:
                     old = rules_of(kind).opened(current.decode())
+                    if uid := obj["metadata"].get("uid"):
+                        check_uid(route, uid, old["metadata"]["uid"], dry_run=options.dry_run)
                     raw = self._replaced(route, current, old, obj, writer, options.dry_run)
                     status = 200
                 if raw is not None:
-                    return Written(status, raw, [*warnings, *_warnings(route, obj, old)])
+                    return Written(status, raw, [*warnings, *_warnings(route, obj, old, raw)])
 
     def patch(self, route: Route, content: Content) -> Written:
         """Handle a PATCH of an object or of its subresource."""
-        if content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH:
+        kind, is_apply = route.kind, content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH
+        if not is_apply:
+            form_of(kind, content.media_type)  # an unknown type is refused even if there is no such object
+        if not route.name:  # in a path of a custom kind
+            raise bad_request("name must be provided")
+        if is_apply:
             return self._apply(route, content)
-        form_of(kind := route.kind, content.media_type)  # an unknown type is refused even if there is no such object
         options = WriteOptions.parse(content.query, PATCH_OPTIONS)
         writer = content.writer(options, route)
         while True:
@@ -125,12 +135,12 @@ class Objects:
             with warned_of(warnings):
                 raw = self._replaced(route, current, old, obj, writer, options.dry_run)
             if raw is not None:
-                return Written(200, raw, [*warnings, *_warnings(route, obj, old)])
+                return Written(200, raw, [*warnings, *_warnings(route, obj, old, raw)])
 
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
-        config, warnings = apply.read(route.sent, route.name, content.body, options.field_validation)
+        config, warnings = apply.read(route.sent, content.body, options.field_validation)
         if route.sent is SCALE:
             config = scale_applied(kind, config)
         elif kind.definition is not None and route.subresource == "status":
@@ -159,13 +169,22 @@ class Objects:
                     if check is not None:
                         check(made)
                     new = settled(old, made, entries)
-                    raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
+                    untidy = apply.is_untidy(kind, applied)
+                    raw = self._commits.replace(
+                        route, current, old, new, options.dry_run, is_applied=True, is_untidy=untidy
+                    )
                 status = 200
             if raw is not None:
-                return Written(status, raw, [*warnings, *_warnings(route, seen, old)])
+                return Written(status, raw, [*warnings, *_warnings(route, seen, old, raw)])
 
     def _replaced(
-        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool
+        self,
+        route: Route,
+        current: Stored,
+        old: Object,
+        obj: Object,
+        writer: Writer,
+        dry_run: bool,
     ) -> bytes | None:
         """Store what a PUT or a patch makes of an object; return None if another write came first."""
         kind, part, now = route.kind, route.subresource, self._host.now()
@@ -184,6 +203,7 @@ class Objects:
         """Store a new object, decoded by `decode`, and return it in encoded form."""
         self._check_kind(kind, obj)
         self._check_rights(kind, namespace, "", None, obj)
+        obj = undeleted(obj)
         asked, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
         admitted, check = self._admitting.create(kind, namespace, obj)
         for _ in range(_GENERATED_NAMES_TRIED):
@@ -192,13 +212,14 @@ class Objects:
             if raw is not None:
                 return raw
             if asked:
-                is_ending = self._commits.is_terminating(kind, namespace, name)
-                raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
-        raise already_exists(kind, name, retry_after=1)
+                break
+        is_ending = bool(asked) and self._commits.is_terminating(kind, namespace, name)
+        with warned_of(rules_of(kind).warnings(obj, None)):  # as a real server, which checks the object first
+            raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
         kind = route.kind
-        if route.subresource:
+        if not _creates(route):
             raise not_found(kind, route.name)
         if uid := config["metadata"].get("uid"):
             text = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -210,25 +231,29 @@ class Objects:
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
         admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj))
-        with self._admitting.written(kind, route.namespace, admitted, dry_run=dry_run) as given:
+        with self._admitting.written(
+            kind, route.namespace, admitted, None, route.subresource, dry_run=dry_run
+        ) as given:
+            untidy = apply.is_untidy(kind, applied)
             _, raw = self._commits.add(
-                kind, route.namespace, given, writer, dry_run, entries, is_applied=True, check=check
+                kind, route.namespace, given, writer, dry_run, entries, is_applied=True, is_untidy=untidy, check=check
             )
         return raw
 
     def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
         kind = route.kind
-        if not kind.create_on_update or route.subresource:
+        if not kind.create_on_update or not _creates(route):
             raise not_found(kind, route.name)
         sent_version(obj)
-        if uid := obj["metadata"].get("uid"):
-            raise uid_conflict(kind, route.namespace, route.name, uid, "")
+        check_uid(route, obj["metadata"].get("uid", ""), "", dry_run=dry_run)
         self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
         sent = unversioned(obj)
         admitted, check = self._admitting.create(kind, route.namespace, sent)
-        with self._admitting.written(kind, route.namespace, admitted, dry_run=dry_run) as given:
+        with self._admitting.written(
+            kind, route.namespace, admitted, None, route.subresource, dry_run=dry_run
+        ) as given:
             _, raw = self._commits.add(kind, route.namespace, given, writer, dry_run, sent=sent, check=check)
         return raw
 
@@ -249,6 +274,19 @@ class Objects:
             self._guard.check_write(kind, namespace, name, old, new)
 
 
-def _warnings(route: Route, obj: Object, old: Object | None) -> Sequence[str]:
-    """Return the warnings of a write; the rest of a service is not looked at when its status is written."""
-    return () if route.kind is SERVICE and route.subresource else rules_of(route.kind).warnings(obj, old)
+def _creates(route: Route) -> bool:
+    """Return whether a write to this path may create the object; a real server does it by the status of a service."""
+    return not route.subresource or (route.kind is SERVICE and route.subresource == "status")
+
+
+def _warnings(route: Route, obj: Object, old: Object | None, raw: bytes) -> Sequence[str]:
+    """Return the warnings of a write; the rest of an object is not looked at when its status is written.
+
+    Those of a service are about what it has once it is stored.
+    """
+    if route.subresource == "status":
+        return ()
+    if route.sent is SCALE and old is not None:
+        obj = scaled(route.kind, old, obj)
+    seen = msgspec.json.decode(raw) if route.kind is SERVICE else obj
+    return rules_of(route.kind).warnings(seen, old)

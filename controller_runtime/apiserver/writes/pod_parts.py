@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api.objects import timestamp
+from controller_runtime.apiserver.kinds.metadata import METADATA_ORDER
 from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION
 from controller_runtime.apiserver.kinds.registry import DISRUPTION_BUDGET
 from controller_runtime.apiserver.options import DeleteOptions, Preconditions, WriteOptions
@@ -23,8 +24,8 @@ from controller_runtime.apiserver.status import (
     conflict,
     disruption_refused,
     internal,
-    invalid,
     not_found,
+    untyped,
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored
@@ -67,12 +68,12 @@ class PodParts:
 
     def _bind(self, route: Route, binding: Object, dry_run: bool) -> None:
         target = part(binding, "target")
-        if target.get("kind", "") not in ("", "Node"):
-            raise invalid(BINDING, route.name, [not_supported("target.kind", target["kind"], ("Node", "<empty>"))])
         node = target.get("name", "")
-        if not node:
-            raise invalid(BINDING, route.name, [required("target.name")])
-
+        causes = [] if node else [required("target.name")]
+        if target.get("kind", "") not in ("", "Node"):
+            causes.insert(0, not_supported("target.kind", target["kind"], ("Node", "<empty>")))
+        if causes:  # with the code and the form of a real server
+            raise untyped(str(causes[0]) if len(causes) == 1 else f"[{', '.join(map(str, causes))}]")
         metadata = binding["metadata"]
         wanted = Preconditions(metadata.get("uid") or None, metadata.get("resourceVersion") or None)
 
@@ -86,7 +87,7 @@ class PodParts:
                 raise conflict(_BINDING, route.name, text)
             if part(pod, "spec").get("schedulingGates"):
                 raise conflict(_BINDING, route.name, f"pod {route.name} has non-empty .spec.schedulingGates")
-            placed = {**pod, "spec": {**part(pod, "spec"), "nodeName": node}}
+            placed = {**_with_metadata_of(pod, metadata), "spec": {**part(pod, "spec"), "nodeName": node}}
             return self._with_condition(placed, {"type": "PodScheduled", "status": "True"})
 
         self._change(route, bound, dry_run)
@@ -169,6 +170,18 @@ class PodParts:
         now = timestamp(self._host.now())
         made = {**condition, "lastProbeTime": None, "lastTransitionTime": now}
         return {**pod, "status": {**status, "conditions": [*others, made]}}
+
+
+def _with_metadata_of(pod: Object, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pod with the labels and annotations of its binding, which replace its own, and without a nomination."""
+    about = pod["metadata"]
+    added = {name: {**(about.get(name) or {}), **more} for name in _COPIED if (more := metadata.get(name))}
+    made = {name: value for name in METADATA_ORDER if (value := {**about, **added}.get(name)) is not None}
+    status = {name: value for name, value in part(pod, "status").items() if name != "nominatedNodeName"}
+    return {**pod, "metadata": made, "status": status}
+
+
+_COPIED = ("labels", "annotations")
 
 
 def _is_ready(pod: Object) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults for which a value of a custom kind cannot be merged: server-side apply needs typed values.
+"""The faults for which a value cannot be merged: server-side apply needs typed values.
 
 An applied configuration is checked before it is merged, and a stored object before it is compared in another API
 version of its kind. The words are those of a real server, which shows values in the syntax of Go.
@@ -15,6 +15,17 @@ from controller_runtime.apiserver.rules.go_values import literal, plain, type_of
 from controller_runtime.apiserver.writes.fieldset import Path, field_step, text_of
 from controller_runtime.apiserver.writes.fieldtree import step_to
 
+# Types whose values are checked when the merged object is read.
+_ANY_SCALAR = (
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time",
+    "io.k8s.apimachinery.pkg.api.resource.Quantity",
+)
+_UNTYPED = (
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+)
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
@@ -26,9 +37,13 @@ def faults(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
         value: The value to check.
         path: Its path.
     """
-    if schema is None or value is None:
+    if schema is None or value is None or schema.name in _UNTYPED:
         return
-    if schema.type in _SCALARS:
+    is_text = schema.type == "string" and schema.format not in ("", "byte")  # which is any scalar for a real server
+    if is_text or schema.format == "int-or-string" or schema.name in _ANY_SCALAR:
+        if type(value) in (dict, list):
+            yield f"{text_of(path)}: expected any scalar, got &{{{plain(value)}}}"
+    elif schema.type in _SCALARS:
         if (text := _scalar_fault(schema.type, value)) is not None:
             yield f"{text_of(path)}: {text}"
     elif schema.type == "object":
@@ -92,7 +107,7 @@ def _keyless(schema: Schema, item: Any) -> str | None:
         return "associative list with keys may not have a null element"
     if type(item) is not dict:
         return "associative list with keys may not have non-map elements"
-    if step_to(schema, item) == "k:{}":
+    if step_to(schema, item) == "k:{}" and not item.keys() & set(schema.list_keys):
         keys = " ".join(f'"{name}"' for name in schema.list_keys)
         return (
             f"associative list with keys has an element that omits all key fields [{keys}] "

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.asking import LEASES, Asking, lease
 
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.kinds.registry import EVENT, NEW_EVENT
 from controller_runtime.apiserver.reads.yaml_form import to_yaml
 from controller_runtime.apiserver.rules.ruleset import rules_of
@@ -121,8 +122,10 @@ def test_yaml_reads_as_a_real_server_writes_it(json: bytes, yaml: str) -> None:
 
 
 def test_a_watch_in_yaml_is_refused(ask: Asking) -> None:
-    answer = ask.response("GET", LEASES, headers={"accept": "application/yaml"}, watch="1")
+    request = HTTPRequest("GET", LEASES, (("watch", "1"),), {"accept": "application/yaml"})
+    answer = ask.server.handle(request, on_ready=lambda: None)
 
+    assert isinstance(answer, HTTPResponse)
     assert (answer.status, answer.headers["content-type"]) == (406, "application/yaml")
 
 

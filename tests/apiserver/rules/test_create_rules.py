@@ -43,12 +43,10 @@ def pod(**spec: Any) -> dict[str, Any]:
 
 @pytest.mark.scenario("H-02")
 def test_the_servers_own_metadata_is_the_servers() -> None:
-    """A uid and timestamps sent by the client are replaced or cleared; managedFields are dropped."""
+    """A uid and a timestamp sent by the client are replaced; managedFields are dropped."""
     sent = lease(
         uid="x",
         creationTimestamp="2001-01-01T00:00:00Z",
-        deletionTimestamp="2001-01-01T00:00:00Z",
-        deletionGracePeriodSeconds=5,
         selfLink="/x",
         managedFields=[{"manager": "m"}],
         labels={"a": "b"},

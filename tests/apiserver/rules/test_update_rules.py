@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, Kind
+from controller_runtime.apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, SERVICE, Kind
+from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.strategy import (
     check_fields,
     check_name,
@@ -22,6 +23,7 @@ from controller_runtime.apiserver.rules.strategy import (
 )
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.writes.body import admit
+from controller_runtime.apiserver.writes.preconditions import check_uid
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 POD_SPEC = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}
@@ -107,15 +109,32 @@ def test_a_lease_has_to_say_which_version_it_replaces_and_a_node_has_not() -> No
 
 
 @pytest.mark.scenario("H-15")
-def test_another_uid_is_a_conflict() -> None:
-    """A PUT of a Lease whose uid is not the stored one is 409 and mentions the UID precondition."""
+def test_another_uid_is_a_fault_of_the_metadata() -> None:
+    """A patched Lease whose uid is not the stored one is refused; a PUT has the uid as a precondition, see below."""
     lease = stored(LEASE)
 
     error = refused(LEASE, lease, changed(lease, metadata={"uid": "other"}))
 
-    assert error.code == 409
-    assert error.message.endswith("Precondition failed: UID in precondition: other, UID in object meta: u")
-    assert "Key: /registry/leases/ns/x," in error.message
+    assert error.code == 422
+    assert error.message.endswith('is invalid: metadata.uid: Invalid value: "other": field is immutable')
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        pytest.param(LEASE, "/registry/leases/ns/x", id="under its plural"),
+        pytest.param(SERVICE, "/registry/services/specs/ns/x", id="elsewhere"),
+    ],
+)
+def test_a_put_of_another_uid_is_a_conflict_that_names_the_place_in_the_store(kind: Kind, place: str) -> None:
+    """A PUT whose uid is not the stored one is 409 and mentions the UID precondition and the key."""
+    check_uid(Route(kind, "ns", "x"), "u", "u")
+    with pytest.raises(StatusError) as refusal:
+        check_uid(Route(kind, "ns", "x"), "other", "u")
+
+    assert refusal.value.code == 409
+    assert refusal.value.message.endswith("Precondition failed: UID in precondition: other, UID in object meta: u")
+    assert f"Key: {place}," in refusal.value.message
 
 
 @pytest.mark.scenario("H-18")
@@ -126,7 +145,7 @@ def test_another_uid_is_a_conflict() -> None:
         pytest.param({"name": None}, "the name of the object (x based on URL) was undeterminable: name", id="no name"),
         pytest.param(
             {"namespace": "other"},
-            "the namespace of the object (other) does not match the namespace on the request (ns)",
+            "the namespace of the provided object does not match the namespace sent on the request",
             id="namespace",
         ),
     ],

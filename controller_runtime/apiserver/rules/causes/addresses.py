@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import Cause
@@ -71,6 +71,14 @@ def network(text: str, field: str, known: Collection[str] = ()) -> list[Cause]:
     if own != found.network_address:
         return [invalid(field, text, "must not have bits set beyond the prefix length")]
     return []
+
+
+def unreadable(texts: Sequence[str]) -> str:
+    """Return what is wrong with the first of several ranges that cannot be read at all; empty if all can be."""
+    for index, text in enumerate(texts):
+        if network_of(text) is None:
+            return f"invalid CIDR[{index}]: <nil> (invalid CIDR address: {text})"
+    return ""
 
 
 def endpoint_address(text: str, field: str) -> Iterator[Cause]:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from controller_runtime.apiserver.rules.causes.addresses import address, has_two_families
-from controller_runtime.apiserver.rules.causes.basic import identifier, in_range, qualified_name, subdomain
+from controller_runtime.apiserver.rules.causes.basic import identifier, in_range, label, qualified_name, subdomain
 from controller_runtime.apiserver.rules.causes.pod_changes import changed_annotations
 from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
-from controller_runtime.apiserver.rules.validation import duplicate, forbidden, invalid
+from controller_runtime.apiserver.rules.validation import duplicate, forbidden, invalid, required
 from controller_runtime.apiserver.status import Cause
 
 _OWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
@@ -39,6 +39,8 @@ def pod_status_change(old: Object, new: Object) -> Iterator[Cause]:
     for name in _STATUSES:
         yield from _ended(before.get(name) or (), after.get(name) or (), name, spec)
     yield from _claims(after.get("resourceClaimStatuses") or (), spec)
+    if (claim := after.get("extendedResourceClaimStatus")) is not None:
+        yield from _extended_claim(claim, spec)
     yield from _addresses(before, after, "podIPs", "PodIP")
     if ips := after.get("hostIPs"):
         if after.get("hostIP", "") != (first := ips[0].get("ip", "")):
@@ -104,6 +106,38 @@ def _claims(statuses: Sequence[Object], spec: Object) -> Iterator[Cause]:
         seen.add(name)
         if (claim := status.get("resourceClaimName")) is not None:
             yield from subdomain(claim, f"{field}.resourceClaimName")
+
+
+def _extended_claim(status: Object, spec: Object) -> Iterator[Cause]:
+    """Return the faults of the status of the claim that was made for the extended resources of a pod."""
+    place, seen = "status.extendedResourceClaimStatus", set()
+    containers = [one for group in ("initContainers", "containers") for one in spec.get(group) or ()]
+    asked = {one.get("name", ""): part(part(one, "resources"), "requests") for one in containers}
+    if not (mappings := status.get("requestMappings")):
+        yield required(f"{place}.requestMappings", "at least one request mapping is required")
+    for index, one in enumerate(mappings or ()):
+        field = f"{place}.requestMappings[{index}]"
+        key = tuple(one.get(name, "") for name in _MAPPED)
+        container, resource, request = key
+        if container not in asked:
+            yield invalid(f"{field}.containerName", container, _NO_CONTAINER)
+        elif resource not in asked[container]:
+            yield invalid(f"{field}.resourceName", resource, _NO_RESOURCE)
+        yield from label(request, f"{place}.requestName")
+        if key in seen:
+            pairs = zip(_MAPPED, key, strict=True)
+            yield from (duplicate(f"{field}.{name}", value) for name, value in pairs)
+        seen.add(key)
+    if not (name := status.get("resourceClaimName", "")):
+        yield required(f"{place}.resourceClaimName")
+    else:
+        yield from subdomain(name, f"{place}.resourceClaimName")
+
+
+_MAPPED = ("containerName", "resourceName", "requestName")
+_WHERE = "an entry in spec.initContainers.{0} or spec.containers.{0}"
+_NO_CONTAINER = f"must match the name of {_WHERE.format('name')}"
+_NO_RESOURCE = f"must match the extended resource name of {_WHERE.format('resources.requests')}"
 
 
 def _addresses(before: Object, after: Object, name: str, struct: str) -> Iterator[Cause]:

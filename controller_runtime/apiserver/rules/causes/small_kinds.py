@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from controller_runtime.api.names import qualified_name_problems
-from controller_runtime.apiserver.rules.causes.addresses import has_two_families, network
+from controller_runtime.apiserver.rules.causes.addresses import has_two_families, network, unreadable
 from controller_runtime.apiserver.rules.causes.basic import (
     IMMUTABLE,
     at_most_all,
@@ -108,7 +108,10 @@ def _ranges(spec: Object) -> Iterator[Cause]:
         return
     for index, text in enumerate(ranges):
         yield from network(text, f"spec.podCIDRs[{index}]")
-    if len(ranges) > 1 and (len(ranges) > 2 or not has_two_families(ranges)):
+    if len(ranges) > 1 and (problem := unreadable(ranges)):
+        text = f"Internal error: invalid PodCIDRs. failed to check with dual stack with error:{problem}"
+        yield Cause("InternalError", text, "spec.podCIDRs")
+    if len(ranges) > 1 and (problem or len(ranges) > 2 or not has_two_families(ranges)):
         yield invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family")
 
 

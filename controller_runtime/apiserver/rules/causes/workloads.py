@@ -115,6 +115,12 @@ def _deployment_strategy(strategy: Object) -> Iterator[Cause]:
             yield not_supported("spec.strategy", value, ("Recreate", "RollingUpdate"))
 
 
+def daemon_set_change(before: Object, after: Object) -> Iterator[Cause]:
+    """Return the faults of a changed spec of a daemon set: unlike other kinds', its changed selector comes first."""
+    yield from same_selector(before, after)
+    yield from daemon_set(after)
+
+
 def daemon_set(spec: Object) -> Iterator[Cause]:
     """Return the faults of the spec of a daemon set."""
     selector = spec.get("selector")

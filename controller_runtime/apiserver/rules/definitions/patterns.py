@@ -12,9 +12,25 @@ from typing import Any
 
 from controller_runtime.core.extras import needed_by
 
+# The faults that Go's regular expressions have under other names than those of RE2.
+_FAULTS = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "trailing \\": "trailing backslash at end of expression",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "invalid named capture group": "invalid named capture",
+}
+
 
 class NoPattern(ValueError):
-    """A text is not a regular expression; the message is RE2's."""
+    """A text is not a regular expression; the message is that of a real server."""
+
+    def __init__(self, problem: str) -> None:
+        fault, _, place = problem.partition(": ")
+        super().__init__(f"error parsing regexp: {_FAULTS.get(fault, fault)}: `{place}`")
 
 
 class Pattern:

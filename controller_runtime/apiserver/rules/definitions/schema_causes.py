@@ -19,7 +19,7 @@ from controller_runtime.apiserver.kinds.definition import Raw
 from controller_runtime.apiserver.rules.definitions.formats import FORMATS, is_known, normalized
 from controller_runtime.apiserver.rules.definitions.number_causes import NOWHERE, number_causes
 from controller_runtime.apiserver.rules.definitions.work import ROOT, Path, Work
-from controller_runtime.apiserver.rules.validation import required
+from controller_runtime.apiserver.rules.validation import required, too_long
 from controller_runtime.apiserver.status import Cause
 
 NEW: Any = object()
@@ -135,7 +135,7 @@ def _enum_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iterator[Ca
 def _text_causes(schema: Raw, value: str, path: Path, work: Work) -> Iterator[Cause]:
     longest, shortest, pattern = (schema.get(name) for name in ("maxLength", "minLength", "pattern"))
     if longest is not None and len(value) > longest:
-        yield Cause("FieldValueTooLong", f"Too long: may not be more than {longest} bytes", str(path))
+        yield too_long(str(path), longest)
     elif shortest is not None and len(value) < shortest:
         yield _in_body(path, value, f"should be at least {shortest} chars long")
     elif pattern and not work.matches(pattern, value):

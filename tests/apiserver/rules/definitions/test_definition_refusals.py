@@ -100,7 +100,7 @@ def causes(answer: tuple[int, Any]) -> list[str]:
         pytest.param(
             definition(version(schema=structure({"type": "string", "anyOf": [{"pattern": "("}]}))),
             'spec.validation.openAPIV3Schema.properties[spec].anyOf[0].pattern: Invalid value: "(": '
-            "must be a valid regular expression, but isn't: missing ): (",
+            "must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`",
             id="no pattern in a combination",
         ),
         pytest.param(
