@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Raw
+from controller_runtime.apiserver.patterns import NoPattern
 from controller_runtime.apiserver.rules.definitions.openapi_causes import keyword_causes
-from controller_runtime.apiserver.rules.definitions.patterns import NoPattern
 from controller_runtime.apiserver.rules.definitions.schema_causes import schema_causes
 from controller_runtime.apiserver.rules.definitions.structural_shape import unknown_fields
 from controller_runtime.apiserver.rules.definitions.work import Path, Work
