@@ -36,9 +36,10 @@ _OPERATORS = {
     **dict.fromkeys(("+", "-"), 2),
     **dict.fromkeys(("*", "/", "%"), 3),
 }
-_RESERVED = frozenset(
-    ["as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "package", "namespace", "null", "return", "true", "var", "void", "while"]
-)
+_RESERVED = frozenset({
+    "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
+    "package", "namespace", "null", "return", "true", "var", "void", "while",
+})  # fmt: skip
 _NUMBERS: dict[str, Callable[[str], object]] = {
     "NUM_INT": literals.integer,
     "NUM_UINT": literals.unsigned,
