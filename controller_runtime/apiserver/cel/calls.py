@@ -9,7 +9,7 @@ from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.code import Code, Frame, constant
 from controller_runtime.apiserver.cel.declarations import Overload
 from controller_runtime.apiserver.cel.equality import equal
-from controller_runtime.apiserver.cel.errors import EvaluationError, no_such_overload
+from controller_runtime.apiserver.cel.errors import EvaluationError, InstantiationError, no_such_overload
 from controller_runtime.apiserver.cel.operators import item
 from controller_runtime.apiserver.cel.optionals import indexed
 from controller_runtime.apiserver.cel.syntax import Call
@@ -60,8 +60,8 @@ def _folded(node: Call, operands: list[Code], code: Code) -> Code:
     if node.function in _FOLDED and len(operands) == 1 and operands[0].literal:
         try:
             return constant(code.run(Frame({}, 0, 2**63)))
-        except EvaluationError:
-            return code
+        except EvaluationError as error:
+            raise InstantiationError(str(error)) from None
     return code
 
 
