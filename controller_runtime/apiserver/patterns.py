@@ -17,6 +17,29 @@ class NoPattern(ValueError):
     """A text is not a regular expression; the message is RE2's."""
 
 
+_IN_GO = (
+    ("no argument for repetition operator", "missing argument to repetition operator"),
+    ("missing ]", "missing closing ]"),
+    ("missing )", "missing closing )"),
+    ("bad repetition operator", "invalid nested repetition operator"),
+    ("invalid repetition size", "invalid repeat count"),
+    ("invalid perl operator", "invalid or unsupported Perl syntax"),
+    ("invalid named capture group", "invalid named capture"),
+    ("trailing \\ at end of regexp", "trailing backslash at end of expression: "),
+)
+
+
+def in_go(error: NoPattern) -> str:
+    """Return what is wrong with a regular expression in the words of Go, which a real server passes on."""
+    text = str(error)
+    for words, others in _IN_GO:
+        if text.startswith(words):
+            text = others + text.removeprefix(words)
+            break
+    what, _, where = text.partition(": ")
+    return f"error parsing regexp: {what}: `{where}`"
+
+
 class Pattern:
     """A compiled regular expression.
 
