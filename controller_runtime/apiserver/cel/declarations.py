@@ -82,6 +82,8 @@ class Environment:
         variables: The types of the variables.
         libraries: The functions, beside those of the language.
         structures: Finds an object type by its name, so that expressions can make its values; None if none can be made.
+        homogeneous: Whether the elements of a list, and the keys and values of a map, must be of one type each; a real
+            server wants them so.
 
     Threads: any.
     """
@@ -91,8 +93,10 @@ class Environment:
         variables: Mapping[str, Type],
         libraries: Iterable[Library] = (),
         structures: Callable[[str], Type | None] | None = None,
+        homogeneous: bool = True,
     ) -> None:
         self.variables = dict(variables)
+        self.homogeneous = homogeneous
         self.structures = structures
         self.types: dict[str, Type] = {}
         self._functions: dict[str, tuple[Overload, ...]] = {}
@@ -110,5 +114,6 @@ class Environment:
         """Return an environment with further variables, or other types of the same; it shares the functions."""
         made = Environment.__new__(Environment)
         made.variables = {**self.variables, **variables}
-        made.structures, made.types, made._functions = self.structures, self.types, self._functions
+        made.structures, made.homogeneous = self.structures, self.homogeneous
+        made.types, made._functions = self.types, self._functions
         return made

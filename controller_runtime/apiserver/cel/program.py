@@ -5,8 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from controller_runtime.apiserver.cel.checker import checked
+from controller_runtime.apiserver.cel.code import Frame
+from controller_runtime.apiserver.cel.compiler import compiled_tree
 from controller_runtime.apiserver.cel.declarations import Environment
+from controller_runtime.apiserver.cel.errors import CompileError, EvaluationError, Issue
+from controller_runtime.apiserver.cel.estimate import estimated
+from controller_runtime.apiserver.cel.lexer import Source
+from controller_runtime.apiserver.cel.literal_checks import literals_checked
+from controller_runtime.apiserver.cel.parser import parsed, too_deep
 from controller_runtime.apiserver.cel.ranges import Range
+from controller_runtime.apiserver.cel.standard import TYPE_NAMES
+from controller_runtime.apiserver.cel.syntax import Node
 from controller_runtime.apiserver.cel.types import Type
 from controller_runtime.apiserver.cel.values import Value
 
@@ -30,7 +40,7 @@ class Budget:
 
 
 class Program:
-    """A compiled expression.
+    """A compiled expression; `compile_expression` makes it.
 
     Attributes:
         text: The expression.
@@ -39,9 +49,12 @@ class Program:
     Threads: any.
     """
 
-    def __init__(self, text: str, result: Type) -> None:
+    def __init__(self, text: str, tree: Node, environment: Environment) -> None:
         self.text = text
-        self.type = result
+        self.type: Type = tree.type
+        self._tree = tree
+        self._variables = environment.variables
+        self._code, self._slots = compiled_tree(tree, lambda name: TYPE_NAMES.get(name) or environment.types.get(name))
 
     def evaluate(self, bindings: Mapping[str, Value], budget: Budget | None = None) -> Value:
         """Return the value of the expression.
@@ -54,11 +67,22 @@ class Program:
             EvaluationError: The evaluation failed.
             BudgetExceeded: It cost more than it may.
         """
-        raise NotImplementedError
+        run, cost = self._code[:2]
+        frame = Frame(bindings, self._slots, PER_CALL_LIMIT if budget is None else budget.limit)
+        try:
+            frame.charge(cost)
+            value = run(frame)
+            frame.charge(0)
+        except RecursionError:
+            raise EvaluationError("the values are nested too deep") from None
+        finally:
+            if budget is not None:
+                budget.spent += frame.cost
+        return value
 
     def estimate(self) -> Range:
         """Return the least and the most that an evaluation can cost, from the sizes that types have."""
-        raise NotImplementedError
+        return estimated(self._tree, self._variables)
 
 
 def compile_expression(text: str, environment: Environment, result: Type | None = None) -> Program:
@@ -72,4 +96,18 @@ def compile_expression(text: str, environment: Environment, result: Type | None 
     Raises:
         CompileError: The text is no expression, or its types do not fit.
     """
-    raise NotImplementedError
+    tree, source = parsed(text)
+    try:
+        issues = _issues(tree, source, environment, result)
+        if not issues:
+            return Program(text, tree, environment)
+    except RecursionError:
+        issues = [too_deep()]
+    raise CompileError(text, issues)
+
+
+def _issues(tree: Node, source: Source, environment: Environment, result: Type | None) -> list[Issue]:
+    issues = checked(tree, source, environment) or literals_checked(tree, source, environment)
+    if not issues and result is not None and result != tree.type:
+        issues = [source.issue(tree.offset, f"expected type '{result}' but found '{tree.type}'")]
+    return issues

@@ -53,7 +53,7 @@ class Type:
         name: The name by which it is printed.
         parameters: Of a list its element, of a map key and value, of an opaque type whatever it is made from.
         fields: The fields of an object by the names that expressions use; the estimate reads the sizes of their types.
-        size: The most elements, entries, characters or bytes that the static estimate may count on; None if unknown.
+        size: The most elements, entries, characters or bytes that the static estimate counts on; None counts as 0.
     """
 
     kind: Kind
