@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
 
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.quoting import quoted
 
 _HEX = frozenset("0123456789abcdefABCDEF")
 _FIELDS = 4

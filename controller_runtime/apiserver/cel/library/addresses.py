@@ -16,7 +16,7 @@ from controller_runtime.apiserver.cel.library.address_texts import NoAddress, ad
 from controller_runtime.apiserver.cel.ranges import Range, exactly
 from controller_runtime.apiserver.cel.types import BOOL, INT, STRING
 from controller_runtime.apiserver.cel.values import Opaque, Value
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.quoting import quoted
 
 Address = IPv4Address | IPv6Address
 _MAPPED_BITS = 0xFFFF

@@ -13,7 +13,7 @@ from controller_runtime.apiserver.cel.numbers import text_of_double
 from controller_runtime.apiserver.cel.times import text_of_duration, text_of_timestamp
 from controller_runtime.apiserver.cel.types import Kind, Type
 from controller_runtime.apiserver.cel.values import Duration, Timestamp, Value, type_of
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.quoting import quoted
 
 _CLAUSE = re.compile(r"(?:\.([0-9]*))?(.)", re.DOTALL)
 _DIGITS = 6  # after the point, unless a clause says how many

@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from controller_runtime.apiserver.cel.library.address_texts import NoAddress, address_of
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.quoting import quoted
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
 _PORT = re.compile(r"(?::[0-9]*)?", re.ASCII)

@@ -12,7 +12,7 @@ from controller_runtime.apiserver.cel.errors import EvaluationError
 from controller_runtime.apiserver.cel.library import costs
 from controller_runtime.apiserver.cel.types import BOOL, INT, STRING
 from controller_runtime.apiserver.cel.values import Opaque, Value
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.quoting import quoted
 
 _SEMVER = types.opaque("kubernetes.Semver")
 _LARGEST = (1 << 64) - 1
