@@ -9,7 +9,9 @@ from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.code import Code, Frame, constant
 from controller_runtime.apiserver.cel.declarations import Overload
 from controller_runtime.apiserver.cel.equality import equal
-from controller_runtime.apiserver.cel.errors import EvaluationError, no_such_overload
+from controller_runtime.apiserver.cel.errors import EvaluationError, InstantiationError, no_such_overload
+from controller_runtime.apiserver.cel.operators import item
+from controller_runtime.apiserver.cel.optionals import indexed
 from controller_runtime.apiserver.cel.syntax import Call
 from controller_runtime.apiserver.cel.types import Kind, Type
 from controller_runtime.apiserver.cel.unification import is_dynamic
@@ -58,8 +60,8 @@ def _folded(node: Call, operands: list[Code], code: Code) -> Code:
     if node.function in _FOLDED and len(operands) == 1 and operands[0].literal:
         try:
             return constant(code.run(Frame({}, 0, 2**63)))
-        except EvaluationError:
-            return code
+        except EvaluationError as error:
+            raise InstantiationError(str(error)) from None
     return code
 
 
@@ -104,7 +106,7 @@ def _dispatched(node: Call, operands: list[Code]) -> Code:
     def run(frame: Frame) -> Value:
         arguments = [read(frame) for read in reads]
         for accepts, overload in choices:
-            if all([accept(argument) for accept, argument in zip(accepts, arguments, strict=True)]):
+            if all(accept(argument) for accept, argument in zip(accepts, arguments, strict=True)):
                 result = overload.call(*arguments)
                 frame.charge(1 if overload.cost is None else overload.cost(arguments, result))
                 return result
@@ -219,6 +221,16 @@ def _match(node: Call, operands: list[Code]) -> Code | None:
     return Code(run, one.cost)
 
 
+def _item(node: Call, operands: list[Code]) -> Code:
+    """Return an element, whatever it is an element of; the function tells them apart."""
+    found, (one, other) = indexed if node.function == "_[?_]" else item, operands
+    first, second, cost = one.run, other.run, one.cost + other.cost + 1
+    if other.literal:
+        fixed = other.value
+        return Code(lambda frame: found(first(frame), fixed), cost)
+    return Code(lambda frame: found(first(frame), second(frame)), cost)
+
+
 _SPECIAL: dict[str, Callable[[Call, list[Code]], Code | None]] = {
     "_==_": _equality,
     "_!=_": _equality,
@@ -228,4 +240,6 @@ _SPECIAL: dict[str, Callable[[Call, list[Code]], Code | None]] = {
     "_>=_": _order,
     "@in": _membership,
     "matches": _match,
+    "_[_]": _item,
+    "_[?_]": _item,
 }

@@ -19,6 +19,7 @@ from controller_runtime.apiserver.cel.unification import (
     most_general,
     with_fresh_parameters,
 )
+from controller_runtime.apiserver.cel.values import type_of
 
 _BALANCED = ("_&&_", "_||_")
 
@@ -66,8 +67,6 @@ class _Checker:
         return types.parameter(f"_var{self._fresh - 1}")
 
     def _literal(self, node: syntax.Literal) -> Type:
-        from controller_runtime.apiserver.cel.values import type_of
-
         return types.type_of_type(node.value) if isinstance(node.value, Type) else type_of(node.value)
 
     def _variable(self, name: str) -> Type | None:
@@ -133,20 +132,27 @@ class _Checker:
     def _call(self, node: syntax.Call) -> Type:
         for argument in node.arguments:
             self.check(argument)
-        overloads = ()
-        if node.target is not None:
-            prefix = _qualified(node.target)
-            overloads = () if prefix is None else self._overloads(f"{prefix.removeprefix('.')}.{node.function}")
-            if overloads:
-                node.function, node.target = f"{prefix}.{node.function}".removeprefix("."), None
-            else:
+        overloads = self._of_namespace(node)
+        if not overloads:
+            if node.target is not None:
                 self.check(node.target)
-        overloads = overloads or self._overloads(node.function.removeprefix("."))
+            overloads = self._overloads(node.function.removeprefix("."))
         if not overloads:
             return self._undeclared(node.offset, node.function)
         if node.function in _BALANCED:
             return self._logical(node, overloads)
         return self._resolved(node, overloads)
+
+    def _of_namespace(self, node: syntax.Call) -> tuple[Overload, ...]:
+        """Return the overloads of a function whose name has dots, which looks like a method of a variable."""
+        prefix = None if node.target is None else _qualified(node.target)
+        if prefix is None:
+            return ()
+        name = f"{prefix}.{node.function}".removeprefix(".")
+        overloads = self._overloads(name)
+        if overloads:
+            node.function, node.target = name, None
+        return overloads
 
     def _overloads(self, name: str) -> tuple[Overload, ...]:
         return (*STANDARD.get(name, ()), *self._environment.overloads(name))

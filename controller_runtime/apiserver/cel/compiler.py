@@ -51,9 +51,9 @@ class _Compiler:
         return self._variable(node.name, node.type)
 
     def _variable(self, name: str, of: Type) -> Code:
-        for local, slot in reversed(self._names):
-            if local == name:
-                return Code(lambda frame: frame.locals[slot], 1)
+        found = next((slot for local, slot in reversed(self._names) if local == name), None)
+        if found is not None:
+            return Code(lambda frame: frame.locals[found], 1)
         name = name.removeprefix(".")
         if of.kind.name == "TYPE" and self._types(name) is not None:
             return constant(self._types(name))

@@ -26,6 +26,8 @@ def equal(one: Value, other: Value) -> bool:
         return _equal_lists(one, other)
     if isinstance(one, dict):
         return _equal_maps(one, other)
+    if kind in _NUMBERS and against in _NUMBERS:
+        return not (_is_nan(one) or _is_nan(other)) and _ordered(one, other) == 0
     if isinstance(one, Optional):
         if not isinstance(other, Optional) or one.present is not other.present:
             return False
@@ -46,10 +48,7 @@ def _equal_lists(one: list[Value], other: Value) -> bool:
 def _equal_maps(one: dict[Value, Value], other: Value) -> bool:
     if not isinstance(other, dict) or len(one) != len(other):
         return False
-    for key, value in one.items():
-        if key not in other or not equal(value, other[key]):
-            return False
-    return True
+    return all(key in other and equal(value, other[key]) for key, value in one.items())
 
 
 def contains(element: Value, within: list[Value]) -> bool:
@@ -86,13 +85,28 @@ def compared(one: Value, other: Value) -> int:
     """
     kind, against = type(one), type(other)
     if kind in _NUMBERS and against in _NUMBERS:
-        if (kind is float and math.isnan(one)) or (against is float and math.isnan(other)):
+        if _is_nan(one) or _is_nan(other):
             raise EvaluationError("NaN values cannot be ordered")
-        return (one > other) - (one < other)
+        return _ordered(one, other)
     if kind is not against:
         raise no_such_overload()
     if kind is str or kind is bytes or kind is bool:
-        return (one > other) - (one < other)
+        return int(one > other) - int(one < other)
     if kind is Duration or kind is Timestamp:
-        return (one.nanoseconds > other.nanoseconds) - (one.nanoseconds < other.nanoseconds)
+        return int(one.nanoseconds > other.nanoseconds) - int(one.nanoseconds < other.nanoseconds)
     raise no_such_overload()
+
+
+def _is_nan(value: Value) -> bool:
+    return type(value) is float and math.isnan(value)
+
+
+def _ordered(one: Value, other: Value) -> int:
+    """Return the order of two numbers; within the integers' range, those of different types are compared as doubles."""
+    if type(one) is float and type(other) is not float:
+        least, most = (0.0, 2.0**64) if type(other) is Uint else (-(2.0**63), 2.0**63)
+        if least <= one <= most:
+            other = float(other)
+    elif type(other) is float and type(one) is not float:
+        return -_ordered(other, one)
+    return int(one > other) - int(one < other)

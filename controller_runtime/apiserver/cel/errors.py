@@ -36,6 +36,14 @@ class CompileError(ValueError):
         super().__init__(_printed(text, self.issues))
 
 
+class InstantiationError(CompileError):
+    """The types of an expression fit, and a conversion of a literal in it fails whenever it is evaluated."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", ())
+        self.args = (message,)
+
+
 class EvaluationError(Exception):
     """An evaluation failed; the message is cel-go's, such as `no such key: replicas`."""
 

@@ -27,6 +27,9 @@ _TOKEN = re.compile(
     |(?P<mark>==|!=|<=|>=|&&|\|\||[<>\[\]{{}}().,?:\-!+*/%])""".replace("\n    |", "|"),
     re.ASCII,
 )
+_BEGUN = re.compile(r"[bB]?(?:[rR])?([\"'])")
+_ESCAPED = re.compile(_ESCAPE)
+_PARTLY_ESCAPED = re.compile(r"\\(?:[xXuU][0-9a-fA-F]*|[0-3][0-7]?)")
 _KEYWORDS = frozenset({"in", "true", "false", "null"})
 END = "<EOF>"
 
@@ -80,14 +83,18 @@ def tokens_of(source: Source, issues: list[Issue]) -> list[Token]:
 
 def _end_of_garbage(text: str, offset: int) -> int:
     """Return where the text goes on that has no token here: after the character at which every token fails."""
-    begun = re.compile(r"[bB]?(?:[rR])?([\"'])").match(text, offset)
+    begun = _BEGUN.match(text, offset)
     if begun is not None:
         quote, place = begun.group(1), begun.end()
         while place < len(text) and text[place] not in ("\n", "\r", quote):
-            escape = re.compile(_ESCAPE).match(text, place) if text[place] == "\\" else None
-            if text[place] == "\\" and escape is None:
-                return min(place + 2, len(text))
-            place = escape.end() if escape else place + 1
+            if text[place] != "\\":
+                place += 1
+                continue
+            escape = _ESCAPED.match(text, place)
+            if escape is None:
+                partly = _PARTLY_ESCAPED.match(text, place)
+                return min((partly.end() if partly else place + 1) + 1, len(text))
+            place = escape.end()
         return min(place + 1, len(text))
     if text[offset] in "|&=":
         return min(offset + 2, len(text))

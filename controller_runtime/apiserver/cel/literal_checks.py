@@ -94,7 +94,7 @@ def _is_timestamp(value: object) -> bool:
 
 
 def _is_pattern(value: object) -> bool:
-    """Return whether the first argument of a method is a pattern; that of the function is checked as well, as in cel-go."""
+    """Return whether a text is a pattern; the first argument of the function is checked, too, as in cel-go."""
     try:
         compiled(str(value))
     except NoPattern:

@@ -10,7 +10,7 @@ from controller_runtime.apiserver.cel import costs, numbers, times, types
 from controller_runtime.apiserver.cel.declarations import Function, Overload
 from controller_runtime.apiserver.cel.equality import compared, contains, equal, found_key, has_key
 from controller_runtime.apiserver.cel.errors import EvaluationError, no_such_overload
-from controller_runtime.apiserver.cel.optionals import list_place
+from controller_runtime.apiserver.cel.optionals import indexed, list_place
 from controller_runtime.apiserver.cel.types import (
     BOOL,
     BYTES,
@@ -22,7 +22,7 @@ from controller_runtime.apiserver.cel.types import (
     UINT,
     Type,
 )
-from controller_runtime.apiserver.cel.values import Lists, Uint, Value
+from controller_runtime.apiserver.cel.values import Lists, Optional, Uint, Value
 
 _A = types.parameter("A")
 _B = types.parameter("B")
@@ -57,6 +57,8 @@ def item(operand: Value, index: Value) -> Value:
         if 0 <= place < len(operand):
             return operand[place]
         raise EvaluationError(f"index out of bounds: {place}")
+    if isinstance(operand, Optional):
+        return indexed(operand, index)
     raise no_such_overload()
 
 

@@ -36,9 +36,10 @@ _OPERATORS = {
     **dict.fromkeys(("+", "-"), 2),
     **dict.fromkeys(("*", "/", "%"), 3),
 }
-_RESERVED = frozenset(
-    ["as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "package", "namespace", "null", "return", "true", "var", "void", "while"]
-)
+_RESERVED = frozenset({
+    "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
+    "package", "namespace", "null", "return", "true", "var", "void", "while",
+})  # fmt: skip
 _NUMBERS: dict[str, Callable[[str], object]] = {
     "NUM_INT": literals.integer,
     "NUM_UINT": literals.unsigned,
@@ -52,6 +53,10 @@ _VALUES: dict[str, Callable[[str], object]] = {
     "false": lambda text: False,
     "null": lambda text: None,
 }
+_BEGINS = frozenset({*_VALUES, "IDENTIFIER", "ESC_IDENTIFIER", "(", "[", "{", ".", "-", "!", "?"})
+"""The tokens that an operand begins with."""
+_FOLLOWS = frozenset({*_OPERATORS, "&&", "||", "?", ":", ",", ")", "]", "}", END})
+"""The tokens that may follow an operand."""
 _T = TypeVar("_T")
 
 
@@ -97,7 +102,8 @@ class _Parser:
     def whole(self) -> Node:
         tree = self._expression()
         if self._next.kind != END:
-            self._unexpected("<EOF>", "extraneous")
+            last = self._tokens[self._place + 1].kind == END
+            self._unexpected("<EOF>", "extraneous" if last else "mismatched")
         return tree
 
     @property
@@ -113,14 +119,27 @@ class _Parser:
         return self._take() if self._next.kind == kind else None
 
     def _expect(self, kind: str, name: str = "") -> Token:
-        if self._next.kind != kind:
-            self._unexpected(name or f"'{kind}'")
-        return self._take()
+        """Take a token; as ANTLR does, go on without it if it is all that is missing, or if one is too many."""
+        if self._next.kind == kind:
+            return self._take()
+        token, expected = self._next, name or f"'{kind}'"
+        following = self._tokens[self._place + 1 : self._place + 2]
+        if following and following[0].kind == kind:
+            self._told(f"extraneous input '{token.text}' expecting {expected}")
+            self._take()
+            return self._take()
+        if token.kind in (_BEGINS if kind == ":" else _FOLLOWS) and not name:
+            self._told(f"missing {expected} at '{token.text}'")
+            return token
+        self._unexpected(expected)
+        return token
 
     def _unexpected(self, expected: str, how: str = "mismatched") -> None:
-        token = self._next
-        self._issue(token.offset, f"Syntax error: {how} input '{token.text}' expecting {expected}")
+        self._told(f"{how} input '{self._next.text}' expecting {expected}")
         raise _SyntaxError
+
+    def _told(self, message: str) -> None:
+        self._issue(self._next.offset, f"Syntax error: {message}")
 
     def _issue(self, offset: int, message: str) -> None:
         self.issues.append(self._source.issue(offset, message))
@@ -201,11 +220,25 @@ class _Parser:
             self._issue(name.offset, "unsupported syntax: '`'")
             self._take()
             return Select(place, operand, name.text, optional=optional)
-        self._expect("IDENTIFIER", "IDENTIFIER")
+        if name.kind != "IDENTIFIER":
+            return self._without_name(operand, place)
+        self._take()
         if not optional and self._next.kind == "(":
             opened = self._take().offset
             return self._called(opened, name.text, operand, self._arguments(")", self._expression))
         return Select(place, operand, name.text, optional=optional)
+
+    def _without_name(self, operand: Node, place: int) -> Node:
+        """Tell that no name follows a dot, and go on where an operand may end."""
+        token = self._next
+        if token.kind in ("true", "false", "null"):
+            self._told(f"mismatched input '{token.text}' expecting IDENTIFIER")
+        else:
+            between = "".join(filter(str.isspace, self._source.text[place + 1 : token.offset]))
+            self._told(f"no viable alternative at input '.{between}{'' if token.kind == END else token.text}'")
+        while self._next.kind not in _FOLLOWS and self._next.kind not in (".", "["):
+            self._take()
+        return operand
 
     def _called(self, place: int, function: str, target: Node | None, arguments: list[Node]) -> Node:
         try:
@@ -227,9 +260,10 @@ class _Parser:
             found.append(read())
             if not self._accept(","):
                 break
-            if trailing and self._next.kind == end:
-                break
-        self._expect(end)
+            if trailing and self._next.kind not in _BEGINS:
+                self._expect(end, f"'{end}'")
+                return found
+        self._expect(end, f"{{'{end}', ','}}" if trailing else "")
         return found
 
     def _primary(self) -> Node:
@@ -251,8 +285,33 @@ class _Parser:
         if token.kind == "{":
             self._take()
             return MapLiteral(token.offset, self._arguments("}", self._entry, trailing=True))
-        self._unexpected(_PRIMARY)
-        raise AssertionError
+        return self._without_operand(token)
+
+    def _without_operand(self, token: Token) -> Node:
+        """Tell that no operand begins here, and go on if it begins with the next token, or if an operator follows."""
+        following, expected = self._tokens[self._place + 1 : self._place + 2], self._expected()
+        if following and following[0].kind in _BEGINS:
+            self._told(f"extraneous input '{token.text}' expecting {expected}")
+            self._take()
+            return self._member()
+        self._told(f"mismatched input '{token.text}' expecting {expected if token.kind == END else _PRIMARY}")
+        if token.kind not in _OPERATORS:
+            raise _SyntaxError
+        return Literal(token.offset, None)
+
+    def _expected(self) -> str:
+        """Return what may stand here: more, right after a bracket that has been opened."""
+        before = [token.kind for token in self._tokens[max(self._place - 2, 0) : self._place]]
+        match before:
+            case ["IDENTIFIER", "("]:
+                return _PRIMARY.replace("'(', ", "'(', ')', ")
+            case ["IDENTIFIER" | ")" | "]" | "}" | "STRING", "["]:
+                return _PRIMARY.replace("'!', ", "'!', '?', ")
+            case [*_, "["]:
+                return _PRIMARY.replace("'[', ", "'[', ']', ").replace("'.', '-', '!', ", "'.', ',', '-', '!', '?', ")
+            case [*_, "{"]:
+                return _PRIMARY.replace("'{', ", "'{', '}', ").replace("'.', '-', '!', ", "'.', ',', '-', '!', '?', ")
+        return _PRIMARY
 
     def _literal(self) -> Node:
         first = self._take()

@@ -98,6 +98,7 @@ def compile_expression(text: str, environment: Environment, result: Type | None 
 
     Raises:
         CompileError: The text is no expression, or its types do not fit.
+        InstantiationError: A conversion of a literal always fails.
     """
     tree, source = parsed(text)
     try:

@@ -165,7 +165,8 @@ class Comprehension(Node):
     """
 
     __slots__ = (
-        "accumulator", "condition", "filter", "form", "init", "over", "result", "second", "step", "transform", "variable",
+        "accumulator", "condition", "filter", "form", "init", "over", "result", "second", "step", "transform",
+        "variable",
     )  # fmt: skip
 
     def __init__(self, offset: int, over: Node, variable: str, second: str | None, form: Form) -> None:
