@@ -14,6 +14,17 @@ from typing import Any
 from controller_runtime.core.extras import needed_by
 
 
+_GO_TEXTS = {
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "trailing \\": "trailing backslash at end of expression",
+}
+
+
 class NoPattern(ValueError):
     """A text is not a regular expression; the message is RE2's."""
 
@@ -61,3 +72,9 @@ def _engine() -> tuple[Any, Any]:
     options = re2.Options()
     options.log_errors = False  # RE2 would write each invalid pattern to stderr
     return re2, options
+
+
+def go_text(error: NoPattern) -> str:
+    """Return what is wrong with a pattern in the words of Go, whose engine a real server uses."""
+    text, _, part = str(error).partition(": ")
+    return f"error parsing regexp: {_GO_TEXTS.get(text, text)}: `{part}`"

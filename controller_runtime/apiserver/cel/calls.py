@@ -24,7 +24,7 @@ from controller_runtime.apiserver.cel.values import (
     Value,
     type_of,
 )
-from controller_runtime.apiserver.patterns import NoPattern, compiled
+from controller_runtime.apiserver.patterns import NoPattern, compiled, go_text
 
 _CLASSES: dict[Kind, type] = {
     Kind.BOOL: bool, Kind.BYTES: bytes, Kind.DOUBLE: float, Kind.INT: int, Kind.UINT: Uint, Kind.STRING: str,
@@ -62,6 +62,11 @@ def _folded(node: Call, operands: list[Code], code: Code) -> Code:
             return constant(code.run(Frame({}, 0, 2**63)))
         except EvaluationError as error:
             raise InstantiationError(str(error)) from None
+    if node.function in ("find", "findAll") and len(operands) > 1 and operands[1].literal:
+        try:
+            compiled(operands[1].value)
+        except NoPattern as error:
+            raise InstantiationError(go_text(error)) from None
     return code
 
 

@@ -17,7 +17,7 @@ from controller_runtime.apiserver.cel.types import Kind, Type
 
 _ONE = exactly(1)
 _NOTHING = exactly(0)
-_SCALARS = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
+_SCALARS = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.TYPE, Kind.UINT})
 _CHARGED = frozenset({Kind.MAP, Kind.OBJECT, Kind.PARAMETER})
 _Path = tuple[str, ...]
 
@@ -270,7 +270,9 @@ class _Estimator:
 
     def _declared_size(self, path: _Path) -> Range | None:
         """Return the size that the type at a path has by its declaration; without one it is 0, as on a real server."""
-        found = self._variables.get(path[0]) if path else None
+        # A real server looks up each path from `self`, also that of an element of a computed list.
+        root = "self" if path and (path[0] == "oldSelf" or path[0].startswith("@")) else path[:1] and path[0]
+        found = self._variables.get(root) if root else None
         for part in path[1:]:
             if found is None:
                 return None

@@ -10,7 +10,7 @@ from typing import Any
 
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.declarations import CallEstimate, Function, Library, Operand, Overload
-from controller_runtime.apiserver.cel.errors import EvaluationError
+from controller_runtime.apiserver.cel.errors import EvaluationError, no_such_overload
 from controller_runtime.apiserver.cel.library import costs
 from controller_runtime.apiserver.cel.library.address_texts import NoAddress, address_of, prefix_of
 from controller_runtime.apiserver.cel.ranges import Range, exactly
@@ -158,7 +158,10 @@ def _is_global_unicast(value: IP) -> bool:
 
 
 def _contains_ip(network: CIDR, address: Value) -> bool:
-    return network.contains((ip(address) if isinstance(address, str) else address).address)
+    try:
+        return network.contains((ip(address) if isinstance(address, str) else address).address)
+    except EvaluationError:
+        raise no_such_overload() from None  # so does a real server say that a text is no address
 
 
 def _contains_cidr(network: CIDR, other: Value) -> bool:

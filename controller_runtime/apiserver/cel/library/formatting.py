@@ -20,7 +20,7 @@ _DIGITS = 6  # after the point, unless a clause says how many
 _MOST_DIGITS = 1_000
 _LONGEST = 1_000_000  # characters; more than what a call may cost on a real server
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")  # a real server takes no notice of the digits that `%.2e` asks for
 
 
 def formatted(pattern: str, values: list[Value]) -> str:
@@ -98,13 +98,13 @@ def _infinite(number: float) -> str:
     return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
 
 
-def _scientific(value: Value, digits: int) -> str:
+def _scientific(value: Value, _: int) -> str:
     number = _float(value, "scientific")
     if not math.isfinite(number):
         return _infinite(number)
-    mantissa, _, power = format(number, f".{digits}e").partition("e")
+    mantissa, _, power = format(number, f".{_DIGITS}e").partition("e")
     sign = "-" if power.startswith("-") else ""
-    return f"{mantissa}\u202f×\u202f10{(sign + power.lstrip('+-').zfill(2)).translate(_RAISED)}"
+    return f"{mantissa}×10{(sign + power.lstrip('+-').zfill(2)).translate(_RAISED)}"
 
 
 def _binary(value: Value, _: int) -> str:

@@ -31,7 +31,15 @@ _LONGEST_RANGE = 1_000_000  # a real server cancels a call that costs more
 
 
 def _is_sorted(values: list[Value]) -> bool:
-    return all(compared(one, other) <= 0 for one, other in zip(values, values[1:], strict=False))
+    return all(_order(one, other) != 1 for one, other in zip(values, values[1:], strict=False))
+
+
+def _order(one: Value, other: Value) -> int:
+    """Return -1, 0 or 1 as `compared` does, and 0 for values without an order."""
+    try:
+        return compared(one, other)
+    except EvaluationError:
+        return 0
 
 
 def _sum_from(zero: Value) -> Callable[[list[Value]], Value]:
@@ -55,7 +63,7 @@ def _best(name: str, preferred: int) -> Callable[[list[Value]], Value]:
     def best(values: list[Value]) -> Value:
         if not values:
             raise EvaluationError(f"{name} called on empty list")
-        return functools.reduce(lambda one, other: other if compared(one, other) == preferred else one, values)
+        return functools.reduce(lambda one, other: other if _order(one, other) == preferred else one, values)
 
     return best
 

@@ -20,7 +20,7 @@ def _compiled(pattern: str) -> patterns.Pattern:
     try:
         return patterns.compiled(pattern)
     except patterns.NoPattern as error:
-        raise EvaluationError(f"Illegal regex: error parsing regexp: {error}") from None
+        raise EvaluationError(f"Illegal regex: {patterns.go_text(error)}") from None
 
 
 def find(text: str, pattern: str) -> str:

@@ -10,7 +10,7 @@ import attrs
 
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.declarations import Environment
-from controller_runtime.apiserver.cel.errors import CompileError
+from controller_runtime.apiserver.cel.errors import CompileError, InstantiationError
 from controller_runtime.apiserver.cel.library.libraries import LIBRARIES
 from controller_runtime.apiserver.cel.program import Program, compile_expression
 from controller_runtime.apiserver.kinds.definition import Definition, Raw
@@ -150,7 +150,7 @@ def _compiled(schema: Raw, rule: Raw, environment: Environment) -> Compiled:
     try:
         program = compile_expression(text, environment)
     except CompileError as error:
-        return Compiled(rule, fault=f"compilation failed: {error}")
+        return Compiled(rule, fault=_fault(error))
     if program.type != types.BOOL:
         return Compiled(rule, fault="cel expression must evaluate to a bool")
     made = Compiled(rule, program)
@@ -165,10 +165,15 @@ def _with_message(made: Compiled, message: str, environment: Environment) -> Com
     try:
         program = compile_expression(message, environment)
     except CompileError as error:
-        return attrs.evolve(made, message_fault=f"messageExpression compilation failed: {error}")
+        return attrs.evolve(made, message_fault=f"messageExpression {_fault(error)}")
     if program.type != types.STRING:
         return attrs.evolve(made, message_fault="messageExpression must evaluate to a string")
     return attrs.evolve(made, message=program)
+
+
+def _fault(error: CompileError) -> str:
+    word = "program instantiation" if isinstance(error, InstantiationError) else "compilation"
+    return f"{word} failed: {error}"
 
 
 @functools.cache

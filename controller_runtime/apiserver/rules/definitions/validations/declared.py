@@ -15,7 +15,7 @@ import attrs
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.types import Field, Type
 from controller_runtime.apiserver.kinds.definition import Raw
-from controller_runtime.apiserver.rules.definitions.validations.field_paths import escaped
+from controller_runtime.apiserver.rules.definitions.validations.field_paths import RESERVED, escaped
 
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _EMBEDDED = "x-kubernetes-embedded-resource"
@@ -125,6 +125,8 @@ def _object(schema: Raw, name: str) -> Declared | None:
             continue
         if word is not None:
             fields[word] = Field(inner.type, property_)
+            if property_ in RESERVED and property_ not in fields:  # behind a dot a reserved word is a name
+                fields[property_] = fields[word]
         if property_ in required and child.get("default") is None:
             least += len(property_.encode()) + inner.least + _OF_A_FIELD
     return Declared(types.object_of(name, fields).sized(0), least)

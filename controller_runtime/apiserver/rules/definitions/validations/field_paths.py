@@ -9,10 +9,12 @@ from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Raw
 
-_RESERVED = frozenset(
+RESERVED = frozenset(
     "true false null in as break const continue else for function if import let loop package namespace return var void "
     "while".split()
 )
+"""Words of the language that no variable can have as its name."""
+
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _ESCAPED = re.compile(r"__|[-./]")
 _NAME = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*", re.ASCII)
@@ -21,7 +23,7 @@ _QUOTE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\
 
 def escaped(name: str) -> str | None:
     """Return the name by which expressions know a field; None if they cannot name it."""
-    if name in _RESERVED:
+    if name in RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):
         return None
