@@ -7,37 +7,25 @@ that of Go's regular expressions, which a real server uses.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from controller_runtime.core.extras import needed_by
 
+_GO_TEXTS = {
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "trailing \\": "trailing backslash at end of expression",
+}
+
 
 class NoPattern(ValueError):
     """A text is not a regular expression; the message is RE2's."""
-
-
-_IN_GO = (
-    ("no argument for repetition operator", "missing argument to repetition operator"),
-    ("missing ]", "missing closing ]"),
-    ("missing )", "missing closing )"),
-    ("bad repetition operator", "invalid nested repetition operator"),
-    ("invalid repetition size", "invalid repeat count"),
-    ("invalid perl operator", "invalid or unsupported Perl syntax"),
-    ("invalid named capture group", "invalid named capture"),
-    ("trailing \\ at end of regexp", "trailing backslash at end of expression: "),
-)
-
-
-def in_go(error: NoPattern) -> str:
-    """Return what is wrong with a regular expression in the words of Go, which a real server passes on."""
-    text = str(error)
-    for words, others in _IN_GO:
-        if text.startswith(words):
-            text = others + text.removeprefix(words)
-            break
-    what, _, where = text.partition(": ")
-    return f"error parsing regexp: {what}: `{where}`"
 
 
 class Pattern:
@@ -54,6 +42,11 @@ class Pattern:
     def matches(self, text: str) -> bool:
         """Return whether the pattern matches anywhere in a text."""
         return self._made.search(text) is not None
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Return the start and the end of each match in a text; the matches do not overlap."""
+        for match in self._made.finditer(text):
+            yield match.span()
 
 
 def compiled(pattern: str) -> Pattern:
@@ -78,3 +71,9 @@ def _engine() -> tuple[Any, Any]:
     options = re2.Options()
     options.log_errors = False  # RE2 would write each invalid pattern to stderr
     return re2, options
+
+
+def go_text(error: NoPattern) -> str:
+    """Return what is wrong with a pattern in the words of Go, whose engine a real server uses."""
+    text, _, part = str(error).partition(": ")
+    return f"error parsing regexp: {_GO_TEXTS.get(text, text)}: `{part}`"

@@ -24,7 +24,7 @@ from controller_runtime.apiserver.cel.values import (
     Value,
     type_of,
 )
-from controller_runtime.apiserver.patterns import NoPattern, compiled
+from controller_runtime.apiserver.patterns import NoPattern, compiled, go_text
 
 _CLASSES: dict[Kind, type] = {
     Kind.BOOL: bool, Kind.BYTES: bytes, Kind.DOUBLE: float, Kind.INT: int, Kind.UINT: Uint, Kind.STRING: str,
@@ -70,6 +70,11 @@ def _folded(node: Call, operands: list[Code], code: Code) -> Code:
             return constant(code.run(Frame({}, 0, 2**63)))
         except EvaluationError as error:
             raise InstantiationError(str(error)) from None
+    if node.function in ("find", "findAll") and len(operands) > 1 and operands[1].literal:
+        try:
+            compiled(operands[1].value)
+        except NoPattern as error:
+            raise InstantiationError(go_text(error)) from None
     return code
 
 
@@ -233,6 +238,15 @@ def _match(node: Call, operands: list[Code]) -> Code | None:
     return Code(run, one.cost)
 
 
+def _search(node: Call, operands: list[Code]) -> None:
+    """Refuse a pattern that is none before the first evaluation, as a real server does."""
+    if operands[1].literal and isinstance(operands[1].value, str):
+        try:
+            compiled(operands[1].value)
+        except NoPattern as error:
+            raise InstantiationError(go_text(error)) from None
+
+
 def _item(node: Call, operands: list[Code]) -> Code:
     """Return an element, whatever it is an element of; the function tells them apart."""
     found, (one, other) = indexed if node.function == "_[?_]" else item, operands
@@ -252,6 +266,8 @@ _SPECIAL: dict[str, Callable[[Call, list[Code]], Code | None]] = {
     "_>=_": _order,
     "@in": _membership,
     "matches": _match,
+    "find": _search,
+    "findAll": _search,
     "_[_]": _item,
     "_[?_]": _item,
 }

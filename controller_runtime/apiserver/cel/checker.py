@@ -192,16 +192,13 @@ class _Checker:
             return ERROR
         return result
 
-    def _joined(self, node: Node, before: Type | None, found: Type) -> Type:
-        """Return the type of elements so far; those of a list or map are all of one type."""
+    def _joined(self, before: Type | None, found: Type) -> Type:
+        """Return the type of elements so far; `literal_checks` refuses those of several types."""
         if before is None:
             return found
         if self._assigns(before, found):
             return most_general(before, found)
-        if not self._environment.homogeneous:
-            return DYN
-        self._mismatch(node, before, found)
-        return ERROR
+        return DYN
 
     def _element(self, node: Node, marked: bool) -> Type:
         found = self.check(node)
@@ -215,15 +212,15 @@ class _Checker:
     def _list(self, node: syntax.ListLiteral) -> Type:
         joined: Type | None = None
         for place, element in enumerate(node.elements):
-            joined = self._joined(element, joined, self._element(element, place in node.optional))
+            joined = self._joined(joined, self._element(element, place in node.optional))
         return types.list_of(joined or self._new_parameter())
 
     def _map(self, node: syntax.MapLiteral) -> Type:
         key: Type | None = None
         value: Type | None = None
         for entry in node.entries:
-            key = self._joined(entry.key, key, self.check(entry.key))
-            value = self._joined(entry.value, value, self._element(entry.value, entry.optional))
+            key = self._joined(key, self.check(entry.key))
+            value = self._joined(value, self._element(entry.value, entry.optional))
         return types.map_of(key or self._new_parameter(), value or self._new_parameter())
 
     def _structure(self, node: syntax.StructureLiteral) -> Type:

@@ -20,15 +20,16 @@ _MAP_COST = 30
 _STRUCTURE_COST = 40
 
 
-def compiled_tree(tree: Node, types: Callable[[str], Type | None]) -> tuple[Code, int]:
-    """Return the code of a checked tree, and the slots that its loops need."""
+def compiled_tree(tree: Node, types: Callable[[str], Type | None]) -> tuple[Code, int, frozenset[str]]:
+    """Return the code of a checked tree, the slots that its loops need, and the variables that it reads."""
     compiler = _Compiler(types)
-    return compiler.code(tree), compiler.slots
+    return compiler.code(tree), compiler.slots, frozenset(compiler.variables)
 
 
 class _Compiler:
     def __init__(self, types: Callable[[str], Type | None]) -> None:
         self.slots = 0
+        self.variables: set[str] = set()
         self._types = types
         self._names: list[tuple[str, int]] = []
 
@@ -54,6 +55,7 @@ class _Compiler:
         name = name.removeprefix(".")
         if of.kind.name == "TYPE" and self._types(name) is not None:
             return constant(self._types(name))
+        self.variables.add(name)
 
         def run(frame: Frame) -> Value:
             try:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 from controller_runtime.apiserver.cel.declarations import CallEstimate, Operand
 from controller_runtime.apiserver.cel.ranges import UNKNOWN, Range, exactly
-from controller_runtime.apiserver.cel.values import Optional, Value
+from controller_runtime.apiserver.cel.types import OPTIONAL_NAME, Kind
+from controller_runtime.apiserver.cel.values import Opaque, Optional, Value
 
 STRING_FACTOR = 0.1
 PATTERN_FACTOR = 0.25
@@ -43,6 +44,11 @@ def reads_first(arguments: Sequence[Value], result: Value) -> int:
 def compares(arguments: Sequence[Value], result: Value) -> int:
     """Return the cost of a comparison, which ends with the shorter of two texts."""
     return reading(min(size_of(arguments[0]), size_of(arguments[1])))
+
+
+def equates(arguments: Sequence[Value], result: Value) -> int:
+    """Return the cost of a test of equality; that of values which only functions can read is 1."""
+    return 1 if isinstance(arguments[0], Opaque) else compares(arguments, result)
 
 
 def joins(arguments: Sequence[Value], result: Value) -> int:
@@ -108,6 +114,14 @@ def estimated_comparison(operands: Sequence[Operand]) -> CallEstimate:
     """Return the estimate of a comparison."""
     most = min(known(operands[0]).most, known(operands[1]).most)
     return CallEstimate(Range(1 if most else 0, most).scaled(STRING_FACTOR))
+
+
+def estimated_equality(operands: Sequence[Operand]) -> CallEstimate:
+    """Return the estimate of a test of equality."""
+    one, other = (operand.type for operand in operands)
+    if one == other and one.kind is Kind.OPAQUE and one.name != OPTIONAL_NAME:
+        return CallEstimate(exactly(1))
+    return estimated_comparison(operands)
 
 
 def estimated_join(operands: Sequence[Operand]) -> CallEstimate:

@@ -129,7 +129,7 @@ _NEGATE = (
     Overload("negate_double", (DOUBLE,), DOUBLE, operator.neg),
     Overload("negate_int64", (INT,), INT, lambda a: numbers.as_int(-a)),
 )
-_EQUALS = Overload("equals", (_A, _A), BOOL, equal, cost=costs.compares, estimate=costs.estimated_comparison)
+_EQUALS = Overload("equals", (_A, _A), BOOL, equal, cost=costs.equates, estimate=costs.estimated_equality)
 _DIFFERS = Overload("not_equals", (_A, _A), BOOL, _not_equal, cost=costs.compares, estimate=costs.estimated_comparison)
 _IN_LIST = Overload(
     "in_list", (_A, _LIST), BOOL, contains, cost=costs.searches_list, estimate=costs.estimated_list_search

@@ -45,6 +45,7 @@ class Program:
     Attributes:
         text: The expression.
         type: The type of its result.
+        reads: The names of the variables that it reads.
 
     Threads: any.
     """
@@ -54,7 +55,9 @@ class Program:
         self.type: Type = tree.type
         self._tree = tree
         self._variables = environment.variables
-        self._code, self._slots = compiled_tree(tree, lambda name: TYPE_NAMES.get(name) or environment.types.get(name))
+        self._code, self._slots, self.reads = compiled_tree(
+            tree, lambda name: TYPE_NAMES.get(name) or environment.types.get(name)
+        )
 
     def evaluate(self, bindings: Mapping[str, Value], budget: Budget | None = None) -> Value:
         """Return the value of the expression.

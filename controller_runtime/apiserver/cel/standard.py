@@ -23,7 +23,7 @@ from controller_runtime.apiserver.cel.types import (
     Type,
 )
 from controller_runtime.apiserver.cel.values import Duration, Value, type_of
-from controller_runtime.apiserver.patterns import NoPattern, compiled, in_go
+from controller_runtime.apiserver.patterns import NoPattern, compiled, go_text
 
 _A = types.parameter("A")
 _B = types.parameter("B")
@@ -53,7 +53,7 @@ def matches(text: str, pattern: str) -> bool:
     try:
         return compiled(pattern).matches(text)
     except NoPattern as error:
-        raise EvaluationError(in_go(error)) from None
+        raise EvaluationError(go_text(error)) from None
 
 
 def _same(value: Value) -> Value:

@@ -96,16 +96,16 @@ class Objects:
         with warned_of(warnings):
             check_name(obj, namespace=route.namespace, name=route.name)
             while True:
-                current, old = self._storage.get(kind.resource, route.key), None
+                current, old, told = self._storage.get(kind.resource, route.key), None, list[str]()
                 if current is None:
                     raw = self._create_by_update(route, obj, writer, options.dry_run)
                     status = 201
                 else:
                     old = rules_of(kind).opened(current.decode())
-                    raw = self._replaced(route, current, old, obj, writer, options.dry_run)
+                    raw = self._replaced(route, current, old, obj, writer, options.dry_run, told)
                     status = 200
                 if raw is not None:
-                    return Written(status, raw, [*warnings, *_warnings(route, obj, old)])
+                    return Written(status, raw, [*warnings, *told, *_warnings(route, obj, old)])
 
     def patch(self, route: Route, content: Content) -> Written:
         """Handle a PATCH of an object or of its subresource."""
@@ -123,9 +123,9 @@ class Objects:
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
             with warned_of(warnings):
-                raw = self._replaced(route, current, old, obj, writer, options.dry_run)
+                raw = self._replaced(route, current, old, obj, writer, options.dry_run, told := list[str]())
             if raw is not None:
-                return Written(200, raw, [*warnings, *_warnings(route, obj, old)])
+                return Written(200, raw, [*warnings, *told, *_warnings(route, obj, old)])
 
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
@@ -138,7 +138,7 @@ class Objects:
         writer = Writer(options.field_manager, APPLY, route.subresource)
         while True:
             current, now, old = self._storage.get(kind.resource, route.key), self._host.now(), None
-            seen: Object = config
+            seen, told = config, list[str]()
             if current is None:
                 raw = self._create_by_apply(route, config, writer, options.dry_run)
                 status = 201
@@ -155,26 +155,29 @@ class Objects:
                 with self._admitting.written(
                     kind, route.namespace, admitted, old, route.subresource, dry_run=options.dry_run
                 ) as given:
-                    made = prepare_update(kind, old, given, subresource=route.subresource, now=now)
+                    made = prepare_update(kind, old, given, subresource=route.subresource, now=now, told=told)
                     if check is not None:
                         check(made)
                     new = settled(old, made, entries)
                     raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
                 status = 200
             if raw is not None:
-                return Written(status, raw, [*warnings, *_warnings(route, seen, old)])
+                return Written(status, raw, [*warnings, *told, *_warnings(route, seen, old)])
 
     def _replaced(
-        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool
+        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool, told: list[str]
     ) -> bytes | None:
-        """Store what a PUT or a patch makes of an object; return None if another write came first."""
+        """Store what a PUT or a patch makes of an object; return None if another write came first.
+
+        `told` gets the warnings.
+        """
         kind, part, now = route.kind, route.subresource, self._host.now()
         if route.sent is SCALE:
             obj = scaled(kind, old, obj)
         self._check_rights(kind, route.namespace, route.name, old, obj)
         admitted, check = self._admitting.update(route, old, obj)
         with self._admitting.written(kind, route.namespace, admitted, old, part, dry_run=dry_run) as given:
-            made = prepare_update(kind, old, given, subresource=part, now=now)
+            made = prepare_update(kind, old, given, subresource=part, now=now, told=told)
             if check is not None:
                 check(made)
             new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The static estimate, whose numbers a real server (1.36.2) tells when it refuses a rule: as multiples of 10,000,000."""
+"""The static estimate, whose numbers a real server (1.36.2) tells when it refuses a rule: as multiples of a limit."""
 
 from __future__ import annotations
 
