@@ -74,10 +74,10 @@ class Verbs:
         self._admitting = admitting or Admitting(host, storage)
         self.objects = Objects(host, storage, None, self._admitting)
         self._deletion = Deletion(host, storage, self._admitting)
-        self._pod_parts = PodParts(host, storage, self._deletion)
+        self._pod_parts = PodParts(host, storage, self._deletion, self._admitting)
         self._authorizer = access.authorizer
         self._reviews = Reviews(host, access)
-        self._token_requests = TokenRequests(host, storage, access.accounts)
+        self._token_requests = TokenRequests(host, storage, access.accounts, self._admitting)
 
     def answer(
         self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None

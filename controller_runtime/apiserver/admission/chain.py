@@ -19,6 +19,7 @@ from controller_runtime.apiserver.admission.small_steps import (
     TaintNodesByCondition,
 )
 from controller_runtime.apiserver.admission.step import Operation, Step, Surroundings
+from controller_runtime.apiserver.admission.webhooks.steps import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.core.errors import UsageError
@@ -32,9 +33,11 @@ _STEPS: tuple[type[Step], ...] = (
     DefaultTolerationSeconds,
     StorageObjectInUseProtection,
     RuntimeClass,
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionWebhook,
     ResourceQuota,
 )
-WEBHOOKS: tuple[str, ...] = ()
+WEBHOOKS = (MutatingAdmissionWebhook.name, ValidatingAdmissionWebhook.name)
 """The names of the steps that call webhooks."""
 OFF_BY_DEFAULT = (ServiceAccount.name,)
 """The names of the steps that have to be switched on."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import attrs
@@ -137,6 +137,22 @@ class Redecode(Protocol):
         """Return `obj` with the types and the defaults of its kind; what it shares with `old` is not read again."""
 
 
+class Patched(Protocol):
+    """Applies the JSON patch of a webhook."""
+
+    def __call__(self, kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
+        """Return the object with a patch applied, read again, with its defaults, without kind and apiVersion.
+
+        Args:
+            kind: The kind of the object.
+            shown: The object, with its kind and apiVersion.
+            operations: The operations of the patch.
+
+        Raises:
+            StatusError: 500, the patch cannot be applied, or leaves what is no object of this kind.
+        """
+
+
 @attrs.frozen
 class Surroundings:
     """What steps use besides the objects.
@@ -146,10 +162,12 @@ class Surroundings:
         kinds: Returns the kinds that are served at present.
         caller: Calls webhooks.
         redecode: Reads an object again that a step has changed freely.
+        patched: Applies the patch of a webhook.
     """
 
     host: Host
     redecode: Redecode
+    patched: Patched
     kinds: Callable[[], Kinds] = lambda: KINDS
     caller: Caller = attrs.field(factory=Nowhere)
 

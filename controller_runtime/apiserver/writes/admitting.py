@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
+import attrs
+
 from controller_runtime.apiserver.admission.chain import WEBHOOKS, Chain
 from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
 from controller_runtime.apiserver.admission.step import Asked, Attributes, Operation, Rounds, Step, Surroundings
@@ -20,6 +22,7 @@ from controller_runtime.apiserver.webhooks.caller import Caller
 from controller_runtime.apiserver.writes.addresses import Addresses
 from controller_runtime.apiserver.writes.body import admit
 from controller_runtime.apiserver.writes.quota_counts import QuotaCounts
+from controller_runtime.apiserver.writes.webhook_patches import patched_by_webhook
 from controller_runtime.core.host import Host
 
 Check = Callable[[Object], AbstractContextManager[None]]
@@ -57,11 +60,12 @@ class Admitting:
         kinds: Callable[[], Kinds] = lambda: KINDS,
     ) -> None:
         self._addresses = Addresses(host, storage)
-        around = Surroundings(host, _redecoded, kinds)
+        around = Surroundings(host, _redecoded, patched_by_webhook, kinds)
         if caller is None:
             disabled = {*disabled, *WEBHOOKS}
+            enabled = {*enabled} - {*WEBHOOKS}
         else:
-            around = Surroundings(host, _redecoded, kinds, caller)
+            around = attrs.evolve(around, caller=caller)
         self._chain = Chain(storage, around, enabled, disabled)
         self._quotas = QuotaCounts(host, storage, is_on=self._chain.has(ResourceQuota.name))
 
@@ -100,8 +104,9 @@ class Admitting:
         steps = self._chain.steps(route.kind, Operation.CREATE, route.subresource)
         if not steps:
             return sent
+        named = {**sent, "metadata": {**sent["metadata"], "name": route.name}}
         attributes = Attributes(
-            Operation.CREATE, route.kind, route.namespace, asked, sent, None, route.subresource, route.sent, Rounds()
+            Operation.CREATE, route.kind, route.namespace, asked, named, None, route.subresource, route.sent, Rounds()
         )
         attributes = _changed(steps, attributes)
         for step in steps:
