@@ -69,10 +69,12 @@ class Chain:
     ) -> None:
         _check(enabled, disabled)
         off = {*OFF_BY_DEFAULT, *disabled} - {*enabled}
+        self._storage = storage
         self._steps = [step(storage, around) for step in _STEPS if step.name not in off]
-        # The steps that see the writes of a kind, by kind, operation, and whether it is of a subresource.
+        # The steps that are not idle, by kind, operation, and whether they see a subresource. Replaced when a
+        # collection becomes empty or is empty no more, on which idleness depends: its number of turns stands before.
         # Kinds come and go with their definitions; all custom ones are seen by the same steps, and share one entry.
-        self._seen: dict[tuple[Kind | None, Operation, bool], tuple[Step, ...]] = {}
+        self._awake: tuple[int, dict[tuple[Kind | None, Operation, bool], tuple[Step, ...]]] = (0, {})
 
     def has(self, name: str) -> bool:
         """Return whether a step is carried out."""
@@ -82,12 +84,13 @@ class Chain:
         """Return the steps that see a write and are not idle, in their order; most writes are seen by none."""
         seen_as = kind if kind.definition is None else None
         place = seen_as, operation, bool(subresource)
-        found = self._seen.get(place)
+        if (awake := self._awake)[0] != (turns := self._storage.turns):
+            awake = self._awake = (turns, {})
+        found = awake[1].get(place)
         if found is None:
-            found = self._seen[place] = tuple(
-                step for step in self._steps if _sees(step, seen_as, operation, bool(subresource))
-            )
-        return tuple([step for step in found if not step.is_idle()]) if found else ()
+            seeing = (step for step in self._steps if _sees(step, seen_as, operation, bool(subresource)))
+            found = awake[1][place] = tuple([step for step in seeing if not step.is_idle()])
+        return found
 
 
 def _sees(step: Step, kind: Kind | None, operation: Operation, is_part: bool) -> bool:

@@ -202,7 +202,10 @@ class Step:
         self._around = around
 
     def is_idle(self) -> bool:
-        """Return whether the step has nothing to do at present, whatever is written; it is asked at each write."""
+        """Return whether the step has nothing to do, whatever is written, because some collection is empty.
+
+        It may depend on nothing else: it is asked again only when a collection becomes empty, or is empty no more.
+        """
         return False
 
     def admit(self, attributes: Attributes) -> Object:
