@@ -33,7 +33,8 @@ from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
-from controller_runtime.apiserver.weight import is_heavy
+from controller_runtime.apiserver.webhooks.services import WithServices
+from controller_runtime.apiserver.weight import calls_out, is_heavy
 from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.protobuf_bodies import readable
 from controller_runtime.core.errors import UsageError
@@ -98,6 +99,7 @@ class APIServer:
         if data_dir is not None:
             journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
         self.storage = Storage(host, history, journal)
+        self._caller = WithServices(caller or Nowhere(), self.storage)
         self._access = Access(host, self.storage, token, signing_key)
         try:
             admitting = Admitting(
@@ -105,7 +107,7 @@ class APIServer:
                 self.storage,
                 enable_admission_plugins,
                 disable_admission_plugins,
-                caller=caller or Nowhere(),
+                caller=self._caller,
                 kinds=lambda: self._definitions.kinds,
             )
             self._verbs = Verbs(host, self.storage, self._access, self.release, admitting)
@@ -157,6 +159,10 @@ class APIServer:
     def is_heavy(self, request: HTTPRequest) -> bool:
         """Return whether `handle` may take more than a few milliseconds."""
         return is_heavy(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
+
+    def calls_out(self, request: HTTPRequest) -> bool:
+        """Return whether `handle` may call a webhook."""
+        return calls_out(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
 
     def close(self) -> None:
         """End all watches and release the data directory. Idempotent."""

@@ -63,6 +63,10 @@ class Unreached(Exception):
     """A webhook gave no answer; the message says why, in the words of a real server's HTTP client."""
 
 
+class UnknownService(Unreached):
+    """The caller does not know what stands behind a service; the server then says why from its own objects."""
+
+
 TIMED_OUT = "context deadline exceeded"
 """The words for a webhook that took too long."""
 
@@ -101,6 +105,11 @@ class Nowhere:
 def unreachable(target: Target) -> Unreached:
     """Return the refusal of a call to a target that leads nowhere."""
     if target.service is not None:
-        return Unreached(f'service "{target.service.name}" not found')
+        return UnknownService(f'service "{target.service.name}" not found')
     where = urlsplit(target.url)
-    return Unreached(f"dial tcp {where.hostname}:{where.port or _HTTPS}: connect: connection refused")
+    return refused(where.hostname or "", where.port or _HTTPS)
+
+
+def refused(host: str, port: int) -> Unreached:
+    """Return the refusal of a call to an address at which nothing listens."""
+    return Unreached(f"dial tcp {host}:{port}: connect: connection refused")
