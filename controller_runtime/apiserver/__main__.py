@@ -65,6 +65,13 @@ from controller_runtime.core.system import SystemHost
     metavar="NAMES",
     help=f"Switch off these steps of admission, separated by commas; there are {', '.join(NAMES)}.",
 )
+@click.option(
+    "--webhook-service",
+    multiple=True,
+    metavar="NAMESPACE/NAME=HOST:PORT",
+    help="Where a service is served that configurations of webhooks name; may be given several times. "
+    "Services are not routed here, so others cannot be called.",
+)
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(
     port: int,
@@ -76,6 +83,7 @@ def command(
     emulated_version: str | None,
     enable_admission_plugins: str,
     disable_admission_plugins: str,
+    webhook_service: tuple[str, ...],
 ) -> None:
     """Serve until stopped; the options are described in the command's help."""
     serve(
@@ -83,6 +91,7 @@ def command(
         accept_loss=accept_loss,
         emulated_version=emulated_version,
         admission=(_names(enable_admission_plugins), _names(disable_admission_plugins)),
+        webhook_services=webhook_service,
     )
 
 
@@ -107,6 +116,7 @@ def serve(
     accept_loss: bool = False,
     emulated_version: str | None = None,
     admission: tuple[Collection[str], Collection[str]] = ((), ()),
+    webhook_services: Sequence[str] = (),
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
@@ -120,6 +130,7 @@ def serve(
         accept_loss: Serve the objects of a damaged data directory that can be read.
         emulated_version: The release of Kubernetes as which the server answers; None for the newest.
         admission: The names of steps of admission to switch on, and of those to switch off.
+        webhook_services: Where services are served whose webhooks the server calls, each `NAMESPACE/NAME=HOST:PORT`.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
@@ -128,6 +139,7 @@ def serve(
     with needed_by("the embedded server"):
         from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
         from controller_runtime.apiserver.shell.process import ProcessOptions, run
+        from controller_runtime.apiserver.shell.webhook_calls import TLSCaller
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
@@ -138,6 +150,7 @@ def serve(
         emulated=emulated_version,
         enable_admission_plugins=enabled,
         disable_admission_plugins=disabled,
+        caller=TLSCaller(host, dict(one.partition("=")[::2] for one in webhook_services)),
     )
     lease = IdentityLease(host, server, gethostname(), token=identity.token)
     with ExitStack() as stack:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from controller_runtime.apiserver.admission.step import Asked, by_the_server
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import EVENT, SERVICE, Kind
@@ -34,7 +35,7 @@ from controller_runtime.apiserver.status import (
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.writes import apply
-from controller_runtime.apiserver.writes.admitting import Admitting
+from controller_runtime.apiserver.writes.admitting import UNCHECKED, Admitting
 from controller_runtime.apiserver.writes.body import admit, decode
 from controller_runtime.apiserver.writes.commits import Commits
 from controller_runtime.apiserver.writes.content import Content, Written
@@ -85,27 +86,29 @@ class Objects:
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
         writer = content.writer(options, route)
         with warned_of(warnings):
-            raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
+            raw = self.add(
+                route.kind, route.namespace, obj, writer, Asked(content.user, options, warnings, options.dry_run)
+            )
         return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
         """Handle a PUT of an object or of its subresource."""
         kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
         obj, warnings = decode(route.sent, content.body, content.media_type, options.field_validation)
-        writer = content.writer(options, route)
+        writer, asked = content.writer(options, route), Asked(content.user, options, warnings, options.dry_run)
         with warned_of(warnings):
             check_name(obj, namespace=route.namespace, name=route.name)
             while True:
-                current, old, told = self._storage.get(kind.resource, route.key), None, list[str]()
+                current, old = self._storage.get(kind.resource, route.key), None
                 if current is None:
-                    raw = self._create_by_update(route, obj, writer, options.dry_run)
+                    raw = self._create_by_update(route, obj, writer, asked)
                     status = 201
                 else:
                     old = rules_of(kind).opened(current.decode())
-                    raw = self._replaced(route, current, old, obj, writer, options.dry_run, told)
+                    raw = self._replaced(route, current, old, obj, writer, asked)
                     status = 200
                 if raw is not None:
-                    return Written(status, raw, [*warnings, *told, *_warnings(route, obj, old)])
+                    return Written(status, raw, [*warnings, *_warnings(route, obj, old)])
 
     def patch(self, route: Route, content: Content) -> Written:
         """Handle a PATCH of an object or of its subresource."""
@@ -123,9 +126,11 @@ class Objects:
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
             with warned_of(warnings):
-                raw = self._replaced(route, current, old, obj, writer, options.dry_run, told := list[str]())
+                raw = self._replaced(
+                    route, current, old, obj, writer, Asked(content.user, options, warnings, options.dry_run)
+                )
             if raw is not None:
-                return Written(200, raw, [*warnings, *told, *_warnings(route, obj, old)])
+                return Written(200, raw, [*warnings, *_warnings(route, obj, old)])
 
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
@@ -136,70 +141,91 @@ class Objects:
         elif kind.definition is not None and route.subresource == "status":
             config = status_applied(config)
         writer = Writer(options.field_manager, APPLY, route.subresource)
-        while True:
-            current, now, old = self._storage.get(kind.resource, route.key), self._host.now(), None
-            seen, told = config, list[str]()
-            if current is None:
-                raw = self._create_by_apply(route, config, writer, options.dry_run)
-                status = 201
-            else:
-                old = rules_of(kind).opened(current.decode())
-                shown = rules_of(kind).shown_form(old)
-                size = len(current.raw) + len(content.body)
-                applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
-                if route.sent is SCALE and kind.definition is not None:
-                    check_custom_scale(kind, old, applied)
-                seen = obj = admit(kind, applied, options.field_validation, old=shown, is_applied=True)[0]
-                self._check_rights(kind, route.namespace, route.name, old, obj)
-                admitted, check = self._admitting.update(route, old, obj)
-                with self._admitting.written(
-                    kind, route.namespace, admitted, old, route.subresource, dry_run=options.dry_run
-                ) as given:
-                    made = prepare_update(kind, old, given, subresource=route.subresource, now=now, told=told)
-                    if check is not None:
-                        check(made)
-                    new = settled(old, made, entries)
-                    raw = self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
-                status = 200
-            if raw is not None:
-                return Written(status, raw, [*warnings, *told, *_warnings(route, seen, old)])
+        asked = Asked(content.user, options, warnings, options.dry_run)
+        with warned_of(warnings):
+            while True:
+                current, old = self._storage.get(kind.resource, route.key), None
+                seen: Object = config
+                if current is None:
+                    raw = self._create_by_apply(route, config, writer, asked)
+                    status = 201
+                else:
+                    old = rules_of(kind).opened(current.decode())
+                    seen, raw = self._applied(route, current, old, config, writer, asked, len(content.body))
+                    status = 200
+                if raw is not None:
+                    return Written(status, raw, [*warnings, *_warnings(route, seen, old)])
+
+    def _applied(
+        self, route: Route, current: Stored, old: Object, config: Object, writer: Writer, asked: Asked, sent: int
+    ) -> tuple[Object, bytes | None]:
+        """Store what an apply of `sent` bytes makes of an object; return it, and None if another write came first."""
+        kind, now, options = route.kind, self._host.now(), asked.options
+        assert isinstance(options, WriteOptions), "an apply is no deletion"
+        shown = rules_of(kind).shown_form(old)
+        size = len(current.raw) + sent
+        applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
+        if route.sent is SCALE and kind.definition is not None:
+            check_custom_scale(kind, old, applied)
+        obj = admit(kind, applied, options.field_validation, old=shown, is_applied=True)[0]
+        self._check_rights(kind, route.namespace, route.name, old, obj)
+        admitted, check = self._admitting.update(route, old, obj, asked)
+        with self._admitting.addressed(kind, admitted, old, route.subresource) as given:
+            told: list[str] = []
+            made = prepare_update(kind, old, given or admitted, subresource=route.subresource, now=now, told=told)
+            asked.warnings.extend(text for text in told if text not in asked.warnings)
+            with check(made) if check is not None else UNCHECKED:
+                new = settled(old, made, entries)
+                return obj, self._commits.replace(route, current, old, new, options.dry_run, is_applied=True)
 
     def _replaced(
-        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, dry_run: bool, told: list[str]
+        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, asked: Asked
     ) -> bytes | None:
-        """Store what a PUT or a patch makes of an object; return None if another write came first.
-
-        `told` gets the warnings.
-        """
+        """Store what a PUT or a patch makes of an object; return None if another write came first."""
         kind, part, now = route.kind, route.subresource, self._host.now()
         if route.sent is SCALE:
             obj = scaled(kind, old, obj)
         self._check_rights(kind, route.namespace, route.name, old, obj)
-        admitted, check = self._admitting.update(route, old, obj)
-        with self._admitting.written(kind, route.namespace, admitted, old, part, dry_run=dry_run) as given:
-            made = prepare_update(kind, old, given, subresource=part, now=now, told=told)
-            if check is not None:
-                check(made)
-            new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
-            return self._commits.replace(route, current, old, new, dry_run)
+        admitted, check = self._admitting.update(route, old, obj, asked)
+        with self._admitting.addressed(kind, admitted, old, part) as given:
+            told: list[str] = []
+            made = prepare_update(kind, old, given or admitted, subresource=part, now=now, told=told)
+            asked.warnings.extend(text for text in told if text not in asked.warnings)
+            with check(made) if check is not None else UNCHECKED:
+                new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
+                return self._commits.replace(route, current, old, new, asked.dry_run)
 
-    def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
-        """Store a new object, decoded by `decode`, and return it in encoded form."""
+    def add(
+        self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, asked: Asked | None = None
+    ) -> bytes:
+        """Store a new object, decoded by `decode`, and return it in encoded form.
+
+        Args:
+            kind: The kind of the object.
+            namespace: The namespace in the path; empty for a cluster-scoped kind.
+            obj: The object.
+            writer: The owner of its fields.
+            asked: Who asks for it, and how; None for the server itself.
+        """
+        asked = asked or by_the_server()
         self._check_kind(kind, obj)
         self._check_rights(kind, namespace, "", None, obj)
-        asked, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
-        admitted, check = self._admitting.create(kind, namespace, obj)
+        wanted, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
+        admitted, check = self._admitting.create(kind, namespace, obj, asked)
+        dry_run = asked.dry_run
         for _ in range(_GENERATED_NAMES_TRIED):
-            with self._admitting.written(kind, namespace, admitted, dry_run=dry_run) as given:
-                name, raw = self._commits.add(kind, namespace, given, writer, dry_run, sent=obj, check=check)
+            with self._admitting.addressed(kind, admitted) as given:
+                name, raw = self._commits.add(
+                    kind, namespace, given or admitted, writer, dry_run, sent=obj, check=check
+                )
             if raw is not None:
                 return raw
-            if asked:
+            if wanted:
                 is_ending = self._commits.is_terminating(kind, namespace, name)
                 raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
         raise already_exists(kind, name, retry_after=1)
 
-    def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
+    def _create_by_apply(self, route: Route, config: Object, writer: Writer, asked: Asked) -> bytes | None:
         kind = route.kind
         if route.subresource:
             raise not_found(kind, route.name)
@@ -212,14 +238,15 @@ class Objects:
         self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj))
-        with self._admitting.written(kind, route.namespace, admitted, dry_run=dry_run) as given:
+        admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj), asked)
+        dry_run = asked.dry_run
+        with self._admitting.addressed(kind, admitted) as given:
             _, raw = self._commits.add(
-                kind, route.namespace, given, writer, dry_run, entries, is_applied=True, check=check
+                kind, route.namespace, given or admitted, writer, dry_run, entries, is_applied=True, check=check
             )
         return raw
 
-    def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
+    def _create_by_update(self, route: Route, obj: Object, writer: Writer, asked: Asked) -> bytes | None:
         kind = route.kind
         if not kind.create_on_update or route.subresource:
             raise not_found(kind, route.name)
@@ -229,10 +256,12 @@ class Objects:
         self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        sent = unversioned(obj)
-        admitted, check = self._admitting.create(kind, route.namespace, sent)
-        with self._admitting.written(kind, route.namespace, admitted, dry_run=dry_run) as given:
-            _, raw = self._commits.add(kind, route.namespace, given, writer, dry_run, sent=sent, check=check)
+        sent, dry_run = unversioned(obj), asked.dry_run
+        admitted, check = self._admitting.create(kind, route.namespace, sent, asked)
+        with self._admitting.addressed(kind, admitted) as given:
+            _, raw = self._commits.add(
+                kind, route.namespace, given or admitted, writer, dry_run, sent=sent, check=check
+            )
         return raw
 
     def _find(self, route: Route) -> Stored:

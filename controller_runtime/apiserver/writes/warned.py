@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver.status import StatusError
@@ -14,21 +13,25 @@ _TWICE = (
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
 )
 
-_UNWARNED = nullcontext()
 
+class warned_of:  # noqa: N801 (used like a function, and a generator would cost more at each write)
+    """Add warnings to a refusal that is raised inside, those that come up inside included.
 
-def warned_of(warnings: Sequence[str]) -> AbstractContextManager[None]:
-    """Add warnings to a refusal that is raised inside."""
-    return _warned_of(warnings) if warnings else _UNWARNED
+    Args:
+        warnings: The warnings, to which the code inside may add.
+    """
 
+    __slots__ = ("_warnings",)
 
-@contextmanager
-def _warned_of(warnings: Sequence[str]) -> Iterator[None]:
-    try:
-        yield
-    except StatusError as error:
-        error.warnings = [*warnings, *error.warnings]
-        raise
+    def __init__(self, warnings: Sequence[str]) -> None:
+        self._warnings = warnings
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._warnings and isinstance(error, StatusError):
+            error.warnings = [*self._warnings, *error.warnings]
 
 
 def of_owners(owners: Sequence[Mapping[str, Any]]) -> list[str]:
