@@ -200,7 +200,7 @@ class _Parser(Cursor):
 
     def _primary(self) -> Node:
         token = self.next
-        if token.kind in literals.VALUES or token.kind == "-":
+        if token.kind in literals.VALUES or self._is_negative_number():
             return self._literal()
         if token.kind in ("IDENTIFIER", "."):
             return self._named()
@@ -225,7 +225,7 @@ class _Parser(Cursor):
         if following and following[0].kind in BEGINS:
             self.told(f"extraneous input '{token.text}' expecting {expected}")
             self.take()
-            return self._member()
+            return self._unary()
         self.told(f"mismatched input '{token.text}' expecting {expected if token.kind == END else PRIMARY}")
         if token.kind not in OPERATORS:
             raise TextError

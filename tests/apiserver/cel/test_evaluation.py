@@ -122,9 +122,10 @@ OPERANDS = st.sampled_from(
 SHAPES = st.sampled_from(
     """({0})+({1}) ({0})==({1}) ({0})<({1}) ({0})[{1}] ({0}).all(x,x==({1})) ({0}).map(x,[x,{1}]) ({0})&&({1})
     ({0})?({1}):({0}) size({0}) string({0}) int({0}) double({0}) dyn({0}) type({0}) ({0})[?({1})] -({0}) !({0})
-    ({0}).exists(i,v,v==({1})) ({0}).orValue({1}) dyn({0})/dyn({1}) dyn({0})-dyn({1}) dyn({0})*dyn({1}) dyn({0})%dyn({1})
-    dyn({0})>=dyn({1}) dyn({0})<dyn({1}) ({0}).transformMap(k,v,[k,v]) optional.of({0}).optMap(x,x==({1})) has(dyn({0}).k)
-    dyn({0}).k.l '%s'.format([{0}]) dyn({0}).contains(dyn({1})) dyn({0}).getHours() timestamp({0})
+    ({0}).exists(i,v,v==({1})) ({0}).orValue({1}) dyn({0})/dyn({1}) dyn({0})-dyn({1}) dyn({0})*dyn({1})
+    dyn({0})%dyn({1}) dyn({0})>=dyn({1}) dyn({0})<dyn({1}) ({0}).transformMap(k,v,[k,v]) has(dyn({0}).k)
+    optional.of({0}).optMap(x,x==({1})) dyn({0}).k.l '%s'.format([{0}]) dyn({0}).contains(dyn({1}))
+    dyn({0}).getHours() timestamp({0})
     uint({0})""".split()  # noqa: SIM905
 )
 EXPRESSIONS = st.recursive(
