@@ -267,6 +267,8 @@ _hooks = partial(
 )
 MUTATING_HOOKS = _hooks(kind="MutatingWebhookConfiguration", plural="mutatingwebhookconfigurations")
 VALIDATING_HOOKS = _hooks(kind="ValidatingWebhookConfiguration", plural="validatingwebhookconfigurations")
+VALIDATING_POLICY = _hooks(kind="ValidatingAdmissionPolicy", plural="validatingadmissionpolicies", subresources=_STATUS)
+VALIDATING_POLICY_BINDING = _hooks(kind="ValidatingAdmissionPolicyBinding", plural="validatingadmissionpolicybindings")
 
 _CORE = (
     *(CONFIG_MAP, ENDPOINTS, EVENT, LIMIT_RANGE, NAMESPACE, NODE, CLAIM, VOLUME, POD, POD_TEMPLATE),
@@ -287,7 +289,7 @@ KINDS = Kinds(
         INGRESS,
         DISRUPTION_BUDGET,
         *_RBAC,
-        *(MUTATING_HOOKS, VALIDATING_HOOKS),
+        *(MUTATING_HOOKS, VALIDATING_POLICY, VALIDATING_POLICY_BINDING, VALIDATING_HOOKS),
         DEFINITION,
         LEASE,
         LEASE_CANDIDATE,

@@ -67,6 +67,17 @@ _UNSHOWN: Mapping[str, StoredForm] = {
     f"{_HOOKS}RuleWithOperations": StoredForm(
         {"scope": "*"}, dict.fromkeys(("operations", "apiGroups", "apiVersions", "resources"))
     ),
+    f"{_HOOKS}ValidatingAdmissionPolicySpec": StoredForm(
+        {"failurePolicy": "Fail"}, dict.fromkeys(("validations", "auditAnnotations", "matchConditions", "variables"))
+    ),
+    f"{_HOOKS}ValidatingAdmissionPolicyBindingSpec": StoredForm({}, {"validationActions": None}),
+    f"{_HOOKS}MatchResources": StoredForm(
+        {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}},
+        dict.fromkeys(("resourceRules", "excludeResourceRules")),
+    ),
+    f"{_HOOKS}NamedRuleWithOperations": StoredForm(
+        {"scope": "*"}, dict.fromkeys(("operations", "apiGroups", "apiVersions", "resources", "resourceNames"))
+    ),
     f"{_HOOKS}ServiceReference": StoredForm({"port": 443}, {}),
     f"{_HOOKS}WebhookClientConfig": StoredForm({}, {"caBundle": None}),
 }

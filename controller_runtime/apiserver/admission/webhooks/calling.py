@@ -9,8 +9,8 @@ from typing import Any
 from controller_runtime.apiserver.admission.step import Attributes, Surroundings
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook
 from controller_runtime.apiserver.admission.webhooks.shown import request_of
-from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.status import StatusError, bad_request, internal
 from controller_runtime.apiserver.webhooks.admission_review import InvalidAnswer, Undecodable, Verdict, ask
 from controller_runtime.apiserver.webhooks.exchange import CallFailed

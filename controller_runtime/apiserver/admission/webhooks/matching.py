@@ -86,6 +86,7 @@ def matches(rule: Rule, attributes: Attributes, kind: Kind) -> bool:
         and _names(rule, "apiGroups", kind.group)
         and _names(rule, "apiVersions", kind.version)
         and any(_names_resource(text, kind.plural, attributes.subresource) for text in rule.get("resources") or ())
+        and (not rule.get("resourceNames") or attributes.name in rule["resourceNames"])
     )
 
 

@@ -13,9 +13,9 @@ from controller_runtime.apiserver.admission.webhooks.calling import call
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook, Hooks
 from controller_runtime.apiserver.admission.webhooks.matching import called_as
 from controller_runtime.apiserver.admission.webhooks.shown import shown, taken
-from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import MUTATING_HOOKS, VALIDATING_HOOKS
+from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError, internal
 from controller_runtime.apiserver.storage.storage import Storage

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from controller_runtime.api.names import subdomain_problems
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.rules.validation import invalid, required
 from controller_runtime.apiserver.status import Cause
 

@@ -51,7 +51,7 @@ def configuration(obj: Object) -> Iterator[Cause]:
 def _hook(hook: Hook, place: str) -> Iterator[Cause]:
     yield from _name(hook.get("name", ""), f"{place}.name")
     for index, rule in enumerate(hook.get("rules") or ()):
-        yield from _rule(rule, f"{place}.rules[{index}]")
+        yield from rule_causes(rule, f"{place}.rules[{index}]")
     for field, words in _WORDS.items():
         yield from _word(hook, field, words, place)
     if "sideEffects" not in hook:
@@ -95,7 +95,8 @@ def _versions(versions: Sequence[str], place: str) -> Iterator[Cause]:
         yield invalid(place, list(versions), f"must include at least one of {', '.join(_REVIEWS)}")
 
 
-def _rule(rule: Object, place: str) -> Iterator[Cause]:
+def rule_causes(rule: Object, place: str) -> Iterator[Cause]:
+    """Return the faults of a rule that says which writes are seen."""
     operations = rule.get("operations") or ()
     yield from _listed(operations, f"{place}.operations", "operations")
     for index, one in enumerate(operations):
