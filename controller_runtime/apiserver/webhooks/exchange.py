@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.webhooks.caller import Caller, Target, Unreached
 
 _SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
