@@ -12,7 +12,7 @@ import attrs
 import msgspec
 
 from controller_runtime.apiserver.bounds import has_too_many_values
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.status import (
     DELETE_OPTIONS,
     PATCH_OPTIONS,

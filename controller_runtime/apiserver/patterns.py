@@ -13,7 +13,6 @@ from typing import Any
 
 from controller_runtime.core.extras import needed_by
 
-
 _GO_TEXTS = {
     "bad repetition operator": "invalid nested repetition operator",
     "invalid perl operator": "invalid or unsupported Perl syntax",

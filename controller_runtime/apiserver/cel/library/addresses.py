@@ -202,9 +202,7 @@ def _containing_estimate(times: int, more: int) -> costs.Estimate:
 
 
 def _parsing(name: str, id_: str, result: types.Type, call: Callable[..., Value], factor: float = 1) -> Function:
-    made = Overload(
-        id_, (STRING,), result, call, cost=costs.read(factor), estimate=costs.read_estimate(factor)
-    )
+    made = Overload(id_, (STRING,), result, call, cost=costs.read(factor), estimate=costs.read_estimate(factor))
     return Function(name, (made,))
 
 
@@ -238,7 +236,9 @@ ADDRESSES = Library(
         _nominal("isUnspecified", "ip_is_unspecified", _IP, BOOL, lambda value: value.address.is_unspecified),
         _nominal("isLoopback", "ip_is_loopback", _IP, BOOL, lambda value: value.address.is_loopback),
         _nominal("isLinkLocalMulticast", "ip_is_link_local_multicast", _IP, BOOL, _is_link_local_multicast),
-        _nominal("isLinkLocalUnicast", "ip_is_link_local_unicast", _IP, BOOL, lambda value: value.address.is_link_local),
+        _nominal(
+            "isLinkLocalUnicast", "ip_is_link_local_unicast", _IP, BOOL, lambda value: value.address.is_link_local
+        ),
         _nominal("isGlobalUnicast", "ip_is_global_unicast", _IP, BOOL, _is_global_unicast),
         Function("string", (Overload("ip_to_string", (_IP,), STRING, _text),)),
         _parsing("cidr", "string_to_cidr", _CIDR, cidr),

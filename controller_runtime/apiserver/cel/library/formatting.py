@@ -20,7 +20,9 @@ _DIGITS = 6  # after the point, unless a clause says how many
 _MOST_DIGITS = 1_000
 _LONGEST = 1_000_000  # characters; more than what a call may cost on a real server
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")  # a real server takes no notice of the digits that `%.2e` asks for
+_RAISED = str.maketrans(
+    "0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
+)  # a real server takes no notice of the digits that `%.2e` asks for
 
 
 def formatted(pattern: str, values: list[Value]) -> str:
@@ -62,7 +64,9 @@ def _clause(pattern: str, start: int, value: Value) -> tuple[int, str]:
     digits, letter = match.groups()
     if digits == "" or (digits and int(digits) > _MOST_DIGITS):
         text = f"strconv.Atoi: parsing {quoted(digits)}: invalid syntax"
-        raise EvaluationError(f"{unparsed}error while parsing precision: error while converting precision to integer: {text}")
+        raise EvaluationError(
+            f"{unparsed}error while parsing precision: error while converting precision to integer: {text}"
+        )
     if letter not in _CLAUSES:
         raise EvaluationError(f'{unparsed}unrecognized formatting clause "{letter}"')
     try:
@@ -102,7 +106,7 @@ def _scientific(value: Value, _: int) -> str:
     number = _float(value, "scientific")
     if not math.isfinite(number):
         return _infinite(number)
-    mantissa, _, power = format(number, f".{_DIGITS}e").partition("e")
+    mantissa, _e, power = format(number, f".{_DIGITS}e").partition("e")
     sign = "-" if power.startswith("-") else ""
     return f"{mantissa}×10{(sign + power.lstrip('+-').zfill(2)).translate(_RAISED)}"
 
@@ -165,7 +169,9 @@ def _decoded(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise EvaluationError("could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string") from None
+        raise EvaluationError(
+            'could not convert argument "invalid UTF-8 in bytes, cannot convert to string" to string'
+        ) from None
 
 
 def _inner(value: Value) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 
 from controller_runtime.apiserver.cel import types
@@ -31,7 +32,7 @@ _LONGEST_RANGE = 1_000_000  # a real server cancels a call that costs more
 
 
 def _is_sorted(values: list[Value]) -> bool:
-    return all(_order(one, other) != 1 for one, other in zip(values, values[1:], strict=False))
+    return all(_order(one, other) != 1 for one, other in itertools.pairwise(values))
 
 
 def _order(one: Value, other: Value) -> int:
@@ -132,8 +133,11 @@ def _sorted_by(values: list[Value], keys: list[Value]) -> list[Value]:
         raise EvaluationError("list elements must be comparable")
     if any(type(key) is not type(keys[0]) for key in keys):
         raise EvaluationError("list elements must have the same type")
-    order = functools.cmp_to_key(lambda one, other: compared(one[0], other[0]))
-    return [value for _, value in sorted(zip(keys, values, strict=True), key=order)]
+
+    def order(one: tuple[Value, Value], other: tuple[Value, Value]) -> int:
+        return compared(one[0], other[0])
+
+    return [value for _, value in sorted(zip(keys, values, strict=True), key=functools.cmp_to_key(order))]
 
 
 def _range(length: int) -> list[int]:

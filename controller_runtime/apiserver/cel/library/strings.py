@@ -170,7 +170,14 @@ STRINGS = Library(
         _method("lowerAscii", "string_lower_ascii", (STRING,), STRING, lambda text: text.translate(_LOWER), *_READ),
         _method("replace", "string_replace_string_string", (STRING, STRING, STRING), STRING, _replaced, *_REPLACE),
         _method(
-            *("replace", "string_replace_string_string_int", (STRING, STRING, STRING, INT), STRING, _replaced, *_REPLACE)
+            *(
+                "replace",
+                "string_replace_string_string_int",
+                (STRING, STRING, STRING, INT),
+                STRING,
+                _replaced,
+                *_REPLACE,
+            )
         ),
         _method("split", "string_split_string", (STRING, STRING), _WORDS, _split, *_SPLIT),
         _method("split", "string_split_string_int", (STRING, STRING, INT), _WORDS, _split, *_SPLIT),

@@ -158,9 +158,7 @@ class CustomRules(Rules):
         if paths.selector and fault:
             yield invalid(f".{'.'.join(paths.selector)}", "", fault)
 
-    def _with_rules(
-        self, causes: Iterable[Cause], judge: Callable[[RuleNode], Iterator[Cause]]
-    ) -> Iterator[Cause]:
+    def _with_rules(self, causes: Iterable[Cause], judge: Callable[[RuleNode], Iterator[Cause]]) -> Iterator[Cause]:
         """Add the faults by the rules in CEL or, as a real server does, that a cause prevented their evaluation."""
         is_blocked = False
         for cause in causes:
