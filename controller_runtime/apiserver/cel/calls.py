@@ -30,10 +30,18 @@ _CLASSES: dict[Kind, type] = {
     Kind.BOOL: bool, Kind.BYTES: bytes, Kind.DOUBLE: float, Kind.INT: int, Kind.UINT: Uint, Kind.STRING: str,
     Kind.DURATION: Duration, Kind.TIMESTAMP: Timestamp, Kind.NULL: type(None), Kind.TYPE: Type,
 }  # fmt: skip
-_FOLDED = frozenset({"bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"})
+_FOLDED = frozenset({"bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "uint"})
 _SCALAR = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.DURATION, Kind.TIMESTAMP})
 _PLAIN = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.STRING, Kind.DURATION, Kind.TIMESTAMP})
 _SHORT = 10
+_ORDERED = (int, float, str, bytes, Duration, Timestamp)
+_TAKES: dict[str, tuple[type, ...]] = {
+    "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
+    "_+_": (int, float, str, bytes, list, Duration, Timestamp), "_-_": (int, float, Duration, Timestamp),
+    "_*_": (int, float), "_/_": (int, float), "_%_": (int,), "size": (str, bytes, list, dict),
+}  # fmt: skip
+"""What the first arguments of operators can be at all; the error of others names the operator."""
+_SILENT = frozenset({"contains", "endsWith", "startsWith", "matches"})
 
 
 def call(node: Call, operands: list[Code]) -> Code:
@@ -121,7 +129,11 @@ def _dispatched(node: Call, operands: list[Code]) -> Code:
 
 
 def _unfit(name: str, arguments: Sequence[Value]) -> EvaluationError:
-    if not name[:1].isalpha():
+    """Return the error of arguments that no overload takes; cel-go words it in three ways."""
+    takes = _TAKES.get(name)
+    if takes is not None:
+        return no_such_overload("" if isinstance(arguments[0], takes) else name)
+    if not name[:1].isalpha() or name in _SILENT:
         return no_such_overload()
     return no_such_overload(f"{name}({', '.join(runtime_name(type_of(argument)) for argument in arguments)})")
 
@@ -226,6 +238,15 @@ def _match(node: Call, operands: list[Code]) -> Code | None:
     return Code(run, one.cost)
 
 
+def _search(node: Call, operands: list[Code]) -> None:
+    """Refuse a pattern that is none before the first evaluation, as a real server does."""
+    if operands[1].literal and isinstance(operands[1].value, str):
+        try:
+            compiled(operands[1].value)
+        except NoPattern as error:
+            raise InstantiationError(go_text(error)) from None
+
+
 def _item(node: Call, operands: list[Code]) -> Code:
     """Return an element, whatever it is an element of; the function tells them apart."""
     found, (one, other) = indexed if node.function == "_[?_]" else item, operands
@@ -245,6 +266,8 @@ _SPECIAL: dict[str, Callable[[Call, list[Code]], Code | None]] = {
     "_>=_": _order,
     "@in": _membership,
     "matches": _match,
+    "find": _search,
+    "findAll": _search,
     "_[_]": _item,
     "_[?_]": _item,
 }

@@ -9,6 +9,7 @@ from controller_runtime.apiserver.cel import syntax, types
 from controller_runtime.apiserver.cel.declarations import Environment, Overload
 from controller_runtime.apiserver.cel.errors import Issue
 from controller_runtime.apiserver.cel.lexer import Source
+from controller_runtime.apiserver.cel.names import qualified_name, unwrapped
 from controller_runtime.apiserver.cel.standard import STANDARD, TYPE_NAMES
 from controller_runtime.apiserver.cel.syntax import Node
 from controller_runtime.apiserver.cel.types import DYN, ERROR, Kind, Type
@@ -93,7 +94,7 @@ class _Checker:
         return self._undeclared(node.offset, node.name) if found is None else found
 
     def _select(self, node: syntax.Select) -> Type:
-        qualified = _qualified(node)
+        qualified = qualified_name(node)
         if qualified is not None and not node.tests and not node.optional:
             found = self._qualified_variable(qualified)
             if found is not None:
@@ -112,21 +113,21 @@ class _Checker:
 
     def _field_of(self, node: syntax.Select, operand: Type) -> Type:
         operand = self.substitutions.applied(operand)
-        unwrapped, is_optional = _unwrapped(operand)
+        held, is_optional = unwrapped(operand)
         found = DYN
-        if unwrapped.kind is Kind.MAP:
-            found = unwrapped.parameters[1]
-        elif unwrapped.kind is Kind.OBJECT:
-            field = unwrapped.field(node.field)
+        if held.kind is Kind.MAP:
+            found = held.parameters[1]
+        elif held.kind is Kind.OBJECT:
+            field = held.field(node.field)
             if field is None:
                 self._issue(node.offset, f"undefined field '{node.field}'")
                 found = ERROR
             else:
                 node.property, found = field.property, field.type
-        elif unwrapped.kind is Kind.PARAMETER:
-            self._assigns(DYN, unwrapped)
-        elif not is_dynamic(unwrapped):
-            self._issue(node.offset, f"type '{unwrapped}' does not support field selection")
+        elif held.kind is Kind.PARAMETER:
+            self._assigns(DYN, held)
+        elif not is_dynamic(held):
+            self._issue(node.offset, f"type '{held}' does not support field selection")
         return types.optional_of(found) if is_optional or node.optional else found
 
     def _call(self, node: syntax.Call) -> Type:
@@ -145,7 +146,7 @@ class _Checker:
 
     def _of_namespace(self, node: syntax.Call) -> tuple[Overload, ...]:
         """Return the overloads of a function whose name has dots, which looks like a method of a variable."""
-        prefix = None if node.target is None else _qualified(node.target)
+        prefix = None if node.target is None else qualified_name(node.target)
         if prefix is None:
             return ()
         name = f"{prefix}.{node.function}".removeprefix(".")
@@ -191,38 +192,35 @@ class _Checker:
             return ERROR
         return result
 
-    def _joined(self, node: Node, before: Type | None, found: Type) -> Type:
-        """Return the type of elements so far; those of a list or map are all of one type."""
+    def _joined(self, before: Type | None, found: Type) -> Type:
+        """Return the type of elements so far; `literal_checks` refuses those of several types."""
         if before is None:
             return found
         if self._assigns(before, found):
             return most_general(before, found)
-        if not self._environment.homogeneous:
-            return DYN
-        self._mismatch(node, before, found)
-        return ERROR
+        return DYN
 
     def _element(self, node: Node, marked: bool) -> Type:
         found = self.check(node)
         if not marked:
             return found
-        unwrapped, is_optional = _unwrapped(found)
+        held, is_optional = unwrapped(found)
         if not is_optional and found.kind is not Kind.DYN:
-            self._mismatch(node, types.optional_of(unwrapped), found)
-        return unwrapped
+            self._mismatch(node, types.optional_of(held), found)
+        return held
 
     def _list(self, node: syntax.ListLiteral) -> Type:
         joined: Type | None = None
         for place, element in enumerate(node.elements):
-            joined = self._joined(element, joined, self._element(element, place in node.optional))
+            joined = self._joined(joined, self._element(element, place in node.optional))
         return types.list_of(joined or self._new_parameter())
 
     def _map(self, node: syntax.MapLiteral) -> Type:
         key: Type | None = None
         value: Type | None = None
         for entry in node.entries:
-            key = self._joined(entry.key, key, self.check(entry.key))
-            value = self._joined(entry.value, value, self._element(entry.value, entry.optional))
+            key = self._joined(key, self.check(entry.key))
+            value = self._joined(value, self._element(entry.value, entry.optional))
         return types.map_of(key or self._new_parameter(), value or self._new_parameter())
 
     def _structure(self, node: syntax.StructureLiteral) -> Type:
@@ -279,26 +277,6 @@ class _Checker:
         wording = f"expression of type '{over}' cannot be range of a comprehension (must be list, map, or dynamic)"
         self._issue(node.over.offset, wording)
         return ERROR, ERROR
-
-
-def _unwrapped(of: Type) -> tuple[Type, bool]:
-    """Return the type within an optional type, and whether it is one."""
-    if of.kind is Kind.OPAQUE and of.name == types.OPTIONAL_NAME:
-        return of.parameters[0], True
-    return of, False
-
-
-def _qualified(node: Node) -> str | None:
-    """Return the name that a chain of selections spells; None if it is no such chain."""
-    parts = []
-    while isinstance(node, syntax.Select):
-        if node.tests or node.optional:
-            return None
-        parts.append(node.field)
-        node = node.operand
-    if not isinstance(node, syntax.Identifier):
-        return None
-    return ".".join([node.name, *reversed(parts)])
 
 
 _CHECKS: dict[type[Node], Callable[..., Type]] = {

@@ -6,16 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controller_runtime.apiserver.cel import logic, loops, syntax
-from controller_runtime.apiserver.cel.calls import call
+from controller_runtime.apiserver.cel.calls import call, runtime_name
 from controller_runtime.apiserver.cel.code import Code, Frame, Run, constant
-from controller_runtime.apiserver.cel.equality import found_key
-from controller_runtime.apiserver.cel.errors import EvaluationError, no_such_overload
+from controller_runtime.apiserver.cel.errors import EvaluationError
 from controller_runtime.apiserver.cel.loops import Loop
-from controller_runtime.apiserver.cel.operators import key_text
 from controller_runtime.apiserver.cel.optionals import selected
 from controller_runtime.apiserver.cel.syntax import Form, Node
 from controller_runtime.apiserver.cel.types import Type
-from controller_runtime.apiserver.cel.values import Optional, Structure, Value
+from controller_runtime.apiserver.cel.values import Optional, Structure, Value, type_of
 
 _LIST_COST = 10
 _MAP_COST = 30
@@ -205,8 +203,12 @@ def _field(value: Value, key: str) -> Value:
         except KeyError:
             raise EvaluationError(f"no such key: {key}") from None
     if isinstance(value, Optional):
+        if value.present and not isinstance(value.value, dict):
+            return _field(value.value, key)
         return selected(value, key)
-    raise no_such_overload()
+    if isinstance(value, list):
+        raise EvaluationError("unsupported index type 'string' in list")
+    raise EvaluationError(f"no such key: {key}")
 
 
 def _has(value: Value, key: str) -> bool:
@@ -214,7 +216,7 @@ def _has(value: Value, key: str) -> bool:
         return key in value
     if isinstance(value, Optional):
         return value.present and _has(value.value, key)
-    raise no_such_overload()
+    return False
 
 
 def _unwrapped(value: Value, wording: str) -> list[Value]:
@@ -232,10 +234,8 @@ def _made_map(entries: list[tuple[Run, Run, bool]]) -> Run:
             held = _unwrapped(value, wording) if is_optional else [value]
             if not held:
                 continue
-            if not isinstance(key, (str, int, float)) or (isinstance(key, float) and not isinstance(key, int)):
-                raise EvaluationError(f"unsupported key type: {key}")
-            if key in made or (type(key) is not str and found_key(key, made) is not None):
-                raise EvaluationError(f"Failed with repeated key: {key_text(key)}")
+            if isinstance(key, (list, dict)):
+                raise EvaluationError(f"unsupported key type: {runtime_name(type_of(key))}")
             made[key] = held[0]
         return made
 

@@ -7,40 +7,17 @@ It follows cel-go's, whose numbers are those that a real server refuses rules by
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
-from controller_runtime.apiserver.cel import costs, syntax, types
+from controller_runtime.apiserver.cel import costs, syntax
 from controller_runtime.apiserver.cel.declarations import CallEstimate, Operand, Overload
 from controller_runtime.apiserver.cel.ranges import MOST, UNKNOWN, Range, exactly
+from controller_runtime.apiserver.cel.sizes import Entries, Local, Path, is_scalar, literal_size, part_of
 from controller_runtime.apiserver.cel.syntax import ACCUMULATOR, Form, Node
 from controller_runtime.apiserver.cel.types import Kind, Type
 
 _ONE = exactly(1)
 _NOTHING = exactly(0)
-_SCALARS = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.TYPE, Kind.UINT})
 _CHARGED = frozenset({Kind.MAP, Kind.OBJECT, Kind.PARAMETER})
-_Path = tuple[str, ...]
-
-
-class _Entries(NamedTuple):
-    """The sizes of the keys and values of a list or map that the expression makes."""
-
-    kind: Kind
-    key: Range
-    value: Range
-
-    def union(self, other: _Entries | None) -> _Entries | None:
-        if other is None:
-            return None
-        return _Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
-
-
-class _Local(NamedTuple):
-    """What is known of a variable of a loop."""
-
-    path: _Path
-    size: Range | None
-    entries: _Entries | None = None
 
 
 def estimated(tree: Node, variables: Mapping[str, Type]) -> Range:
@@ -51,10 +28,10 @@ def estimated(tree: Node, variables: Mapping[str, Type]) -> Range:
 class _Estimator:
     def __init__(self, variables: Mapping[str, Type]) -> None:
         self._variables = variables
-        self._locals: dict[str, list[_Local]] = {}
-        self._paths: dict[int, _Path] = {}
+        self._locals: dict[str, list[Local]] = {}
+        self._paths: dict[int, Path] = {}
         self._sizes: dict[int, Range] = {}
-        self._entries: dict[int, _Entries] = {}
+        self._entries: dict[int, Entries] = {}
 
     def cost(self, node: Node) -> Range:
         """Return the range of costs of a part."""
@@ -63,7 +40,7 @@ class _Estimator:
     def _literal(self, node: Node) -> Range:
         return _NOTHING
 
-    def _local(self, name: str) -> _Local | None:
+    def _local(self, name: str) -> Local | None:
         found = self._locals.get(name)
         return found[-1] if found else None
 
@@ -158,7 +135,7 @@ class _Estimator:
         for element in node.elements:
             cost = cost.plus(self.cost(element))
             value = value.union(self._size_or_unknown(element))
-        self._entries[id(node)] = _Entries(Kind.LIST, _ONE, value)
+        self._entries[id(node)] = Entries(Kind.LIST, _ONE, value)
         return cost
 
     def _map(self, node: syntax.MapLiteral) -> Range:
@@ -168,7 +145,7 @@ class _Estimator:
             cost = cost.plus(self.cost(entry.key)).plus(self.cost(entry.value))
             key = key.union(self._size_or_unknown(entry.key))
             value = value.union(self._size_or_unknown(entry.value))
-        self._entries[id(node)] = _Entries(Kind.MAP, key, value)
+        self._entries[id(node)] = Entries(Kind.MAP, key, value)
         return cost
 
     def _structure(self, node: syntax.StructureLiteral) -> Range:
@@ -179,7 +156,7 @@ class _Estimator:
 
     def _comprehension(self, node: syntax.Comprehension) -> Range:
         total = self.cost(node.over).plus(self.cost(node.init))
-        collected = _Local(self._path(node.init), self._size(node.init), self._entries_of(node.init))
+        collected = Local(self._path(node.init), self._size(node.init), self._entries_of(node.init))
         self._push(node.accumulator, collected)
         if node.form is Form.BIND:
             total = total.plus(self.cost(node.result))
@@ -208,25 +185,25 @@ class _Estimator:
         if entries is not None:
             self._entries[id(node)] = entries
 
-    def _push(self, name: str, local: _Local) -> None:
+    def _push(self, name: str, local: Local) -> None:
         self._locals.setdefault(name, []).append(local)
 
-    def _first(self, node: syntax.Comprehension) -> _Local:
+    def _first(self, node: syntax.Comprehension) -> Local:
         """Return what is known of the first variable: an element of a list, an index, or a key."""
         entries = self._entries_of(node.over)
         is_list = (node.over.type.kind if entries is None else entries.kind) is Kind.LIST
         if node.second is None and is_list:
-            return _Local((*self._path(node.over), "@items"), None if entries is None else entries.value)
+            return Local((*self._path(node.over), "@items"), None if entries is None else entries.value)
         part = "@indices" if is_list else "@keys"
-        return _Local((*self._path(node.over), part), None if entries is None else entries.key)
+        return Local((*self._path(node.over), part), None if entries is None else entries.key)
 
-    def _second(self, node: syntax.Comprehension) -> _Local:
+    def _second(self, node: syntax.Comprehension) -> Local:
         entries = self._entries_of(node.over)
         is_list = (node.over.type.kind if entries is None else entries.kind) is Kind.LIST
         part = "@items" if is_list else "@values"
-        return _Local((*self._path(node.over), part), None if entries is None else entries.value)
+        return Local((*self._path(node.over), part), None if entries is None else entries.value)
 
-    def _path(self, node: Node) -> _Path:
+    def _path(self, node: Node) -> Path:
         if isinstance(node, syntax.Identifier):
             found = self._local(node.name)
             if found is not None:
@@ -247,62 +224,38 @@ class _Estimator:
         found = self._sizes.get(id(node))
         if found is not None:
             return found
-        found = _literal_size(node)
+        found = literal_size(node)
         if found is not None:
             return found
         found = self._declared_size(self._path(node))
         if found is not None:
             self._sizes[id(node)] = found
             return found
-        if _is_scalar(node.type):
+        if is_scalar(node.type):
             return _ONE
         if isinstance(node, syntax.Identifier):
             local = self._local(node.name)
             return None if local is None else local.size
         return None
 
-    def _entries_of(self, node: Node) -> _Entries | None:
+    def _entries_of(self, node: Node) -> Entries | None:
         found = self._entries.get(id(node))
         if found is None and isinstance(node, syntax.Identifier):
             local = self._local(node.name)
             return None if local is None else local.entries
         return found
 
-    def _declared_size(self, path: _Path) -> Range | None:
-        """Return the size that the type at a path has by its declaration; without one it is 0, as on a real server."""
-        # A real server looks up each path from `self`, also that of an element of a computed list.
-        root = "self" if path and (path[0] == "oldSelf" or path[0].startswith("@")) else path[:1] and path[0]
-        found = self._variables.get(root) if root else None
+    def _declared_size(self, path: Path) -> Range | None:
+        """Return the size that the type at a path has by its declaration; without one it is 0, as on a real server.
+
+        There, a path begins at `self` whatever its first part is: also that of the elements of a computed list.
+        """
+        if not path:
+            return None
+        found = self._variables.get(path[0]) or self._variables.get("self")
         for part in path[1:]:
-            if found is None:
-                return None
-            found = _part_of(found, part)
+            found = None if found is None else part_of(found, part)
         return None if found is None else Range(0, found.size or 0)
-
-
-def _part_of(of: Type, part: str) -> Type | None:
-    if part in ("@items", "@values"):
-        return of.parameters[-1] if of.kind in (Kind.LIST, Kind.MAP) else None
-    if part == "@keys":
-        return of.parameters[0] if of.kind is Kind.MAP else None
-    field = of.field(part)
-    return None if field is None else field.type
-
-
-def _literal_size(node: Node) -> Range | None:
-    if isinstance(node, syntax.Literal):
-        return None if isinstance(node.value, Type) else exactly(costs.size_of(node.value))
-    if isinstance(node, syntax.ListLiteral):
-        return exactly(len(node.elements))
-    if isinstance(node, syntax.MapLiteral):
-        return exactly(len(node.entries))
-    return None
-
-
-def _is_scalar(of: Type) -> bool:
-    if of.kind is Kind.OPAQUE and of.name == types.OPTIONAL_NAME:
-        return _is_scalar(of.parameters[0])
-    return of.kind in _SCALARS
 
 
 _COSTS: dict[type[Node], Callable[..., Range]] = {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from controller_runtime.apiserver.cel.values import Uint
 
@@ -93,3 +94,16 @@ def _character(match: re.Match[str]) -> str:
     if code > 0x10FFFF or 0xD800 <= code < 0xE000:
         raise BadLiteral("unable to unescape string")
     return chr(code)
+
+
+VALUES: dict[str, Callable[[str], object]] = {
+    "NUM_INT": integer,
+    "NUM_UINT": unsigned,
+    "NUM_FLOAT": double,
+    "STRING": string,
+    "BYTES": byte_string,
+    "true": lambda text: True,
+    "false": lambda text: False,
+    "null": lambda text: None,
+}
+"""What the value of a literal is made with, by its token."""

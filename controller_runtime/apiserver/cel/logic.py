@@ -66,13 +66,13 @@ def conditional(condition: Code, then: Code, otherwise: Code) -> Code:
 
 
 def alternative(left: Code, right: Code, unwraps: bool) -> Code:
-    """Return `left.or(right)`, or `left.orValue(right)`, which unwraps what is there."""
+    """Return `left.or(right)`, or `left.orValue(right)`, which unwraps what is there; what is not optional is there."""
     first, second, more = left.run, right.run, right.cost
 
     def run(frame: Frame) -> Value:
         value = first(frame)
         if not isinstance(value, Optional):
-            raise no_such_overload()
+            return value
         if value.present:
             return value.value if unwraps else value
         frame.cost += more

@@ -9,7 +9,13 @@ from typing import NamedTuple
 from controller_runtime.apiserver.cel.code import Code, Frame
 from controller_runtime.apiserver.cel.errors import BudgetExceeded, EvaluationError, no_such_overload
 from controller_runtime.apiserver.cel.standard import inserted
-from controller_runtime.apiserver.cel.values import Value
+from controller_runtime.apiserver.cel.values import Duration, Optional, Timestamp, Uint, Value
+
+_GO_TYPES: dict[type, str] = {
+    int: "types.Int", Uint: "types.Uint", float: "types.Double", str: "types.String", bytes: "types.Bytes",
+    bool: "types.Bool", type(None): "types.Null", Duration: "types.Duration", Timestamp: "types.Timestamp",
+    Optional: "*types.Optional",
+}  # fmt: skip
 
 
 class Loop(NamedTuple):
@@ -49,7 +55,12 @@ class Loop(NamedTuple):
 def _elements(over: Value) -> Iterable[Value]:
     if isinstance(over, (list, dict)):
         return over
-    raise no_such_overload()
+    raise _endless(over)
+
+
+def _endless(over: Value) -> EvaluationError:
+    """Return the error of a value that has no elements."""
+    return EvaluationError(f"got '{_GO_TYPES.get(type(over), 'types.Val')}', expected iterable type")
 
 
 def _pairs(over: Value) -> Iterable[tuple[Value, Value]]:
@@ -57,7 +68,7 @@ def _pairs(over: Value) -> Iterable[tuple[Value, Value]]:
         return enumerate(over)
     if isinstance(over, dict):
         return over.items()
-    raise no_such_overload()
+    raise _endless(over)
 
 
 def quantified(loop: Loop, decisive: bool) -> Code:

@@ -44,9 +44,7 @@ def selected(operand: Value, field: str) -> Optional:
     """Return a field of a map or an object, or of an optional one, if it is there."""
     if isinstance(operand, Optional):
         return selected(operand.value, field) if operand.present else NONE
-    if not isinstance(operand, dict):
-        raise no_such_overload()
-    return Optional(True, operand[field]) if field in operand else NONE
+    return Optional(True, operand[field]) if isinstance(operand, dict) and field in operand else NONE
 
 
 def indexed(operand: Value, index: Value) -> Optional:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from controller_runtime.apiserver.cel import literals
+from controller_runtime.apiserver.cel.cursor import BEGINS, FOLLOWS, OPERATORS, PRIMARY, Cursor, TextError
 from controller_runtime.apiserver.cel.errors import CompileError, Issue
-from controller_runtime.apiserver.cel.lexer import END, Source, Token, tokens_of
+from controller_runtime.apiserver.cel.lexer import END, Source, Token
 from controller_runtime.apiserver.cel.macros import MacroError, expanded
 from controller_runtime.apiserver.cel.syntax import (
     Call,
@@ -21,6 +22,7 @@ from controller_runtime.apiserver.cel.syntax import (
     Select,
     StructureField,
     StructureLiteral,
+    balanced,
 )
 
 LONGEST = 100_000
@@ -28,40 +30,11 @@ LONGEST = 100_000
 DEEPEST = 250
 """How deep expressions may be nested."""
 
-_PRIMARY = (
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
-)
-_OPERATORS = {
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in"), 1),
-    **dict.fromkeys(("+", "-"), 2),
-    **dict.fromkeys(("*", "/", "%"), 3),
-}
 _RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
     "package", "namespace", "null", "return", "true", "var", "void", "while",
 })  # fmt: skip
-_NUMBERS: dict[str, Callable[[str], object]] = {
-    "NUM_INT": literals.integer,
-    "NUM_UINT": literals.unsigned,
-    "NUM_FLOAT": literals.double,
-}
-_VALUES: dict[str, Callable[[str], object]] = {
-    **_NUMBERS,
-    "STRING": literals.string,
-    "BYTES": literals.byte_string,
-    "true": lambda text: True,
-    "false": lambda text: False,
-    "null": lambda text: None,
-}
-_BEGINS = frozenset({*_VALUES, "IDENTIFIER", "ESC_IDENTIFIER", "(", "[", "{", ".", "-", "!", "?"})
-"""The tokens that an operand begins with."""
-_FOLLOWS = frozenset({*_OPERATORS, "&&", "||", "?", ":", ",", ")", "]", "}", END})
-"""The tokens that may follow an operand."""
 _T = TypeVar("_T")
-
-
-class _SyntaxError(Exception):
-    """The text cannot be read on; the issue is told."""
 
 
 def parsed(text: str) -> tuple[Node, Source]:
@@ -77,7 +50,7 @@ def parsed(text: str) -> tuple[Node, Source]:
     parser = _Parser(source)
     try:
         tree = parser.whole()
-    except _SyntaxError:
+    except TextError:
         raise CompileError(text, parser.issues) from None
     except RecursionError:
         raise CompileError(text, [too_deep()]) from None
@@ -91,68 +64,27 @@ def too_deep() -> Issue:
     return Issue(-1, -1, f"expression recursion limit exceeded: {DEEPEST}")
 
 
-class _Parser:
+class _Parser(Cursor):
     def __init__(self, source: Source) -> None:
-        self.issues: list[Issue] = []
-        self._source = source
-        self._tokens = tokens_of(source, self.issues)
-        self._place = 0
+        super().__init__(source)
         self._depth = 0
 
     def whole(self) -> Node:
         tree = self._expression()
-        if self._next.kind != END:
-            last = self._tokens[self._place + 1].kind == END
-            self._unexpected("<EOF>", "extraneous" if last else "mismatched")
+        if self.next.kind != END:
+            last = self.tokens[self.place + 1].kind == END
+            self.unexpected("<EOF>", "extraneous" if last else "mismatched")
         return tree
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._place]
-
-    def _take(self) -> Token:
-        token = self._tokens[self._place]
-        self._place += 1
-        return token
-
-    def _accept(self, kind: str) -> Token | None:
-        return self._take() if self._next.kind == kind else None
-
-    def _expect(self, kind: str, name: str = "") -> Token:
-        """Take a token; as ANTLR does, go on without it if it is all that is missing, or if one is too many."""
-        if self._next.kind == kind:
-            return self._take()
-        token, expected = self._next, name or f"'{kind}'"
-        following = self._tokens[self._place + 1 : self._place + 2]
-        if following and following[0].kind == kind:
-            self._told(f"extraneous input '{token.text}' expecting {expected}")
-            self._take()
-            return self._take()
-        if token.kind in (_BEGINS if kind == ":" else _FOLLOWS) and not name:
-            self._told(f"missing {expected} at '{token.text}'")
-            return token
-        self._unexpected(expected)
-        return token
-
-    def _unexpected(self, expected: str, how: str = "mismatched") -> None:
-        self._told(f"{how} input '{self._next.text}' expecting {expected}")
-        raise _SyntaxError
-
-    def _told(self, message: str) -> None:
-        self._issue(self._next.offset, f"Syntax error: {message}")
-
-    def _issue(self, offset: int, message: str) -> None:
-        self.issues.append(self._source.issue(offset, message))
 
     def _expression(self) -> Node:
         self._depth += 1
         if self._depth > DEEPEST:
             raise RecursionError
         left = self._logical("||", "_||_")
-        if self._next.kind == "?":
-            place = self._take().offset
+        if self.next.kind == "?":
+            place = self.take().offset
             then = self._logical("||", "_||_")
-            self._expect(":")
+            self.expect(":")
             left = Call(place, "_?_:_", [left, then, self._expression()])
         self._depth -= 1
         return left
@@ -161,10 +93,10 @@ class _Parser:
         """Read terms that `||` or `&&` joins; they become a balanced tree, so that its depth is small."""
         terms = [self._term(mark)]
         places = []
-        while self._next.kind == mark:
-            places.append(self._take().offset)
+        while self.next.kind == mark:
+            places.append(self.take().offset)
             terms.append(self._term(mark))
-        return _balanced(function, terms, places, 0, len(places) - 1) if places else terms[0]
+        return balanced(function, terms, places, 0, len(places) - 1) if places else terms[0]
 
     def _term(self, mark: str) -> Node:
         return self._logical("&&", "_&&_") if mark == "||" else self._binary(1)
@@ -172,8 +104,8 @@ class _Parser:
     def _binary(self, strength: int) -> Node:
         left = self._unary()
         depth = 0
-        while (found := _OPERATORS.get(self._next.kind, 0)) >= strength:
-            operator = self._take()
+        while (found := OPERATORS.get(self.next.kind, 0)) >= strength:
+            operator = self.take()
             depth += 1
             if depth > DEEPEST:
                 raise RecursionError
@@ -183,172 +115,158 @@ class _Parser:
         return left
 
     def _unary(self) -> Node:
-        first = self._next
+        first = self.next
         if first.kind not in ("!", "-") or self._is_negative_number():
             return self._member()
         count = 0
-        while self._next.kind == first.kind:
+        while self.next.kind == first.kind:
             count += 1
-            self._take()
+            self.take()
         operand = self._member()
         return operand if count % 2 == 0 else Call(first.offset, f"{first.kind}_", [operand])
 
     def _is_negative_number(self) -> bool:
-        return self._next.kind == "-" and self._tokens[self._place + 1].kind in ("NUM_INT", "NUM_FLOAT")
+        return self.next.kind == "-" and self.tokens[self.place + 1].kind in ("NUM_INT", "NUM_FLOAT")
 
     def _member(self) -> Node:
         node, depth = self._primary(), 0
-        while self._next.kind in (".", "["):
+        while self.next.kind in (".", "["):
             depth += 1
             if depth > DEEPEST:
                 raise RecursionError
-            node = self._index(node) if self._next.kind == "[" else self._selected(node)
+            node = self._index(node) if self.next.kind == "[" else self._selected(node)
         return node
 
     def _index(self, operand: Node) -> Node:
-        place = self._take().offset
-        function = "_[?_]" if self._accept("?") else "_[_]"
+        place = self.take().offset
+        function = "_[?_]" if self.accept("?") else "_[_]"
         index = self._expression()
-        self._expect("]")
+        self.expect("]")
         return Call(place, function, [operand, index])
 
     def _selected(self, operand: Node) -> Node:
-        place = self._take().offset
-        optional = self._accept("?") is not None
-        name = self._next
+        place = self.take().offset
+        optional = self.accept("?") is not None
+        name = self.next
         if name.kind == "ESC_IDENTIFIER":
-            self._issue(name.offset, "unsupported syntax: '`'")
-            self._take()
+            self.issue(name.offset, "unsupported syntax: '`'")
+            self.take()
             return Select(place, operand, name.text, optional=optional)
         if name.kind != "IDENTIFIER":
             return self._without_name(operand, place)
-        self._take()
-        if not optional and self._next.kind == "(":
-            opened = self._take().offset
+        self.take()
+        if not optional and self.next.kind == "(":
+            opened = self.take().offset
             return self._called(opened, name.text, operand, self._arguments(")", self._expression))
         return Select(place, operand, name.text, optional=optional)
 
     def _without_name(self, operand: Node, place: int) -> Node:
         """Tell that no name follows a dot, and go on where an operand may end."""
-        token = self._next
+        token = self.next
         if token.kind in ("true", "false", "null"):
-            self._told(f"mismatched input '{token.text}' expecting IDENTIFIER")
+            self.told(f"mismatched input '{token.text}' expecting IDENTIFIER")
         else:
-            between = "".join(filter(str.isspace, self._source.text[place + 1 : token.offset]))
-            self._told(f"no viable alternative at input '.{between}{'' if token.kind == END else token.text}'")
-        while self._next.kind not in _FOLLOWS and self._next.kind not in (".", "["):
-            self._take()
+            between = "".join(filter(str.isspace, self.source.text[place + 1 : token.offset]))
+            self.told(f"no viable alternative at input '.{between}{'' if token.kind == END else token.text}'")
+        while self.next.kind not in FOLLOWS and self.next.kind not in (".", "["):
+            self.take()
         return operand
 
     def _called(self, place: int, function: str, target: Node | None, arguments: list[Node]) -> Node:
         try:
             macro = expanded(place, function, target, arguments)
         except MacroError as error:
-            self._issue(error.offset, error.message)
+            self.issue(error.offset, error.message)
             return Literal(place, None)
         return macro if macro is not None else Call(place, function, arguments, target)
 
     def _arguments(self, end: str, read: Callable[[], _T], trailing: bool = False) -> list[_T]:
         """Read parts with commas between them, up to the mark that ends them."""
         found: list[_T] = []
-        if self._accept(end):
+        if self.accept(end):
             return found
         while True:
-            if trailing and not found and self._next.kind == "," and self._tokens[self._place + 1].kind == end:
-                self._take()
+            if trailing and not found and self.next.kind == "," and self.tokens[self.place + 1].kind == end:
+                self.take()
                 break
             found.append(read())
-            if not self._accept(","):
+            if not self.accept(","):
                 break
-            if trailing and self._next.kind not in _BEGINS:
-                self._expect(end, f"'{end}'")
+            if trailing and self.next.kind not in BEGINS:
+                self.expect(end, f"'{end}'")
                 return found
-        self._expect(end, f"{{'{end}', ','}}" if trailing else "")
+        self.expect(end, f"{{'{end}', ','}}" if trailing else "")
         return found
 
     def _primary(self) -> Node:
-        token = self._next
-        if token.kind in _VALUES or token.kind == "-":
+        token = self.next
+        if token.kind in literals.VALUES or token.kind == "-":
             return self._literal()
         if token.kind in ("IDENTIFIER", "."):
             return self._named()
         if token.kind == "(":
-            self._take()
+            self.take()
             inner = self._expression()
-            self._expect(")")
+            self.expect(")")
             return inner
         if token.kind == "[":
-            self._take()
+            self.take()
             elements = self._arguments("]", self._element, trailing=True)
             optional = frozenset(place for place, (_, marked) in enumerate(elements) if marked)
             return ListLiteral(token.offset, [element for element, _ in elements], optional)
         if token.kind == "{":
-            self._take()
+            self.take()
             return MapLiteral(token.offset, self._arguments("}", self._entry, trailing=True))
         return self._without_operand(token)
 
     def _without_operand(self, token: Token) -> Node:
         """Tell that no operand begins here, and go on if it begins with the next token, or if an operator follows."""
-        following, expected = self._tokens[self._place + 1 : self._place + 2], self._expected()
-        if following and following[0].kind in _BEGINS:
-            self._told(f"extraneous input '{token.text}' expecting {expected}")
-            self._take()
+        following, expected = self.tokens[self.place + 1 : self.place + 2], self.expected()
+        if following and following[0].kind in BEGINS:
+            self.told(f"extraneous input '{token.text}' expecting {expected}")
+            self.take()
             return self._member()
-        self._told(f"mismatched input '{token.text}' expecting {expected if token.kind == END else _PRIMARY}")
-        if token.kind not in _OPERATORS:
-            raise _SyntaxError
+        self.told(f"mismatched input '{token.text}' expecting {expected if token.kind == END else PRIMARY}")
+        if token.kind not in OPERATORS:
+            raise TextError
         return Literal(token.offset, None)
 
-    def _expected(self) -> str:
-        """Return what may stand here: more, right after a bracket that has been opened."""
-        before = [token.kind for token in self._tokens[max(self._place - 2, 0) : self._place]]
-        match before:
-            case ["IDENTIFIER", "("]:
-                return _PRIMARY.replace("'(', ", "'(', ')', ")
-            case ["IDENTIFIER" | ")" | "]" | "}" | "STRING", "["]:
-                return _PRIMARY.replace("'!', ", "'!', '?', ")
-            case [*_, "["]:
-                return _PRIMARY.replace("'[', ", "'[', ']', ").replace("'.', '-', '!', ", "'.', ',', '-', '!', '?', ")
-            case [*_, "{"]:
-                return _PRIMARY.replace("'{', ", "'{', '}', ").replace("'.', '-', '!', ", "'.', ',', '-', '!', '?', ")
-        return _PRIMARY
-
     def _literal(self) -> Node:
-        first = self._take()
-        sign, token = ("-", self._take()) if first.kind == "-" else ("", first)
+        first = self.take()
+        sign, token = ("-", self.take()) if first.kind == "-" else ("", first)
         try:
-            return Literal(first.offset, _VALUES[token.kind](sign + token.text))
+            return Literal(first.offset, literals.VALUES[token.kind](sign + token.text))
         except literals.BadLiteral as error:
-            self._issue(first.offset, str(error))
+            self.issue(first.offset, str(error))
             return Literal(first.offset, None)
 
     def _element(self) -> tuple[Node, bool]:
-        marked = self._accept("?") is not None
+        marked = self.accept("?") is not None
         return self._expression(), marked
 
     def _entry(self) -> MapEntry:
-        marked = self._accept("?") is not None
+        marked = self.accept("?") is not None
         key = self._expression()
-        place = self._expect(":").offset
+        place = self.expect(":").offset
         return MapEntry(place, key, self._expression(), marked)
 
     def _named(self) -> Node:
         """Read a variable, a call, or an object that is made; a name with dots is the name of an object's type only."""
-        start = self._next
-        dot = "." if self._accept(".") else ""
+        start = self.next
+        dot = "." if self.accept(".") else ""
         if self._is_structure():
             return self._structure(dot)
-        name = self._expect("IDENTIFIER", "IDENTIFIER")
-        called = self._next.kind == "("
+        name = self.expect("IDENTIFIER", "IDENTIFIER")
+        called = self.next.kind == "("
         if name.text in _RESERVED:
-            self._issue(start.offset, f"reserved identifier: {name.text}")
+            self.issue(start.offset, f"reserved identifier: {name.text}")
         if called:
-            opened = self._take().offset
+            opened = self.take().offset
             return self._called(opened, dot + name.text, None, self._arguments(")", self._expression))
         return Identifier(name.offset, dot + name.text)
 
     def _is_structure(self) -> bool:
-        place, kinds = self._place, self._tokens
+        place, kinds = self.place, self.tokens
         while kinds[place].kind == "IDENTIFIER":
             if kinds[place + 1].kind == "{":
                 return True
@@ -358,26 +276,19 @@ class _Parser:
         return False
 
     def _structure(self, dot: str) -> Node:
-        name = dot + self._take().text
-        while self._accept("."):
-            name += f".{self._take().text}"
-        place = self._take().offset
+        name = dot + self.take().text
+        while self.accept("."):
+            name += f".{self.take().text}"
+        place = self.take().offset
         return StructureLiteral(place, name, self._arguments("}", self._field, trailing=True))
 
     def _field(self) -> StructureField:
-        marked = self._accept("?") is not None
-        name = self._next
+        marked = self.accept("?") is not None
+        name = self.next
         if name.kind == "ESC_IDENTIFIER":
-            self._issue(name.offset, "unsupported syntax: '`'")
-            self._take()
+            self.issue(name.offset, "unsupported syntax: '`'")
+            self.take()
         else:
-            self._expect("IDENTIFIER", "IDENTIFIER")
-        place = self._expect(":").offset
+            self.expect("IDENTIFIER", "IDENTIFIER")
+        place = self.expect(":").offset
         return StructureField(place, name.text, self._expression(), marked)
-
-
-def _balanced(function: str, terms: list[Node], places: list[int], low: int, high: int) -> Node:
-    middle = (low + high + 1) // 2
-    left = terms[middle] if middle == low else _balanced(function, terms, places, low, middle - 1)
-    right = terms[middle + 1] if middle == high else _balanced(function, terms, places, middle + 1, high)
-    return Call(places[middle], function, [left, right])

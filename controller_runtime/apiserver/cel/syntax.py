@@ -186,3 +186,11 @@ class Comprehension(Node):
 
 ACCUMULATOR = "@result"
 """The accumulator of macros, which no expression can name."""
+
+
+def balanced(function: str, terms: list[Node], places: list[int], low: int, high: int) -> Node:
+    """Return calls of a function of two arguments for many, as a balanced tree."""
+    middle = (low + high + 1) // 2
+    left = terms[middle] if middle == low else balanced(function, terms, places, low, middle - 1)
+    right = terms[middle + 1] if middle == high else balanced(function, terms, places, middle + 1, high)
+    return Call(places[middle], function, [left, right])

@@ -17,20 +17,29 @@ from controller_runtime.apiserver.cel.calls import runtime_name
 from controller_runtime.apiserver.cel.declarations import Environment
 from controller_runtime.apiserver.cel.equality import equal
 from controller_runtime.apiserver.cel.errors import CompileError, EvaluationError
+from controller_runtime.apiserver.cel.library.libraries import LIBRARIES
 from controller_runtime.apiserver.cel.program import compile_expression
 from controller_runtime.apiserver.cel.standard import TYPE_NAMES
 from controller_runtime.apiserver.cel.values import Duration, Timestamp, Uint, type_of
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "cel_vectors.json"
 PRINTED = {"timestamp": types.TIMESTAMP, "duration": types.DURATION, "null": types.NULL}
-DIFFERENT: dict[str, str] = {}
+DIFFERENT = {
+    "fields/qualified_identifier_resolution/map_value_repeat_key": "the last of equal keys counts",
+    "fields/qualified_identifier_resolution/map_value_repeat_key_heterogeneous": "the last of equal keys counts",
+    "type_deduction/legacy_nullable_types/null_assignable_to_abstract_parameter_candidate": "the type is that of null",
+}
 """Vectors that go another way on a real server, with the reason."""
+
+
+OLDER = ("string_ext/format", "string_ext/reverse", "string_ext/value_errors/")
+"""The functions of texts are those of version 2, and the vectors those of a later one; recorded answers test them."""
 
 
 @cache
 def vectors() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = json.loads(DATA.read_text(encoding="utf-8"))["vectors"]
-    return found
+    return {name: vector for name, vector in found.items() if not name.startswith(OLDER)}
 
 
 def sections() -> list[str]:
@@ -93,7 +102,7 @@ def outcome(vector: dict[str, Any]) -> str:
     """Return what is wrong with the outcome of a vector; empty if nothing is."""
     declared = {name: type_from(text) for name, text in vector.get("types", {}).items()}
     bindings = {name: made(value) for name, value in vector.get("bindings", {}).items()}
-    environment = Environment({**dict.fromkeys(bindings, types.DYN), **declared}, homogeneous=False)
+    environment = Environment({**dict.fromkeys(bindings, types.DYN), **declared}, [*LIBRARIES], homogeneous=False)
     try:
         program = compile_expression(vector["expression"], environment)
         if vector.get("type", str(program.type)) != str(program.type):
