@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of definitions in CEL are refused and hold as on a real server: with the same fields, reasons, order and words."""
+"""Rules of definitions in CEL are refused and hold as on a real server: same fields, reasons, order and words."""
 
 from __future__ import annotations
 
