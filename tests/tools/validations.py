@@ -17,8 +17,8 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
-from differential.servers import Real
-from kit.validations import ANSWERS, FILES, Told, cases, evaluated, play, refusal
+from differential.servers import Real  # noqa: E402
+from kit.validations import ANSWERS, FILES, Told, cases, evaluated, play, refusal  # noqa: E402
 
 _SERVED = 3.0
 """Seconds until a definition just written is the one by which objects are judged."""

@@ -10,6 +10,7 @@ from controller_runtime.apiserver.cel.conversions import timestamp_of
 from controller_runtime.apiserver.cel.declarations import Environment
 from controller_runtime.apiserver.cel.errors import EvaluationError, Issue
 from controller_runtime.apiserver.cel.lexer import Source
+from controller_runtime.apiserver.cel.library.format_checks import format_issues
 from controller_runtime.apiserver.cel.syntax import Node
 from controller_runtime.apiserver.cel.types import Kind, Type
 from controller_runtime.apiserver.patterns import NoPattern, compiled
@@ -23,6 +24,8 @@ def literals_checked(tree: Node, source: Source, environment: Environment) -> li
     issues: list[Issue] = []
     for node, is_exempt in _all_nodes(tree, False):
         if isinstance(node, syntax.Call):
+            if node.function == _EXEMPT:
+                issues += format_issues(node, source)
             check = _CHECKS.get(node.function)
             argument = node.arguments[0] if node.arguments else None
             if check is not None and isinstance(argument, syntax.Literal) and not check(argument.value):

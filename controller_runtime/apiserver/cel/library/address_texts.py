@@ -66,7 +66,7 @@ def _wrong(text: str, message: str, at: str = "") -> NoAddress:
 
 def _fields(text: str, part: str) -> list[int]:
     """Return the four numbers of an address of version 4, which may be the end of one of version 6."""
-    made, value, digits = [], 0, 0
+    made, value, digits = list[int](), 0, 0
     for index, letter in enumerate(part):
         if "0" <= letter <= "9":
             if digits == 1 and value == 0:

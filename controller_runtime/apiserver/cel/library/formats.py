@@ -116,7 +116,8 @@ def _named(name: str) -> Optional:
 
 def _cost(arguments: Sequence[Value], _: Value) -> int:
     text = math.ceil((1 + len(arguments[1])) * costs.TRAVERSAL)
-    return text * math.ceil(arguments[0].pattern * costs.PATTERN)
+    one: Format = arguments[0]
+    return text * math.ceil(one.pattern * costs.PATTERN)
 
 
 def _estimate(operands: Sequence[Operand]) -> CallEstimate:

@@ -24,6 +24,19 @@ _RAISED = str.maketrans(
     "0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 )  # a real server takes no notice of the digits that `%.2e` asks for
 
+REFUSALS = {
+    "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
+    "timestamps",
+    "d": "decimal clause can only be used on integers",
+    "f": "fixed-point clause can only be used on doubles",
+    "e": "scientific clause can only be used on doubles",
+    "b": "only integers and bools can be formatted as binary",
+    "x": "only integers, byte buffers, and strings can be formatted as hex",
+    "X": "only integers, byte buffers, and strings can be formatted as hex",
+    "o": "octal clause can only be used on integers",
+}
+"""For each clause, the values that it takes."""
+
 
 def formatted(pattern: str, values: list[Value]) -> str:
     """Return a pattern with its clauses replaced by values.
@@ -47,7 +60,11 @@ def formatted(pattern: str, values: list[Value]) -> str:
             raise EvaluationError(f"index {used} out of range")
         if end + 1 == len(pattern):
             raise EvaluationError("unexpected end of string")
-        at, text = _clause(pattern, end + 1, values[used])
+        at, letter, digits = clause(pattern, end + 1)
+        try:
+            text = _CLAUSES[letter](values[used], digits)
+        except EvaluationError as error:
+            raise EvaluationError(f"error during formatting: {error}") from None
         used, length = used + 1, length + len(text)
         if length > _LONGEST:
             raise EvaluationError("operation cancelled: actual cost limit exceeded")
@@ -55,46 +72,45 @@ def formatted(pattern: str, values: list[Value]) -> str:
     return "".join(made)
 
 
-def _clause(pattern: str, start: int, value: Value) -> tuple[int, str]:
-    """Return where a clause ends, and its text."""
+def clause(pattern: str, start: int) -> tuple[int, str, int]:
+    """Return where the clause behind a `%` ends, its letter, and the digits after the point that it asks for.
+
+    Raises:
+        EvaluationError: There is no such clause.
+    """
     unparsed = "could not parse formatting clause: "
     match = _CLAUSE.match(pattern, start)
     if match is None:
         raise EvaluationError(f"{unparsed}error while parsing precision: could not find end of precision specifier")
     digits, letter = match.groups()
-    if digits == "" or (digits and int(digits) > _MOST_DIGITS):
-        text = f"strconv.Atoi: parsing {quoted(digits)}: invalid syntax"
-        raise EvaluationError(
-            f"{unparsed}error while parsing precision: error while converting precision to integer: {text}"
-        )
+    if digits == "" or (digits and (len(digits) > len(str(_MOST_DIGITS)) or int(digits) > _MOST_DIGITS)):
+        text = f"error while converting precision to integer: strconv.Atoi: parsing {quoted(digits)}: invalid syntax"
+        raise EvaluationError(f"{unparsed}error while parsing precision: {text}")
     if letter not in _CLAUSES:
         raise EvaluationError(f'{unparsed}unrecognized formatting clause "{letter}"')
-    try:
-        return match.end(), _CLAUSES[letter](value, _DIGITS if digits is None else int(digits))
-    except EvaluationError as error:
-        raise EvaluationError(f"error during formatting: {error}") from None
+    return match.end(), letter, _DIGITS if digits is None else int(digits)
 
 
-def _refused(text: str, value: Value) -> EvaluationError:
-    return EvaluationError(f"{text}, was given {type_of(value).name}")
+def _refused(letter: str, value: Value) -> EvaluationError:
+    return EvaluationError(f"{REFUSALS[letter]}, was given {type_of(value).name}")
 
 
 def _decimal(value: Value, _: int) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(int(value))
-    raise _refused("decimal clause can only be used on integers", value)
+    raise _refused("d", value)
 
 
-def _float(value: Value, name: str) -> float:
+def _float(value: Value, letter: str) -> float:
     if isinstance(value, str) and value in _NUMBERS:
         return _NUMBERS[value]
     if isinstance(value, float):
         return value
-    raise _refused(f"{name} clause can only be used on doubles", value)
+    raise _refused(letter, value)
 
 
 def _fixed(value: Value, digits: int) -> str:
-    number = _float(value, "fixed-point")
+    number = _float(value, "f")
     return format(number, f",.{digits}f") if math.isfinite(number) else _infinite(number)
 
 
@@ -103,10 +119,10 @@ def _infinite(number: float) -> str:
 
 
 def _scientific(value: Value, _: int) -> str:
-    number = _float(value, "scientific")
+    number = _float(value, "e")
     if not math.isfinite(number):
         return _infinite(number)
-    mantissa, _, power = format(number, f".{_DIGITS}e").partition("e")
+    mantissa, _e, power = format(number, f".{_DIGITS}e").partition("e")
     sign = "-" if power.startswith("-") else ""
     return f"{mantissa}×10{(sign + power.lstrip('+-').zfill(2)).translate(_RAISED)}"
 
@@ -114,7 +130,7 @@ def _scientific(value: Value, _: int) -> str:
 def _binary(value: Value, _: int) -> str:
     if isinstance(value, int):
         return format(int(value), "b")
-    raise _refused("only integers and bools can be formatted as binary", value)
+    raise _refused("b", value)
 
 
 def _hexadecimal(value: Value, _: int) -> str:
@@ -122,13 +138,13 @@ def _hexadecimal(value: Value, _: int) -> str:
         return (value.encode() if isinstance(value, str) else value).hex()
     if isinstance(value, int) and not isinstance(value, bool):
         return format(int(value), "x")
-    raise _refused("only integers, byte buffers, and strings can be formatted as hex", value)
+    raise _refused("x", value)
 
 
 def _octal(value: Value, _: int) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return format(int(value), "o")
-    raise _refused("octal clause can only be used on integers", value)
+    raise _refused("o", value)
 
 
 def text_of(value: Value, _: int = 0) -> str:
@@ -161,8 +177,7 @@ def text_of(value: Value, _: int = 0) -> str:
         case dict():
             pairs = sorted((_key(key), _inner(item)) for key, item in value.items())
             return "{" + ", ".join(f"{key}:{item}" for key, item in pairs) + "}"
-    kinds = "strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
-    raise _refused(f"string clause can only be used on {kinds}", value)
+    raise _refused("s", value)
 
 
 def _decoded(value: bytes) -> str:

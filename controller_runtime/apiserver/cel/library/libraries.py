@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from controller_runtime.apiserver.cel.library.addresses import ADDRESSES
+from controller_runtime.apiserver.cel.library.authorization import AUTHORIZATION
 from controller_runtime.apiserver.cel.library.formats import FORMATS
+from controller_runtime.apiserver.cel.library.list_shapes import LIST_SHAPES
 from controller_runtime.apiserver.cel.library.lists import LISTS
 from controller_runtime.apiserver.cel.library.quantities import QUANTITIES
 from controller_runtime.apiserver.cel.library.regexes import REGEXES
@@ -13,5 +15,5 @@ from controller_runtime.apiserver.cel.library.strings import STRINGS
 from controller_runtime.apiserver.cel.library.urls import URLS
 from controller_runtime.apiserver.cel.library.versions import VERSIONS
 
-LIBRARIES = (LISTS, REGEXES, URLS, QUANTITIES, STRINGS, SETS, ADDRESSES, FORMATS, VERSIONS)
-"""The libraries; policies have more."""
+LIBRARIES = (LISTS, LIST_SHAPES, REGEXES, URLS, AUTHORIZATION, QUANTITIES, STRINGS, SETS, ADDRESSES, FORMATS, VERSIONS)
+"""The libraries. Mutating policies have that of `jsonpatch`, too."""

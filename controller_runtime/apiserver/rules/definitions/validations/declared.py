@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of a structural schema, with the sizes by which a server estimates the cost of a rule.
 
-A schema of which nothing is known, or with a part of which nothing is known, has no type, and no expression can name its
-values. Unknown fields of an object are left out.
+A schema of which nothing is known, or with elements of which nothing is known, has no type, and no expression can name
+its values. Unknown fields of an object are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the rules of a definition have against an object.
 
-Each evaluation may cost so much, and all of one object together, too, so that a rule cannot stop the server. A rule that
-compares with the old value is left out for a new one.
+The cost of each evaluation is limited, and that of all for one object, so that a rule cannot stop the server. A rule
+that compares with the old value is left out for a new one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Ratchet(NamedTuple):
             return _Ratchet()
         return _Ratchet(self.current.key(name), self.current)
 
-    def index(self, index: int) -> _Ratchet:
+    def element(self, index: int) -> _Ratchet:
         """Return what an update changes of an element."""
         return self if self.current is None else _Ratchet(self.current.index(index), self.current)
 
@@ -93,7 +93,7 @@ class Judge:
                     if self.left < 0:
                         return
                     before = element_of(node.schema, old, item)
-                    yield from self._visit(node.items, path.below(f"[{index}]"), item, before, ratchet.index(index))
+                    yield from self._visit(node.items, path.below(f"[{index}]"), item, before, ratchet.element(index))
         elif isinstance(value, dict):
             before = old if isinstance(old, dict) else {}
             for name, item in value.items():

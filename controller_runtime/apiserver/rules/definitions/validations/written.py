@@ -33,10 +33,13 @@ _MOST_TOTAL = 100_000_000
 
 _TOLD = 4  # rules that are named if all together cost too much
 _EMBEDDED = "x-kubernetes-embedded-resource"
-_ADVICE = "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared"
+_ADVICE = (
+    "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
+    "declared"
+)
 _WITHOUT_TYPE = (
-    "Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable to "
-    "convert structural schema to CEL declarations"
+    "Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable "
+    "to convert structural schema to CEL declarations"
 )
 
 
@@ -178,10 +181,9 @@ def _repeated(schema: Raw, repeated: int | None) -> int | None:
 
 def _exceeded(name: str, cost: int, limit: int) -> str:
     factor = cost / limit
+    shown = f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
     if factor > 100:
         shown = "more than 100x"
-    else:
-        shown = f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
     return f"{name} exceeds budget by factor of {shown} ({_ADVICE})"
 
 
