@@ -9,6 +9,7 @@ from functools import cache
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.declarations import Environment
 from controller_runtime.apiserver.cel.errors import CompileError, InstantiationError
+from controller_runtime.apiserver.cel.library.authorization import AUTHORIZER, RESOURCE
 from controller_runtime.apiserver.cel.library.libraries import LIBRARIES
 from controller_runtime.apiserver.cel.program import Program, compile_expression
 from controller_runtime.apiserver.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Field, Kind, Type
@@ -82,14 +83,19 @@ NAMESPACE = _object(
 
 
 @cache
-def admission_environment(*, has_params: bool = False) -> Environment:
+def admission_environment(*, has_params: bool = False, has_authorizer: bool = True) -> Environment:
     """Return the environment of expressions about writes.
 
     Args:
         has_params: Whether there is a variable `params`.
+        has_authorizer: Whether there are `authorizer` and `authorizer.requestResource`; messages have none.
     """
     variables = {"object": DYN, "oldObject": DYN, "namespaceObject": NAMESPACE, "request": REQUEST}
-    return Environment(variables | ({"params": DYN} if has_params else {}), LIBRARIES)
+    if has_params:
+        variables["params"] = DYN
+    if has_authorizer:
+        variables |= {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE}
+    return Environment(variables, LIBRARIES)
 
 
 def with_policy_variables(environment: Environment, variables: Mapping[str, Type]) -> Environment:

@@ -8,16 +8,19 @@ from typing import Any
 
 from controller_runtime.apiserver.admission.step import Attributes
 from controller_runtime.apiserver.admission.webhooks.shown import request_of, shown
+from controller_runtime.apiserver.authorization.attributes import Attributes as Asked
+from controller_runtime.apiserver.authorization.authorizer import Authorizer
 from controller_runtime.apiserver.cel.admission import VARIABLES
 from controller_runtime.apiserver.cel.errors import EvaluationError
+from controller_runtime.apiserver.cel.library.authorization import AUTHORIZER, RESOURCE, Answer, Check, Question
 from controller_runtime.apiserver.cel.program import Budget, Program
-from controller_runtime.apiserver.cel.times import timestamp
 from controller_runtime.apiserver.cel.values import Value
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
 from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.users import AUTHENTICATED, User, account_groups, account_name
 
 MOST_OF_POLICY = 10_000_000
 """What the expressions of a policy may cost for one write; that of a real server."""
@@ -25,7 +28,6 @@ MOST_OF_CONDITIONS = 2_500_000
 """What match conditions may cost for one write; that of a real server."""
 
 _HIDDEN = ("uid", "object", "oldObject")
-_TIMES = ("creationTimestamp", "deletionTimestamp")
 _METADATA = frozenset({
     *("name", "generateName", "namespace", "labels", "annotations", "creationTimestamp", "deletionTimestamp"),
     *("deletionGracePeriodSeconds", "generation", "resourceVersion", "finalizers", "uid"),
@@ -144,10 +146,36 @@ def seen_by_expressions(
         "request": request,
         "namespaceObject": _namespace(storage, attributes) if namespace else None,
         "params": params,
+        **_authorizers(storage, attributes),
     }
 
 
+def _authorizers(storage: Storage, attributes: Attributes) -> dict[str, Value]:
+    """Return the variables that answer what the user of a write may do."""
+    authorizer, user = Authorizer(storage), attributes.user
+
+    def ask(question: Question) -> Answer:
+        asks = user
+        if question.account[1]:
+            namespace, name = question.account
+            asks = User(account_name(namespace, name), groups=(*account_groups(namespace), AUTHENTICATED))
+        wanted = (question.group, question.resource, question.subresource, question.namespace, question.name)
+        decision = authorizer.decide(Asked(asks, question.verb, *wanted, question.path))
+        return Answer(decision.allowed, decision.reason)
+
+    kind = attributes.kind
+    question = Question(
+        group=kind.group,
+        resource=kind.plural,
+        subresource=attributes.subresource,
+        namespace=attributes.namespace,
+        name=attributes.name,
+    )
+    return {"authorizer": Check(AUTHORIZER, ask), "authorizer.requestResource": Check(RESOURCE, ask, question)}
+
+
 def _namespace(storage: Storage, attributes: Attributes) -> dict[str, Any] | None:
+    """Return the namespace of a write, as far as expressions see it; its times are texts, as on a real server."""
     if not attributes.namespace or attributes.kind is NAMESPACE:
         return None
     found = storage.get(NAMESPACE.resource, attributes.namespace)
@@ -155,7 +183,4 @@ def _namespace(storage: Storage, attributes: Attributes) -> dict[str, Any] | Non
         return None
     obj = found.decode()
     metadata = {name: value for name, value in obj["metadata"].items() if name in _METADATA}
-    for name in _TIMES:
-        if name in metadata:
-            metadata[name] = timestamp(metadata[name])
     return {"metadata": metadata, "spec": obj.get("spec", {}), "status": obj.get("status", {})}

@@ -156,17 +156,20 @@ def policy_of(item: Stored, bindings: Sequence[Binding]) -> Policy:
 
 def _compiled(policy: Policy) -> Policy:
     spec = policy.spec
-    environment = base = admission_environment(has_params=spec.get("paramKind") is not None)
+    has_params = spec.get("paramKind") is not None
+    environment = base = admission_environment(has_params=has_params)
+    told = admission_environment(has_params=has_params, has_authorizer=False)
     variables: dict[str, Program] = {}
     for variable in spec.get("variables") or ():
         environment = with_policy_variables(base, {name: program.type for name, program in variables.items()})
         variables[variable["name"]] = compiled(variable["expression"], environment)
     if variables:
-        environment = with_policy_variables(base, {name: program.type for name, program in variables.items()})
+        known = {name: program.type for name, program in variables.items()}
+        environment, told = with_policy_variables(base, known), with_policy_variables(told, known)
     validations = []
     for content in spec.get("validations") or ():
         text = content.get("messageExpression")
-        message = compiled(text, environment, (types.STRING,)) if text else None
+        message = compiled(text, told, (types.STRING,)) if text else None
         validations.append(Validation(content, compiled(content["expression"], environment, (types.BOOL,)), message))
     return attrs.evolve(
         policy,
@@ -177,7 +180,7 @@ def _compiled(policy: Policy) -> Policy:
         ],
         validations=validations,
         annotations=[
-            (one["key"], compiled(one["valueExpression"], environment, (types.STRING, types.NULL)))
+            (one["key"], compiled(one["valueExpression"], told, (types.STRING, types.NULL)))
             for one in spec.get("auditAnnotations") or ()
         ],
     )

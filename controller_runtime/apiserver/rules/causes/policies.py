@@ -30,7 +30,7 @@ from controller_runtime.apiserver.rules.validation import (
 )
 from controller_runtime.apiserver.status import Cause
 
-_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
+_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS = ("Audit", "Deny", "Warn")
 _NO_LABEL = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
@@ -59,11 +59,12 @@ def policy(obj: Object) -> Iterator[Cause]:
     else:
         yield from _matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
     environment = admission_environment(has_params=kind is not None)
+    told = admission_environment(has_params=kind is not None, has_authorizer=False)
     known: dict[str, Type] = {}
     for index, variable in enumerate(spec.get("variables") or ()):
         yield from _variable(variable, f"spec.variables[{index}]", environment, known)
     if known:
-        environment = with_policy_variables(environment, known)
+        environment, told = (with_policy_variables(one, known) for one in (environment, told))
     yield from _conditions(spec.get("matchConditions") or (), environment)
     validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
     if not validations and not annotations:
@@ -72,8 +73,8 @@ def policy(obj: Object) -> Iterator[Cause]:
         yield required("spec.auditAnnotations", text)
         return
     for index, validation in enumerate(validations):
-        yield from _validation(validation, f"spec.validations[{index}]", environment)
-    yield from _annotations(obj["metadata"].get("name", ""), annotations, environment)
+        yield from _validation(validation, f"spec.validations[{index}]", environment, told)
+    yield from _annotations(obj["metadata"].get("name", ""), annotations, told)
 
 
 def policy_change(old: Object, new: Object) -> Iterator[Cause]:
@@ -158,7 +159,7 @@ def _conditions(conditions: Sequence[Object], environment: Environment) -> Itera
             yield from each(qualified_name_problems, name, f"{place}.name")
 
 
-def _validation(validation: Object, place: str, environment: Environment) -> Iterator[Cause]:
+def _validation(validation: Object, place: str, environment: Environment, told: Environment) -> Iterator[Cause]:
     text, message, made = (validation.get(name, "") for name in ("expression", "message", "messageExpression"))
     if not text.strip():
         yield required(f"{place}.expression", "expression is not specified")
@@ -167,15 +168,13 @@ def _validation(validation: Object, place: str, environment: Environment) -> Ite
     if made and not made.strip():
         yield invalid(f"{place}.messageExpression", made, "must be non-empty if specified")
     elif made:
-        yield from _expression(made, f"{place}.messageExpression", environment, types.STRING)
+        yield from _expression(made, f"{place}.messageExpression", told, types.STRING)
     if message and not message.strip():
         yield invalid(f"{place}.message", message, "must be non-empty if specified")
     elif "\n" in message.strip():
         yield invalid(f"{place}.message", message, "must not contain line breaks")
-    elif "\n" in text.strip() and not message and not made:
-        return
     if (reason := validation.get("reason")) is not None and reason not in _REASONS:
-        yield not_supported(f"{place}.reason", reason, _REASONS[:3])
+        yield not_supported(f"{place}.reason", reason, _REASONS)
 
 
 def _annotations(name: str, annotations: Sequence[Object], environment: Environment) -> Iterator[Cause]:
