@@ -62,6 +62,26 @@ def test_a_write_is_answered_as_by_a_real_server(ask: Asking, scenario: Any) -> 
     assert found == wanted
 
 
+def test_parameters_without_a_namespace_are_those_of_the_namespace_of_the_object(ask: Asking) -> None:
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["secrets"]}]
+    policy = {
+        "metadata": {"name": "own"},
+        "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {"resourceRules": rules},
+            "validations": [{"expression": "object.metadata.name != params.data.no"}],
+        },
+    }
+    ask.ok("POST", PATHS["ValidatingAdmissionPolicy"], policy)
+    ref = {"name": "mine", "parameterNotFoundAction": "Allow"}
+    binding = {"policyName": "own", "validationActions": ["Deny"], "paramRef": ref}
+    ask.ok("POST", PATHS["ValidatingAdmissionPolicyBinding"], {"metadata": {"name": "own"}, "spec": binding})
+    ask.ok("POST", "/api/v1/namespaces/test/configmaps", {"metadata": {"name": "mine"}, "data": {"no": "x"}})
+    assert ask("POST", "/api/v1/namespaces/test/secrets", {"metadata": {"name": "x"}})[0] == 422
+    assert ask("POST", "/api/v1/namespaces/test/secrets", {"metadata": {"name": "y"}})[0] == 201
+    assert ask("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "x"}})[0] == 201
+
+
 def test_policies_are_judged_by_none(ask: Asking) -> None:
     rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
     policy = {
