@@ -121,3 +121,6 @@ class Screen(Protocol):
 
     def is_heavy(self, request: HTTPRequest) -> bool:
         """Return whether `handle` may take more than a few milliseconds; the judgement itself takes less."""
+
+    def calls_out(self, request: HTTPRequest) -> bool:
+        """Return whether `handle` may wait for another server; the judgement itself waits for nothing."""

@@ -72,6 +72,13 @@ def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[
     metavar="NAMES",
     help=f"Switch off these steps of admission, separated by commas; there are {', '.join(NAMES)}.",
 )
+@click.option(
+    "--webhook-service",
+    multiple=True,
+    metavar="NAMESPACE/NAME=HOST:PORT",
+    help="Where a service is served that configurations of webhooks name; may be given several times. "
+    "Services are not routed here, so others cannot be called.",
+)
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(
     port: int,
@@ -83,6 +90,7 @@ def command(
     emulated_version: str | None,
     enable_admission_plugins: Collection[str],
     disable_admission_plugins: Collection[str],
+    webhook_service: tuple[str, ...],
 ) -> None:
     """Serve until stopped; the options are described in the command's help."""
     serve(
@@ -91,6 +99,7 @@ def command(
         emulated_version=emulated_version,
         enable_admission_plugins=enable_admission_plugins,
         disable_admission_plugins=disable_admission_plugins,
+        webhook_services=webhook_service,
     )
 
 
@@ -112,6 +121,7 @@ def serve(
     emulated_version: str | None = None,
     enable_admission_plugins: Collection[str] = (),
     disable_admission_plugins: Collection[str] = (),
+    webhook_services: Sequence[str] = (),
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
@@ -125,6 +135,7 @@ def serve(
         accept_loss: Serve the objects of a damaged data directory that can be read.
         emulated_version: The release of Kubernetes as which the server answers; None for the newest.
         enable_admission_plugins, disable_admission_plugins: The names of steps of admission to switch on and off.
+        webhook_services: Where services are served whose webhooks the server calls, each `NAMESPACE/NAME=HOST:PORT`.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
@@ -133,6 +144,7 @@ def serve(
     with needed_by("the embedded server"):
         from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
         from controller_runtime.apiserver.shell.process import ProcessOptions, run
+        from controller_runtime.apiserver.shell.webhook_calls import TLSCaller
     options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
@@ -142,6 +154,7 @@ def serve(
         emulated=emulated_version,
         enable_admission_plugins=enable_admission_plugins,
         disable_admission_plugins=disable_admission_plugins,
+        caller=TLSCaller(host, dict(one.partition("=")[::2] for one in webhook_services)),
     )
     lease = IdentityLease(host, server, gethostname(), token=identity.token)
     with ExitStack() as stack:

@@ -86,6 +86,10 @@ class AuditedHandler:
         """See `Screen.is_heavy`."""
         return isinstance(self._inner, Screen) and self._inner.is_heavy(request)
 
+    def calls_out(self, request: HTTPRequest) -> bool:
+        """See `Screen.calls_out`."""
+        return isinstance(self._inner, Screen) and self._inner.calls_out(request)
+
     def close(self) -> None:
         """Close the file. Idempotent."""
         if self._descriptor >= 0:

@@ -6,19 +6,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.status import StatusError, bad_request
 
-_ESCAPES = {
-    "\t": "\\t",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\v": "\\v",
-    '"': '\\"',
-    "\\": "\\\\",
-}
 _JSON_STARTS = [bytes([one]) for one in b'{["-0123456789tfn']
 _BAD_TIMEOUT = "invalid timeout specified in the request URL - time: "
 _QUANTITY = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
@@ -26,20 +16,6 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1
 _LONGEST = (1 << 63) * 1e-9
 # A shorter time passes on a real server before the request is carried out.
 _LEAST = 1e-3
-
-
-def quoted(text: str) -> str:
-    """Return a text in quotes, as a real server shows what it refuses: with escapes for what cannot be printed."""
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def no_json(content: bytes) -> str:

@@ -8,9 +8,9 @@ import re
 import attrs
 
 from controller_runtime.api.selectors import FieldSelector, LabelSelector
-from controller_runtime.apiserver.go_texts import quoted
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.options import Query, forbidden, is_true, number_of, unsupported
+from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.status import LIST_OPTIONS, Cause, bad_request, check, untyped
 
 _NUMBER = re.compile(r"[0-9]+")

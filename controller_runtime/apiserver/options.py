@@ -12,7 +12,7 @@ import attrs
 import msgspec
 
 from controller_runtime.apiserver.bounds import has_too_many_values
-from controller_runtime.apiserver.go_texts import quoted
+from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.status import (
     DELETE_OPTIONS,
     PATCH_OPTIONS,
@@ -140,6 +140,15 @@ class WriteOptions:
         check(kind, "", causes)
         return cls(dry_run == "All", validation, manager, is_true(query.get("force")))
 
+    def shown(self) -> dict[str, Any]:
+        """Return the options as policies and webhooks see them, without their kind."""
+        shown = {
+            "dryRun": ["All"] if self.dry_run else None,
+            "fieldManager": self.field_manager,
+            "fieldValidation": self.field_validation,
+        }
+        return {name: value for name, value in shown.items() if value}
+
 
 def _manager_causes(manager: str) -> list[Cause]:
     field = "fieldManager"
@@ -208,6 +217,12 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
             causes.append(Cause("FieldValueInvalid", f'Invalid value: "{policy}": {text}', "propagationPolicy"))
         check(DELETE_OPTIONS, "", itertools.chain(causes, _dry_run_causes(options.dry_run)))
         return options
+
+    def shown(self) -> dict[str, Any]:
+        """Return the options as policies and webhooks see them, without their kind."""
+        shown: dict[str, Any] = msgspec.to_builtins(self)
+        shown["preconditions"] = {name: value for name, value in shown["preconditions"].items() if value is not None}
+        return {name: value for name, value in shown.items() if value not in (None, {}, [])}
 
     @classmethod
     def _from_body(cls, body: bytes) -> DeleteOptions:

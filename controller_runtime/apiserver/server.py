@@ -32,7 +32,9 @@ from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
-from controller_runtime.apiserver.weight import is_heavy
+from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
+from controller_runtime.apiserver.webhooks.services import WithServices
+from controller_runtime.apiserver.weight import calls_out, is_heavy
 from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.protobuf_bodies import readable
 from controller_runtime.core.errors import UsageError
@@ -63,6 +65,7 @@ class APIServer:
             knows. What came later is refused or unknown, as by a server of that release in its default configuration.
         enable_admission_plugins: The names of steps of admission to switch on that are off by default.
         disable_admission_plugins: The names of steps of admission to switch off.
+        caller: Calls webhooks, which this core cannot do; None for one that reaches none.
         journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
 
     Attributes:
@@ -89,15 +92,24 @@ class APIServer:
         emulated: str | None = None,
         enable_admission_plugins: Collection[str] = (),
         disable_admission_plugins: Collection[str] = (),
+        caller: Caller | None = None,
     ) -> None:
         self._host = host
         self.release = NEWEST if emulated is None else Release.parse(emulated)
         if data_dir is not None:
             journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
         self.storage = Storage(host, history, journal)
+        self._caller = WithServices(caller or Nowhere(), self.storage)
         self._access = Access(host, self.storage, token, signing_key)
         try:
-            admitting = Admitting(host, self.storage, enable_admission_plugins, disable_admission_plugins)
+            admitting = Admitting(
+                host,
+                self.storage,
+                enable_admission_plugins,
+                disable_admission_plugins,
+                caller=self._caller,
+                kinds=lambda: self._definitions.kinds,
+            )
             self._verbs = Verbs(host, self.storage, self._access, self.release, admitting)
             self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release))
         except UsageError:
@@ -147,6 +159,10 @@ class APIServer:
     def is_heavy(self, request: HTTPRequest) -> bool:
         """Return whether `handle` may take more than a few milliseconds."""
         return is_heavy(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
+
+    def calls_out(self, request: HTTPRequest) -> bool:
+        """Return whether `handle` may call a webhook."""
+        return calls_out(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
 
     def close(self) -> None:
         """End all watches and release the data directory. Idempotent."""

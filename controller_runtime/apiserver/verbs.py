@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.admission.step import Asked
 from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
 from controller_runtime.apiserver.authentication.access import Access
 from controller_runtime.apiserver.authorization.guard import Guard
@@ -76,10 +77,10 @@ class Verbs:
         self._admitting = admitting or Admitting(host, storage)
         self.objects = Objects(host, storage, None, self._admitting)
         self._deletion = Deletion(host, storage, self._admitting)
-        self._pod_parts = PodParts(host, storage, self._deletion)
+        self._pod_parts = PodParts(host, storage, self._deletion, self._admitting)
         self._authorizer = access.authorizer
         self._reviews = Reviews(host, access)
-        self._token_requests = TokenRequests(host, storage, access.accounts)
+        self._token_requests = TokenRequests(host, storage, access.accounts, self._admitting)
 
     def answer(
         self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
@@ -129,11 +130,14 @@ class Verbs:
             case "list":
                 return self._list(route, query, form)
             case "delete":
-                return self._delete(route, query, request.body, form, accept)
+                return self._delete(user, route, query, request.body, form, accept)
             case "deletecollection":
                 options = DeleteOptions.parse(query, request.body)
-                page = self._deletion.delete_collection(route, ListOptions.parse(query), options)
-                return _listed(page, form, deletion_warnings(route.kind, options))
+                warnings = deletion_warnings(route.kind, options)
+                with warned_of(warnings):
+                    asked = Asked(user, options, warnings, bool(options.dry_run))
+                    page = self._deletion.delete_collection(route, ListOptions.parse(query), options, asked)
+                return _listed(page, form, warnings)
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
         if verb == "create" and route.subresource and route.kind is POD:
@@ -174,11 +178,12 @@ class Verbs:
             raise bad_request("a watch needs a reader that can be told when there is something to take")
         return open_watch(self._host, self._storage, route, form, options, on_ready)
 
-    def _delete(self, route: Route, query: Query, body: bytes, form: Form, accept: str) -> HTTPResponse:
+    def _delete(self, user: User, route: Route, query: Query, body: bytes, form: Form, accept: str) -> HTTPResponse:
         options = DeleteOptions.parse(query, body)
         warnings = deletion_warnings(route.kind, options)
         with warned_of(warnings):
-            deleted = self._deletion.delete(route, options)
+            asked = Asked(user, options, warnings, bool(options.dry_run))
+            deleted = self._deletion.delete(route, options, asked)
         if deleted.gone and not route.kind.deletes_with_object:
             return removed(route.kind, route.name, deleted.uid, accept)
         accepted_only = options.orphan_dependents is False and not deleted.gone

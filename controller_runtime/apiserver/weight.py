@@ -10,7 +10,7 @@ schema.
 from __future__ import annotations
 
 from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.kinds.registry import DEFINITION
+from controller_runtime.apiserver.kinds.registry import DEFINITION, MUTATING_HOOKS, VALIDATING_HOOKS
 from controller_runtime.apiserver.list_options import is_watch
 from controller_runtime.apiserver.options import query_of
 from controller_runtime.apiserver.routes import Route
@@ -40,6 +40,15 @@ def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> boo
     found = storage.get(route.kind.resource, route.key) if route.name else None
     size = 0 if found is None else len(found.raw)
     return size > LIGHT or (method not in _READS and _is_laborious(storage, route, request, size))
+
+
+def calls_out(storage: Storage, request: HTTPRequest, route: Route | None) -> bool:
+    """Return whether answering `request`, whose path names `route`, may wait for a webhook."""
+    if route is None:
+        return False
+    if request.method in _READS:
+        return False
+    return not all(storage.is_empty(kind.resource) for kind in (MUTATING_HOOKS, VALIDATING_HOOKS))
 
 
 def _is_large(storage: Storage, route: Route) -> bool:

@@ -19,7 +19,7 @@ class Rule:
     """A condition in CEL that each written value must fulfil.
 
     The class carries its rules into the definition; a server evaluates them, the class does not. The embedded server
-    accepts them and says in a warning that it does not evaluate them.
+    evaluates them as a real one does, and refuses a definition whose rules do not compile or cost too much.
 
     Attributes:
         rule: The condition. `self` is the value; a rule that names `oldSelf` is checked only when a value changes.

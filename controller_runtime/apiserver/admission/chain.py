@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chain of admission: the steps in the order of a real server, without those that are switched off.
 
-New steps, such as webhooks and policies, have their place before `ResourceQuota`: a quota counts what the others have
-let through.
+New steps have their place before `ResourceQuota`: a quota counts what the others have let through.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Collection
 from controller_runtime.apiserver.admission.limit_ranger import LimitRanger
 from controller_runtime.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from controller_runtime.apiserver.admission.pods import DefaultTolerationSeconds, Priority
+from controller_runtime.apiserver.admission.policies.steps import ValidatingAdmissionPolicy
 from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
 from controller_runtime.apiserver.admission.service_account import ServiceAccount
 from controller_runtime.apiserver.admission.small_steps import (
@@ -19,7 +19,8 @@ from controller_runtime.apiserver.admission.small_steps import (
     StorageObjectInUseProtection,
     TaintNodesByCondition,
 )
-from controller_runtime.apiserver.admission.step import Operation, Step
+from controller_runtime.apiserver.admission.step import Operation, Step, Surroundings
+from controller_runtime.apiserver.admission.webhooks.steps import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.core.errors import UsageError
@@ -33,8 +34,13 @@ _STEPS: tuple[type[Step], ...] = (
     DefaultTolerationSeconds,
     StorageObjectInUseProtection,
     RuntimeClass,
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionWebhook,
     ResourceQuota,
 )
+WEBHOOKS = (MutatingAdmissionWebhook.name, ValidatingAdmissionWebhook.name)
+"""The names of the steps that call webhooks."""
 OFF_BY_DEFAULT = (ServiceAccount.name,)
 """The names of the steps that have to be switched on."""
 NAMES = tuple(step.name for step in _STEPS)
@@ -46,6 +52,7 @@ class Chain:
 
     Args:
         storage: The objects.
+        around: What steps use besides the objects.
         enabled: The names of steps to switch on that are off by default.
         disabled: The names of steps to switch off.
 
@@ -55,13 +62,21 @@ class Chain:
     Threads: any.
     """
 
-    def __init__(self, storage: Storage, enabled: Collection[str] = (), disabled: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        around: Surroundings,
+        enabled: Collection[str] = (),
+        disabled: Collection[str] = (),
+    ) -> None:
         _check(enabled, disabled)
         off = {*OFF_BY_DEFAULT, *disabled} - {*enabled}
-        self._steps = [step(storage) for step in _STEPS if step.name not in off]
-        # The steps that see the writes of a kind, by kind, whether it is a creation and whether it is of a subresource.
+        self._storage = storage
+        self._steps = [step(storage, around) for step in _STEPS if step.name not in off]
+        # The steps that are not idle, by kind, operation, and whether they see a subresource. Replaced when a
+        # collection becomes empty or is empty no more, on which idleness depends: its number of turns stands before.
         # Kinds come and go with their definitions; all custom ones are seen by the same steps, and share one entry.
-        self._seen: dict[tuple[Kind | None, bool, bool], tuple[Step, ...]] = {}
+        self._awake: tuple[int, dict[tuple[Kind | None, Operation, bool], tuple[Step, ...]]] = (0, {})
 
     def has(self, name: str) -> bool:
         """Return whether a step is carried out."""
@@ -70,13 +85,14 @@ class Chain:
     def steps(self, kind: Kind, operation: Operation, subresource: str) -> tuple[Step, ...]:
         """Return the steps that see a write and are not idle, in their order; most writes are seen by none."""
         seen_as = kind if kind.definition is None else None
-        place = seen_as, operation is Operation.CREATE, bool(subresource)
-        found = self._seen.get(place)
+        place = seen_as, operation, bool(subresource)
+        if (awake := self._awake)[0] != (turns := self._storage.turns):
+            awake = self._awake = (turns, {})
+        found = awake[1].get(place)
         if found is None:
-            found = self._seen[place] = tuple(
-                step for step in self._steps if _sees(step, seen_as, operation, bool(subresource))
-            )
-        return tuple([step for step in found if not step.is_idle()]) if found else ()
+            seeing = (step for step in self._steps if _sees(step, seen_as, operation, bool(subresource)))
+            found = awake[1][place] = tuple([step for step in seeing if not step.is_idle()])
+        return found
 
 
 def _sees(step: Step, kind: Kind | None, operation: Operation, is_part: bool) -> bool:

@@ -26,6 +26,7 @@ class ResourceQuota(Step):
     """Refuses what would exceed a quota."""
 
     name = "ResourceQuota"
+    counts = True
 
     def is_idle(self) -> bool:
         return self._storage.is_empty(QUOTA.resource)

@@ -258,6 +258,19 @@ CLUSTER_ROLE = _rbac(kind="ClusterRole", plural="clusterroles", namespaced=False
 ROLE_BINDING = _rbac(kind="RoleBinding", plural="rolebindings")
 ROLE = _rbac(kind="Role", plural="roles")
 
+_hooks = partial(
+    Kind,
+    group="admissionregistration.k8s.io",
+    version="v1",
+    namespaced=False,
+    categories=("api-extensions",),
+    unconditional_update=False,
+)
+MUTATING_HOOKS = _hooks(kind="MutatingWebhookConfiguration", plural="mutatingwebhookconfigurations")
+VALIDATING_HOOKS = _hooks(kind="ValidatingWebhookConfiguration", plural="validatingwebhookconfigurations")
+VALIDATING_POLICY = _hooks(kind="ValidatingAdmissionPolicy", plural="validatingadmissionpolicies", subresources=_STATUS)
+VALIDATING_POLICY_BINDING = _hooks(kind="ValidatingAdmissionPolicyBinding", plural="validatingadmissionpolicybindings")
+
 _CORE = (
     *(CONFIG_MAP, ENDPOINTS, EVENT, LIMIT_RANGE, NAMESPACE, NODE, CLAIM, VOLUME, POD, POD_TEMPLATE),
     *(REPLICATION_CONTROLLER, QUOTA, SECRET, SERVICE_ACCOUNT, SERVICE),
@@ -277,6 +290,7 @@ KINDS = Kinds(
         INGRESS,
         DISRUPTION_BUDGET,
         *_RBAC,
+        *(MUTATING_HOOKS, VALIDATING_POLICY, VALIDATING_POLICY_BINDING, VALIDATING_HOOKS),
         DEFINITION,
         LEASE,
         LEASE_CANDIDATE,

@@ -164,6 +164,7 @@ _REPLICAS: Cells = {
     "Ready": at("status.readyReplicas", 0),
     **_pods_of(),
 }
+_HOOKS: Cells = {**_NAMED, "Webhooks": count_of("webhooks")}
 _CELLS: Mapping[Kind, Cells] = {
     kinds.NODE: NODES,
     kinds.POD: PODS,
@@ -242,6 +243,8 @@ _CELLS: Mapping[Kind, Cells] = {
         "Ports": of(lambda ingress: "80, 443" if value_at(ingress, "spec.tls") else "80"),
     },
     SCALE: {**_NAMED, "Desired": at("spec.replicas", 0), "Available": at("status.replicas", 0)},
+    kinds.MUTATING_HOOKS: _HOOKS,
+    kinds.VALIDATING_HOOKS: _HOOKS,
     kinds.ROLE_BINDING: _BINDING,
     kinds.CLUSTER_ROLE_BINDING: _BINDING,
 }

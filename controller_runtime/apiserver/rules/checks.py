@@ -16,6 +16,7 @@ from controller_runtime.apiserver.rules.causes import (
     claims,
     cron_jobs,
     data,
+    hooks,
     job_changes,
     job_status,
     jobs,
@@ -24,6 +25,7 @@ from controller_runtime.apiserver.rules.causes import (
     pod_changes,
     pod_status,
     pods,
+    policies,
     service_addresses,
     services,
     small_kinds,
@@ -200,6 +202,10 @@ _CHECKS: Mapping[Kind, Checks] = {
     kinds.DISRUPTION_BUDGET: Checks(
         small_kinds.budget, lambda old, new: small_kinds.budget(new), small_kinds.budget_status
     ),
+    kinds.MUTATING_HOOKS: Checks(hooks.configuration, lambda old, new: hooks.configuration(new)),
+    kinds.VALIDATING_HOOKS: Checks(hooks.configuration, lambda old, new: hooks.configuration(new)),
+    kinds.VALIDATING_POLICY: Checks(policies.policy, policies.policy_change),
+    kinds.VALIDATING_POLICY_BINDING: Checks(policies.binding, lambda old, new: policies.binding(new)),
     kinds.CONFIG_MAP: Checks(data.config_map, data.config_map_change),
     kinds.SECRET: Checks(data.secret, data.secret_change),
     kinds.CLAIM: Checks(

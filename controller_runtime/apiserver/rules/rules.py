@@ -23,7 +23,12 @@ class Rules:
 
     Objects come with the defaults that a real server fills in when it decodes them: the creator owns those, too.
     No field manager owns what `on_create` adds.
+
+    Attributes:
+        tolerated: What the rules have against parts that an update does not change. Its client is warned of them.
     """
+
+    tolerated: Sequence[str] = ()
 
     def stored_form(self, obj: Object) -> Object:
         """Return an object that a client sent, with the field names under which it is stored.

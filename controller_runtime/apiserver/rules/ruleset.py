@@ -12,6 +12,7 @@ from controller_runtime.apiserver.rules import workload as workload_rules
 from controller_runtime.apiserver.rules.definitions.custom_objects import CustomRules
 from controller_runtime.apiserver.rules.definitions.definition import DefinitionRules
 from controller_runtime.apiserver.rules.event import EventRules, NewEventRules
+from controller_runtime.apiserver.rules.hooks import HookRules, PolicyBindingRules
 from controller_runtime.apiserver.rules.lease import LeaseRules
 from controller_runtime.apiserver.rules.lease_candidate import LeaseCandidateRules
 from controller_runtime.apiserver.rules.namespace import NamespaceRules
@@ -46,6 +47,10 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.CLUSTER_ROLE: rbac.RoleRules(namespaced=False),
     kinds.ROLE_BINDING: rbac.BindingRules(namespaced=True),
     kinds.ROLE: rbac.RoleRules(namespaced=True),
+    kinds.MUTATING_HOOKS: HookRules(),
+    kinds.VALIDATING_HOOKS: HookRules(),
+    kinds.VALIDATING_POLICY: workload_rules.SpecRules(),
+    kinds.VALIDATING_POLICY_BINDING: PolicyBindingRules(),
     kinds.DEFINITION: DefinitionRules(),
     kinds.LEASE: LeaseRules(),
     kinds.LEASE_CANDIDATE: LeaseCandidateRules(),

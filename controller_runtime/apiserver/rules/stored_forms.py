@@ -32,6 +32,7 @@ _REFUSED_WITHOUT = (
     *("conditions", "containers", "monitors", "nodeSelectorTerms", "pathType", "selector", "storedVersions"),
     *("values", "verbs", "versions"),
 )
+_HOOKS = "io.k8s.api.admissionregistration.v1."
 
 
 class StoredForm(NamedTuple):
@@ -49,6 +50,39 @@ class StoredForm(NamedTuple):
     nulls: tuple[str, ...] = ()
 
 
+_ANY_HOOK: Mapping[str, Any] = {
+    "failurePolicy": "Fail",
+    "matchPolicy": "Equivalent",
+    "namespaceSelector": {},
+    "objectSelector": {},
+    "timeoutSeconds": 10,
+}
+_NO_RULES: Mapping[str, Any] = {"rules": None, "matchConditions": None}
+# The types of the kinds that no webhook is shown, so that a server cannot be asked by one: from its answers.
+_UNSHOWN: Mapping[str, StoredForm] = {
+    f"{_HOOKS}MutatingWebhook": StoredForm({**_ANY_HOOK, "reinvocationPolicy": "Never"}, _NO_RULES),
+    f"{_HOOKS}ValidatingWebhook": StoredForm(_ANY_HOOK, _NO_RULES),
+    f"{_HOOKS}MutatingWebhookConfiguration": StoredForm({}, {"webhooks": None}),
+    f"{_HOOKS}ValidatingWebhookConfiguration": StoredForm({}, {"webhooks": None}),
+    f"{_HOOKS}RuleWithOperations": StoredForm(
+        {"scope": "*"}, dict.fromkeys(("operations", "apiGroups", "apiVersions", "resources"))
+    ),
+    f"{_HOOKS}ValidatingAdmissionPolicySpec": StoredForm(
+        {"failurePolicy": "Fail"}, dict.fromkeys(("validations", "auditAnnotations", "matchConditions", "variables"))
+    ),
+    f"{_HOOKS}ValidatingAdmissionPolicyBindingSpec": StoredForm({}, {"validationActions": None}),
+    f"{_HOOKS}MatchResources": StoredForm(
+        {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}},
+        dict.fromkeys(("resourceRules", "excludeResourceRules")),
+    ),
+    f"{_HOOKS}NamedRuleWithOperations": StoredForm(
+        {"scope": "*"}, dict.fromkeys(("operations", "apiGroups", "apiVersions", "resources", "resourceNames"))
+    ),
+    f"{_HOOKS}ServiceReference": StoredForm({"port": 443}, {}),
+    f"{_HOOKS}WebhookClientConfig": StoredForm({}, {"caBundle": None}),
+}
+
+
 def stored_form_of(name: str) -> StoredForm | None:
     """Return the stored form of the type with this name in the schema, or None if no server was asked about it."""
     return _forms().get(name)
@@ -64,7 +98,7 @@ def defaults_of(name: str) -> Mapping[str, Any]:
 def _forms() -> Mapping[str, StoredForm]:
     packed = resources.files(__package__).joinpath(_DATA).read_bytes()
     raw: dict[str, dict[str, Any]] = msgspec.json.decode(gzip.decompress(packed))
-    return {name: _form(name, facts) for name, facts in raw.items()}
+    return {**{name: _form(name, facts) for name, facts in raw.items()}, **_UNSHOWN}
 
 
 def _form(name: str, facts: Mapping[str, Any]) -> StoredForm:

@@ -84,6 +84,7 @@ def prepare_update(
     *,
     subresource: str = "",
     now: datetime | None = None,
+    told: list[str] | None = None,
 ) -> dict[str, Any]:
     """Return an updated object as it will be stored, with the resourceVersion of `old`.
 
@@ -95,6 +96,7 @@ def prepare_update(
         new: The object sent, as returned by `decode` or `admit`.
         subresource: `status`, `finalize` (namespaces), or empty.
         now: The time of the write; without it, the rules date nothing.
+        told: Gets the warnings of faults that the update does not change; None drops them.
 
     Raises:
         StatusError: 400 if the name differs, 409 if the version is stale, 422 if the uid differs or rules are broken.
@@ -113,7 +115,13 @@ def prepare_update(
     causes = itertools.chain(
         updated_metadata_causes(kind, before, made["metadata"], sent, subresource), changes(old, made, subresource)
     )
-    status.check(kind.stored, name, causes)
+    try:
+        status.check(kind.stored, name, causes)
+    except status.StatusError as error:
+        error.warnings = [*error.warnings, *rules.tolerated]
+        raise
+    if told is not None:
+        told[:] = rules.tolerated
     return _in_order(made)
 
 

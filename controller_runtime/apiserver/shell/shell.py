@@ -32,6 +32,8 @@ _HEADERS = 64
 # take longer.
 _READERS, _WRITERS = 1, 2
 _WAITING = 64
+# Threads for requests that call webhooks: they wait more than they work, and a webhook may ask this server in turn.
+_CALLERS = 32
 # Seconds that requests in progress have when the shell stops, and after that the threads.
 _GRACE = 0.5
 _JOIN_TIMEOUT = 0.1
@@ -57,6 +59,7 @@ class Shell:
         self._sender = Sender()
         self._readers = Workers(host, "reads", _READERS, _WAITING, _drop)
         self._writers = Workers(host, "writes", _WRITERS, _WAITING, _drop)
+        self._callers = Workers(host, "calls", _CALLERS, _WAITING, _drop)
         self._aiohttp: _Server | None = None
         self._listener: Listener | None = None
         self._connections: Connections
@@ -90,10 +93,10 @@ class Shell:
         self._aiohttp.pre_shutdown()  # closes idle connections; the others have the grace period
         await self._aiohttp.shutdown(_GRACE)
         self._connections.abort()
-        for workers in (self._readers, self._writers):
+        for workers in (self._readers, self._writers, self._callers):
             workers.stop()
         await asyncio.sleep(0)  # lets the tasks of cancelled jobs run, before the threads are joined
-        for workers in (self._readers, self._writers):
+        for workers in (self._readers, self._writers, self._callers):
             workers.join(_JOIN_TIMEOUT)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -107,10 +110,8 @@ class Shell:
                 answer = self._handler.handle(request_of(request, headers), watcher.on_ready)
             elif (body := body_at_hand(request)) is None:
                 answer, last = await self._answer_late_body(request, headers, watcher)
-            elif self._is_heavy(asked := request_of(request, headers, body)):
-                answer = await self._work_on(asked, watcher)
             else:
-                answer = self._handler.handle(asked, watcher.on_ready)
+                answer = await self._answer(request_of(request, headers, body), watcher)
             if not isinstance(answer, HTTPResponse):
                 return await watcher.serve(request, answer)
             return short_response(request, answer, last=last) or await self._sender.send(request, answer, last=last)
@@ -129,22 +130,24 @@ class Shell:
             return _BUSY, True
         try:
             asked = request_of(request, headers, await read_body(request))
-            if self._is_heavy(asked):
-                return await self._work_on(asked, watcher), False
-            return self._handler.handle(asked, watcher.on_ready), False
+            return await self._answer(asked, watcher), False
         except TimeoutError:
             return _LATE, True
         finally:
             self._bodies.release(reserved)
 
-    def _is_heavy(self, asked: HTTPRequest) -> bool:
-        return self._screen is not None and self._screen.is_heavy(asked)
-
-    async def _work_on(self, asked: HTTPRequest, watcher: Watcher) -> HTTPResponse | Watch:
-        """Return the answer of a worker's thread, or 429 if too many requests wait for one."""
-        is_read = asked.method in ("GET", "HEAD")
-        workers, work = (self._readers, self._read) if is_read else (self._writers, self._handler.handle)
+    async def _answer(self, asked: HTTPRequest, watcher: Watcher) -> HTTPResponse | Watch:
+        """Return the answer, of a worker's thread if it may take long; 429 if too many requests wait for one."""
+        screen = self._screen
+        if screen is None:
+            return self._handler.handle(asked, watcher.on_ready)
         try:
+            if screen.calls_out(asked):
+                return await self._callers.do(partial(self._handler.handle, asked, watcher.on_ready))
+            if not screen.is_heavy(asked):
+                return self._handler.handle(asked, watcher.on_ready)
+            is_read = asked.method in ("GET", "HEAD")
+            workers, work = (self._readers, self._read) if is_read else (self._writers, self._handler.handle)
             return await workers.do(partial(work, asked, watcher.on_ready))
         except Busy:
             return _BUSY

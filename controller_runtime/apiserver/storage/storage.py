@@ -73,6 +73,7 @@ class Storage:
     """
 
     on_commit: Callable[[str, Change], None] | None = None  # called after each write, on its thread, without a lock
+    turns = 0  # grows whenever a collection becomes empty, or is empty no more
 
     def __init__(self, host: Host, history: History | None = None, journal: Journal | None = None) -> None:
         self._host, self._history, self._journal = host, history or History(), journal
@@ -163,10 +164,8 @@ class Storage:
             if self._journal:
                 self._journal.write(collection, key, version, new.raw if new else None)
             self._version = version
-            if new:
-                found.put(new)
-            else:
-                found.remove(key)
+            found.put(new) if new else found.remove(key)
+            self.turns += (not expected or not new) and len(found.objects) <= 1
             change = Change(version, now, expected, new)
             found.changed = version
             found.log.append(change)

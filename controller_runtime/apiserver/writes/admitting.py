@@ -5,21 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 
-from controller_runtime.apiserver.admission.chain import Chain
+import attrs
+
+from controller_runtime.apiserver.admission.chain import WEBHOOKS, Chain
 from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
-from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
-from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.registry import SERVICE
+from controller_runtime.apiserver.admission.step import Asked, Attributes, Operation, Rounds, Step, Surroundings
+from controller_runtime.apiserver.kinds.kind import Kind, Kinds
+from controller_runtime.apiserver.kinds.registry import KINDS, SERVICE
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.webhooks.caller import Caller
 from controller_runtime.apiserver.writes.addresses import Addresses
+from controller_runtime.apiserver.writes.body import admit
 from controller_runtime.apiserver.writes.quota_counts import QuotaCounts
+from controller_runtime.apiserver.writes.webhook_patches import patched_by_webhook
 from controller_runtime.core.host import Host
 
-Check = Callable[[Object], None]
-"""Refuses an object that has passed the rules of its kind, or returns."""
+Check = Callable[[Object], AbstractContextManager[None]]
+"""Refuses an object that has passed the rules of its kind, or returns the context in which it is to be stored."""
+
+UNCHECKED = nullcontext()
+"""The context in which an object is stored that nothing has to check."""
 
 
 class Admitting:
@@ -30,6 +40,8 @@ class Admitting:
         storage: The objects.
         enabled: The names of steps to switch on that are off by default.
         disabled: The names of steps to switch off.
+        caller: Calls webhooks; None leaves out the steps that do.
+        kinds: Returns the kinds that are served at present.
 
     Raises:
         UsageError: A name is unknown, or is given twice.
@@ -38,75 +50,146 @@ class Admitting:
     """
 
     def __init__(
-        self, host: Host, storage: Storage, enabled: Collection[str] = (), disabled: Collection[str] = ()
+        self,
+        host: Host,
+        storage: Storage,
+        enabled: Collection[str] = (),
+        disabled: Collection[str] = (),
+        *,
+        caller: Caller | None = None,
+        kinds: Callable[[], Kinds] = lambda: KINDS,
     ) -> None:
         self._addresses = Addresses(host, storage)
-        self._chain = Chain(storage, enabled, disabled)
+        around = Surroundings(host, _redecoded, patched_by_webhook, kinds)
+        if caller is None:
+            disabled = {*disabled, *WEBHOOKS}
+            enabled = {*enabled} - {*WEBHOOKS}
+        else:
+            around = attrs.evolve(around, caller=caller)
+        self._chain = Chain(storage, around, enabled, disabled)
         self._quotas = QuotaCounts(host, storage, is_on=self._chain.has(ResourceQuota.name))
 
-    def create(self, kind: Kind, namespace: str, obj: Object) -> tuple[Object, Check | None]:
+    def create(self, kind: Kind, namespace: str, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
         """Return a new object as the steps have left it, and the check of what is made of it, if there is one.
 
         Raises:
-            StatusError: 403 or 404, a step refuses the write.
+            StatusError: A step refuses the write.
         """
         steps = self._chain.steps(kind, Operation.CREATE, "")
-        return _admitted(steps, Attributes(Operation.CREATE, kind, namespace, obj)) if steps else (obj, None)
+        if not steps and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
+            return obj, None
+        return self._admitted(steps, Attributes(Operation.CREATE, kind, namespace, asked, obj, rounds=Rounds()))
 
-    def update(self, route: Route, old: Object, obj: Object) -> tuple[Object, Check | None]:
+    def update(self, route: Route, old: Object, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
         """Return a changed object as the steps have left it, and the check of what is made of it, if there is one.
 
         Raises:
-            StatusError: 403, a step refuses the write.
+            StatusError: A step refuses the write.
         """
         kind, part = route.kind, route.subresource
         steps = self._chain.steps(kind, Operation.UPDATE, part)
-        if not steps:
+        if not steps and not self._quotas.concern(kind, route.namespace, dry_run=asked.dry_run):
             return obj, None
-        return _admitted(steps, Attributes(Operation.UPDATE, kind, route.namespace, obj, old, part))
+        sent = None if route.sent is kind else route.sent
+        return self._admitted(
+            steps, Attributes(Operation.UPDATE, kind, route.namespace, asked, obj, old, part, sent, Rounds())
+        )
 
-    def written(
-        self,
-        kind: Kind,
-        namespace: str,
-        obj: Object,
-        old: Object | None = None,
-        subresource: str = "",
-        *,
-        dry_run: bool = False,
-    ) -> AbstractContextManager[Object]:
-        """Return an object with what is given to one at a time, while the context lasts: the object is stored in it.
+    def create_part(self, route: Route, sent: Object, asked: Asked) -> Object:
+        """Return an object sent to a subresource that is created, such as an eviction, as the steps have left it.
+
+        Raises:
+            StatusError: A step refuses the write.
+        """
+        steps = self._chain.steps(route.kind, Operation.CREATE, route.subresource)
+        if not steps:
+            return sent
+        named = {**sent, "metadata": {**sent["metadata"], "name": route.name}}
+        attributes = Attributes(
+            Operation.CREATE, route.kind, route.namespace, asked, named, None, route.subresource, route.sent, Rounds()
+        )
+        attributes = _changed(steps, attributes)
+        for step in steps:
+            step.validate(attributes)
+        return attributes.obj
+
+    def delete(self, route: Route, old: Object, asked: Asked) -> None:
+        """Have the steps check the deletion of an object.
+
+        Args:
+            route: The object.
+            old: The object as it is stored.
+            asked: Who asks for the deletion, and how.
+
+        Raises:
+            StatusError: A step refuses it.
+        """
+        kind = route.kind
+        if steps := self._chain.steps(kind, Operation.DELETE, ""):
+            rules = rules_of(kind)
+            shown = rules.shown_form(rules.opened(old))
+            attributes = Attributes(Operation.DELETE, kind, route.namespace, asked, {}, shown, rounds=Rounds())
+            for step in steps:
+                step.admit(attributes)
+            for step in steps:
+                step.validate(attributes)
+
+    def addressed(
+        self, kind: Kind, obj: Object, old: Object | None = None, subresource: str = "", *, dry_run: bool = False
+    ) -> AbstractContextManager[Object | None]:
+        """Return a service with its addresses, which no other gets while the context lasts: it is stored in it.
+
+        For an object of another kind, which needs none, the context returns None.
 
         Raises:
             StatusError: 422, a service asks for an address that it cannot get.
         """
-        if (kind is not SERVICE or subresource) and not self._quotas.concern(kind, namespace, dry_run=dry_run):
-            return nullcontext(obj)
-        return self._written(kind, namespace, obj, old, subresource, dry_run)
-
-    @contextmanager
-    def _written(
-        self, kind: Kind, namespace: str, obj: Object, old: Object | None, subresource: str, dry_run: bool
-    ) -> Iterator[Object]:
-        with (
-            self._quotas.counted(kind, namespace, dry_run=dry_run),
-            self._addresses.claimed(kind, obj, old, subresource, dry_run=dry_run) as given,
-        ):
-            yield given
+        if kind is not SERVICE or subresource:
+            return UNCHECKED
+        return self._addresses.claimed(kind, obj, old, subresource, dry_run=dry_run)
 
     def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
         """See `QuotaCounts.counted`."""
         return self._quotas.counted(kind, namespace, dry_run=dry_run)
 
+    def _admitted(self, steps: Sequence[Step], attributes: Attributes) -> tuple[Object, Check]:
+        attributes = _changed(steps, attributes)
+        return attributes.obj, partial(self._checked, steps, attributes)
 
-def _admitted(steps: Sequence[Step], attributes: Attributes) -> tuple[Object, Check]:
-    for step in steps:
-        obj = step.admit(attributes)
-        if obj is not attributes.obj:
-            attributes = attributes._replace(obj=obj)
-
-    def check(made: Object) -> None:
+    def _checked(self, steps: Sequence[Step], attributes: Attributes, made: Object) -> AbstractContextManager[None]:
+        """See `Check`. Webhooks are called here, with no lock held."""
+        attributes = attributes._replace(obj=made)
+        last = []
         for step in steps:
-            step.validate(attributes._replace(obj=made))
+            if step.counts:
+                last.append(step)
+            else:
+                step.validate(attributes)
+        kind, namespace = attributes.kind, attributes.namespace
+        if not last and not self._quotas.concern(kind, namespace, dry_run=attributes.dry_run):
+            return UNCHECKED
+        return self._counted(last, attributes)
 
-    return attributes.obj, check
+    @contextmanager
+    def _counted(self, steps: Sequence[Step], attributes: Attributes) -> Iterator[None]:
+        with self._quotas.counted(attributes.kind, attributes.namespace, dry_run=attributes.dry_run):
+            for step in steps:
+                step.validate(attributes)
+            yield
+
+
+def _changed(steps: Sequence[Step], attributes: Attributes) -> Attributes:
+    """Return the attributes with the object as the steps have left it, after one round or two."""
+    rounds = attributes.rounds
+    while True:
+        for step in steps:
+            obj = step.admit(attributes)
+            if obj is not attributes.obj:
+                attributes = attributes._replace(obj=obj)
+        if rounds is None or rounds.is_second or not rounds.is_second_wanted:
+            return attributes
+        rounds.is_second = True
+
+
+def _redecoded(kind: Kind, obj: Object, old: Object) -> Object:
+    return admit(kind, obj, "Ignore", old=old)[0]

@@ -118,6 +118,15 @@ def admit(
     return shaped, [] if field_validation == IGNORE else findings
 
 
+def reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object that a webhook has changed with typed values and defaults, without kind and apiVersion.
+
+    Raises:
+        Misshapen: A value has the wrong type.
+    """
+    return _shaped(kind, obj, old)[0]
+
+
 def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Place]]:
     """Return the fields that a client applies, in stored form, and the paths of those that the kind does not have.
 

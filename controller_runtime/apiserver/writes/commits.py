@@ -14,8 +14,8 @@ from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.strategy import is_finished, named_version, prepare_create
 from controller_runtime.apiserver.status import untyped
 from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Stored, key_of
-from controller_runtime.apiserver.writes.admitting import Check
+from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
+from controller_runtime.apiserver.writes.admitting import UNCHECKED, Check
 from controller_runtime.apiserver.writes.entries import Entry, with_entries
 from controller_runtime.apiserver.writes.managed import Writer, created
 from controller_runtime.apiserver.writes.storable import storable
@@ -60,29 +60,27 @@ class Commits:
         """
         host, now = self._host, self._host.now()
         made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=name_suffix(host))
-        if check is not None:
-            check(made)
         if entries is None:
             entries = created(kind, obj if sent is None else sent, writer, now)
+        stored = rules_of(kind).closed(with_entries(made, entries), prune=is_applied)
+        draft = storable(stored, is_definition=kind is DEFINITION)
         name: str = made["metadata"]["name"]
-        key, draft = (
-            key_of(namespace, name),
-            storable(
-                rules_of(kind).closed(with_entries(made, entries), prune=is_applied), is_definition=kind is DEFINITION
-            ),
-        )
         if is_untidy:
             draft = draft.untidy()
+        with check(made) if check is not None else UNCHECKED:
+            return name, self._added(kind, key_of(namespace, name), draft, obj, dry_run)
+
+    def _added(self, kind: Kind, key: str, draft: Draft, obj: Object, dry_run: bool) -> bytes | None:
+        version = named_version(obj)
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
-            version = named_version(obj)
             has_version = version or obj["metadata"].get("resourceVersion") == "0"
-            return name, None if taken else draft.at(version) if has_version else draft.unversioned()
-        if named_version(obj):
+            return None if taken else draft.at(version) if has_version else draft.unversioned()
+        if version:
             with warned_of(rules_of(kind).warnings(obj, None)):
                 raise untyped("resourceVersion should not be set on objects to be created")
         change = self._storage.commit(kind.resource, key, None, draft)
-        return name, change.new.raw if change and change.new else None
+        return change.new.raw if change and change.new else None
 
     def replace(
         self,

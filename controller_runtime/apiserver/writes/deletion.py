@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.admission.namespace_lifecycle import PERMANENT
+from controller_runtime.apiserver.admission.step import Asked
 from controller_runtime.apiserver.kinds.registry import (
     DEFINITION,
     EVENT,
@@ -90,8 +91,11 @@ class Deletion:
         self._storage = storage
         self._admitting = admitting or Admitting(host, storage)
 
-    def delete(self, route: Route, options: DeleteOptions) -> Deleted:
-        """Delete one object. If another write changes the object in the meantime, the deletion is tried again."""
+    def delete(self, route: Route, options: DeleteOptions, asked: Asked | None = None) -> Deleted:
+        """Delete one object. If another write changes the object in the meantime, the deletion is tried again.
+
+        `asked` is None for a deletion by the server itself, which passes admission unseen.
+        """
         kind = route.kind
         if kind is NAMESPACE and route.name in PERMANENT:
             raise forbidden(kind, route.name, "this namespace may not be deleted")
@@ -101,18 +105,22 @@ class Deletion:
                 raise not_found(kind, route.name)
             old = current.decode()
             check_preconditions(kind, route.name, old, options.preconditions)
+            if asked is not None:
+                self._admitting.delete(route, old, asked)
             with self._admitting.counted(kind, route.namespace, dry_run=bool(options.dry_run)):
                 deleted = self._step(kind, current, old, options)
             if deleted is not None:
                 return deleted
 
-    def delete_collection(self, route: Route, listed: ListOptions, options: DeleteOptions) -> Page:
+    def delete_collection(
+        self, route: Route, listed: ListOptions, options: DeleteOptions, asked: Asked | None = None
+    ) -> Page:
         """Delete each selected object of a collection, one by one, and return the objects as they were listed."""
         selection = Selection(route.kind, route.namespace, listed.labels, listed.fields)
         page = page_of(self._storage, route.kind.resource, selection, listed)
         for item in page.items:
             try:
-                self.delete(route._replace(namespace=item.namespace, name=item.name), options)
+                self.delete(route._replace(namespace=item.namespace, name=item.name), options, asked)
             except StatusError as error:
                 if error.code != 404:  # another client deleted it since the list
                     raise

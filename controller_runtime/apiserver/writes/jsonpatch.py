@@ -31,15 +31,37 @@ MAX_COPIED = 3 * 1024 * 1024
 _INDEX = re.compile(r"[+-]?[0-9]{1,9}")
 
 
-class _Refused(Exception):
+class Inapplicable(Exception):
     """The operation cannot be applied to the object."""
 
 
-class _Operation(msgspec.Struct, gc=False):
+class Missing(Inapplicable):
+    """The place at which the operation is to be applied is not there."""
+
+
+class Operation(msgspec.Struct, gc=False):
+    """One operation of a patch.
+
+    Attributes:
+        op: What it does; None if it does not say.
+        path: Where; None if it does not say.
+        source: The place from which a `copy` or a `move` takes its value.
+        value: The value of an `add`, a `replace` or a `test`.
+    """
+
     op: str | None = None
     path: str | None = None
     source: str | None = msgspec.field(default=None, name="from")
     value: Any = None
+
+
+def operations_in(patch: Any) -> list[Operation]:
+    """Return the operations of a patch.
+
+    Raises:
+        ValidationError: It is no list of operations.
+    """
+    return [one or Operation() for one in msgspec.convert(patch, list[Operation | None] | None) or ()]
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
@@ -50,27 +72,27 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
             too many values; 422, an operation cannot be applied, or the result is not an object.
     """
     try:
-        operations = [one or _Operation() for one in msgspec.convert(patch, list[_Operation | None] | None) or ()]
+        operations = operations_in(patch)
     except msgspec.ValidationError as error:
         raise status.bad_request(f"error decoding patch: {error}") from error
     if len(operations) > MAX_OPERATIONS:
         raise status.too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    patched = _Patched(document)
+    patched = Patched(document)
     try:
         for operation in operations:
             patched.apply(operation)
         # The size of the patch says little about the result: short `copy` operations can nest large values.
         check_weight(patched.root, patched.copied)
         if type(patched.root) is not dict:
-            raise _Refused("the patch leaves no object")
-    except _Refused as error:
+            raise Inapplicable("the patch leaves no object")
+    except Inapplicable as error:
         raise status.rejected() from error
     return patched.root
 
 
-class _Patched:
+class Patched:
     """A document to which operations are applied one after the other. Threads: one.
 
     Attributes:
@@ -86,11 +108,11 @@ class _Patched:
         self.copied = 0
         self._values = 0  # that were copied
 
-    def apply(self, operation: _Operation) -> None:
+    def apply(self, operation: Operation) -> None:
         """Apply one operation to the document."""
         path, value = operation.path, operation.value
         if path is None:
-            raise _Refused("there is no path")
+            raise Inapplicable("there is no path")
         match operation.op:
             case "add":
                 self._add(path, value)
@@ -109,19 +131,19 @@ class _Patched:
                 self._add(path, moved)
             case "test":
                 if not same(_get(self.root, path) if path else self.root, value):
-                    raise _Refused("the test failed")
+                    raise Inapplicable("the test failed")
             case _:
-                raise _Refused(f"unknown operation {operation.op!r}")
+                raise Inapplicable(f"unknown operation {operation.op!r}")
 
     def _copy_of(self, value: Any) -> Any:
         """Return a copy of `value` that shares nothing with it, because a later operation may change either."""
         text = msgspec.json.encode(value)
         self.copied += len(text)
         if self.copied > MAX_COPIED:
-            raise _Refused("the copies of this patch are too large")
+            raise Inapplicable("the copies of this patch are too large")
         self._values += values_in(text)
         if self._values > MOST_VALUES:
-            raise _Refused("the copies of this patch hold too many values")
+            raise Inapplicable("the copies of this patch hold too many values")
         return msgspec.json.decode(text)
 
     def _add(self, pointer: str, value: Any) -> None:
@@ -131,7 +153,7 @@ class _Patched:
         elif type(container) is list:
             container.insert(len(container) if step == "-" else _index(step, len(container) + 1), value)
         else:
-            raise _Refused(f"{step!r} cannot be added to a scalar")
+            raise Missing(f"{step!r} cannot be added to a scalar")
 
     def _replace(self, pointer: str, value: Any) -> None:
         container, step = self._container(pointer)
@@ -142,7 +164,7 @@ class _Patched:
         container, step = self._container(pointer)
         if type(container) is dict:
             if step not in container:
-                raise _Refused(f"there is no {step!r}")
+                raise Missing(f"there is no {step!r}")
             del container[step]
             return
         _child(container, step)
@@ -172,16 +194,16 @@ def _put(container: Any, step: str, value: Any) -> None:
     container[step if type(container) is dict else _index(step, len(container))] = value
 
 
-def _source_of(operation: _Operation) -> str:
+def _source_of(operation: Operation) -> str:
     if operation.source is None:
-        raise _Refused(f"{operation.op} without a source")
+        raise Inapplicable(f"{operation.op} without a source")
     return operation.source
 
 
 def _steps(pointer: str) -> list[str]:
     """Return the steps of a JSON pointer. Text before the first slash is ignored, as in a real server."""
     if "/" not in pointer:
-        raise _Refused(f"{pointer!r} is no JSON pointer to a place in the document")
+        raise Inapplicable(f"{pointer!r} is no JSON pointer to a place in the document")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
@@ -195,22 +217,22 @@ def _child(container: Any, step: str) -> Any:
     """Return the value at a step; None for an absent member of an object.
 
     Raises:
-        _Refused: The container is a scalar, or has no element of this index.
+        Inapplicable: The container is a scalar, or has no element of this index.
     """
     if type(container) is dict:
         return container.get(step)
     if type(container) is list:
         return container[_index(step, len(container))]
-    raise _Refused(f"there is no {step!r}")
+    raise Missing(f"there is no {step!r}")
 
 
 def _index(step: str, length: int) -> int:
     """Return the index, from 0, of `step` in a list of `length` elements. A negative step counts from the end."""
     if not _INDEX.fullmatch(step):
-        raise _Refused(f"{step!r} is no index")
+        raise Inapplicable(f"{step!r} is no index")
     index = int(step)
     if not -length <= index < length:
-        raise _Refused(f"index {index} is beyond the end")
+        raise Inapplicable(f"index {index} is beyond the end")
     return index % length
 
 

@@ -7,10 +7,7 @@ otherwise it starts again. So only the rules of a kind refuse a write for its re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import msgspec
-
+from controller_runtime.apiserver.admission.step import Asked, by_the_server
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import EVENT, SERVICE, Kind
@@ -36,7 +33,7 @@ from controller_runtime.apiserver.status import (
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.writes import apply
-from controller_runtime.apiserver.writes.admitting import Admitting
+from controller_runtime.apiserver.writes.admitting import UNCHECKED, Admitting
 from controller_runtime.apiserver.writes.body import admit, decode
 from controller_runtime.apiserver.writes.commits import Commits
 from controller_runtime.apiserver.writes.content import Content, Written
@@ -45,7 +42,7 @@ from controller_runtime.apiserver.writes.entries import APPLY
 from controller_runtime.apiserver.writes.managed import Writer, settled, updated
 from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
 from controller_runtime.apiserver.writes.preconditions import check_uid
-from controller_runtime.apiserver.writes.warned import warned_of
+from controller_runtime.apiserver.writes.warned import of_write, warned_of
 from controller_runtime.core.host import Host
 
 _GENERATED_NAMES_TRIED = 8
@@ -89,29 +86,31 @@ class Objects:
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
         writer = content.writer(options, route)
         with warned_of(warnings):
-            raw = self.add(route.kind, route.namespace, obj, writer, dry_run=options.dry_run)
+            raw = self.add(
+                route.kind, route.namespace, obj, writer, Asked(content.user, options, warnings, options.dry_run)
+            )
         return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
         """Handle a PUT of an object or of its subresource."""
         kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
         obj, warnings = decode(route.sent, content.body, content.media_type, options.field_validation)
-        writer = content.writer(options, route)
+        writer, asked = content.writer(options, route), Asked(content.user, options, warnings, options.dry_run)
         with warned_of(warnings):
             check_name(obj, namespace=route.namespace, name=route.name)
             while True:
                 current, old = self._storage.get(kind.resource, route.key), None
                 if current is None:
-                    raw = self._create_by_update(route, obj, writer, options.dry_run)
+                    raw = self._create_by_update(route, obj, writer, asked)
                     status = 201
                 else:
                     old = rules_of(kind).opened(current.decode())
                     if uid := obj["metadata"].get("uid"):
                         check_uid(route, uid, old["metadata"]["uid"], dry_run=options.dry_run)
-                    raw = self._replaced(route, current, old, obj, writer, options.dry_run)
+                    raw = self._replaced(route, current, old, obj, writer, asked)
                     status = 200
                 if raw is not None:
-                    return Written(status, raw, [*warnings, *_warnings(route, obj, old, raw)])
+                    return Written(status, raw, [*warnings, *of_write(route, obj, old, raw)])
 
     def patch(self, route: Route, content: Content) -> Written:
         """Handle a PATCH of an object or of its subresource."""
@@ -133,9 +132,11 @@ class Objects:
             check_weight(patched, len(current.raw) + len(content.body))
             obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
             with warned_of(warnings):
-                raw = self._replaced(route, current, old, obj, writer, options.dry_run)
+                raw = self._replaced(
+                    route, current, old, obj, writer, Asked(content.user, options, warnings, options.dry_run)
+                )
             if raw is not None:
-                return Written(200, raw, [*warnings, *_warnings(route, obj, old, raw)])
+                return Written(200, raw, [*warnings, *of_write(route, obj, old, raw)])
 
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
@@ -146,78 +147,96 @@ class Objects:
         elif kind.definition is not None and route.subresource == "status":
             config = status_applied(config)
         writer = Writer(options.field_manager, APPLY, route.subresource)
-        while True:
-            current, now, old = self._storage.get(kind.resource, route.key), self._host.now(), None
-            seen: Object = config
-            if current is None:
-                raw = self._create_by_apply(route, config, writer, options.dry_run)
-                status = 201
-            else:
-                old = rules_of(kind).opened(current.decode())
-                shown = rules_of(kind).shown_form(old)
-                size = len(current.raw) + len(content.body)
-                applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
-                if route.sent is SCALE and kind.definition is not None:
-                    check_custom_scale(kind, old, applied)
-                seen = obj = admit(kind, applied, options.field_validation, old=shown, is_applied=True)[0]
-                self._check_rights(kind, route.namespace, route.name, old, obj)
-                admitted, check = self._admitting.update(route, old, obj)
-                with self._admitting.written(
-                    kind, route.namespace, admitted, old, route.subresource, dry_run=options.dry_run
-                ) as given:
-                    made = prepare_update(kind, old, given, subresource=route.subresource, now=now)
-                    if check is not None:
-                        check(made)
-                    new = settled(old, made, entries)
-                    untidy = apply.is_untidy(kind, applied)
-                    raw = self._commits.replace(
-                        route, current, old, new, options.dry_run, is_applied=True, is_untidy=untidy
-                    )
-                status = 200
-            if raw is not None:
-                return Written(status, raw, [*warnings, *_warnings(route, seen, old, raw)])
+        asked = Asked(content.user, options, warnings, options.dry_run)
+        with warned_of(warnings):
+            while True:
+                current, old = self._storage.get(kind.resource, route.key), None
+                seen: Object = config
+                if current is None:
+                    raw = self._create_by_apply(route, config, writer, asked)
+                    status = 201
+                else:
+                    old = rules_of(kind).opened(current.decode())
+                    seen, raw = self._applied(route, current, old, config, writer, asked, len(content.body))
+                    status = 200
+                if raw is not None:
+                    return Written(status, raw, [*warnings, *of_write(route, seen, old, raw)])
+
+    def _applied(
+        self, route: Route, current: Stored, old: Object, config: Object, writer: Writer, asked: Asked, sent: int
+    ) -> tuple[Object, bytes | None]:
+        """Store what an apply of `sent` bytes makes of an object; return it, and None if another write came first."""
+        kind, now, options = route.kind, self._host.now(), asked.options
+        assert isinstance(options, WriteOptions), "an apply is no deletion"
+        shown = rules_of(kind).shown_form(old)
+        size = len(current.raw) + sent
+        applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
+        if route.sent is SCALE and kind.definition is not None:
+            check_custom_scale(kind, old, applied)
+        obj = admit(kind, applied, options.field_validation, old=shown, is_applied=True)[0]
+        self._check_rights(kind, route.namespace, route.name, old, obj)
+        admitted, check = self._admitting.update(route, old, obj, asked)
+        with self._admitting.addressed(kind, admitted, old, route.subresource, dry_run=asked.dry_run) as given:
+            told: list[str] = []
+            made = prepare_update(kind, old, given or admitted, subresource=route.subresource, now=now, told=told)
+            asked.warnings.extend(text for text in told if text not in asked.warnings)
+            with check(made) if check is not None else UNCHECKED:
+                new, untidy = settled(old, made, entries), apply.is_untidy(kind, applied)
+                stored = self._commits.replace(
+                    route, current, old, new, options.dry_run, is_applied=True, is_untidy=untidy
+                )
+                return obj, stored
 
     def _replaced(
-        self,
-        route: Route,
-        current: Stored,
-        old: Object,
-        obj: Object,
-        writer: Writer,
-        dry_run: bool,
+        self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, asked: Asked
     ) -> bytes | None:
         """Store what a PUT or a patch makes of an object; return None if another write came first."""
         kind, part, now = route.kind, route.subresource, self._host.now()
         if route.sent is SCALE:
             obj = scaled(kind, old, obj)
         self._check_rights(kind, route.namespace, route.name, old, obj)
-        admitted, check = self._admitting.update(route, old, obj)
-        with self._admitting.written(kind, route.namespace, admitted, old, part, dry_run=dry_run) as given:
-            made = prepare_update(kind, old, given, subresource=part, now=now)
-            if check is not None:
-                check(made)
-            new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
-            return self._commits.replace(route, current, old, new, dry_run)
+        admitted, check = self._admitting.update(route, old, obj, asked)
+        with self._admitting.addressed(kind, admitted, old, part, dry_run=asked.dry_run) as given:
+            told: list[str] = []
+            made = prepare_update(kind, old, given or admitted, subresource=part, now=now, told=told)
+            asked.warnings.extend(text for text in told if text not in asked.warnings)
+            with check(made) if check is not None else UNCHECKED:
+                new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
+                return self._commits.replace(route, current, old, new, asked.dry_run)
 
-    def add(self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, *, dry_run: bool = False) -> bytes:
-        """Store a new object, decoded by `decode`, and return it in encoded form."""
+    def add(
+        self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, asked: Asked | None = None
+    ) -> bytes:
+        """Store a new object, decoded by `decode`, and return it in encoded form.
+
+        Args:
+            kind: The kind of the object.
+            namespace: The namespace in the path; empty for a cluster-scoped kind.
+            obj: The object.
+            writer: The owner of its fields.
+            asked: Who asks for it, and how; None for the server itself.
+        """
+        asked = asked or by_the_server()
         self._check_kind(kind, obj)
         self._check_rights(kind, namespace, "", None, obj)
         obj = undeleted(obj)
-        asked, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
-        admitted, check = self._admitting.create(kind, namespace, obj)
+        wanted, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
+        admitted, check = self._admitting.create(kind, namespace, obj, asked)
+        dry_run = asked.dry_run
         for _ in range(_GENERATED_NAMES_TRIED):
-            with self._admitting.written(kind, namespace, admitted, dry_run=dry_run) as given:
-                name, raw = self._commits.add(kind, namespace, given, writer, dry_run, sent=obj, check=check)
+            with self._admitting.addressed(kind, admitted, dry_run=dry_run) as given:
+                name, raw = self._commits.add(
+                    kind, namespace, given or admitted, writer, dry_run, sent=obj, check=check
+                )
             if raw is not None:
                 return raw
-            if asked:
+            if wanted:
                 break
-        is_ending = bool(asked) and self._commits.is_terminating(kind, namespace, name)
+        is_ending = bool(wanted) and self._commits.is_terminating(kind, namespace, name)
         with warned_of(rules_of(kind).warnings(obj, None)):  # as a real server, which checks the object first
             raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
 
-    def _create_by_apply(self, route: Route, config: Object, writer: Writer, dry_run: bool) -> bytes | None:
+    def _create_by_apply(self, route: Route, config: Object, writer: Writer, asked: Asked) -> bytes | None:
         kind = route.kind
         if not _creates(route):
             raise not_found(kind, route.name)
@@ -230,31 +249,29 @@ class Objects:
         self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj))
-        with self._admitting.written(
-            kind, route.namespace, admitted, None, route.subresource, dry_run=dry_run
-        ) as given:
-            untidy = apply.is_untidy(kind, applied)
+        admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj), asked)
+        dry_run, untidy = asked.dry_run, apply.is_untidy(kind, applied)
+        with self._admitting.addressed(kind, admitted, None, route.subresource, dry_run=dry_run) as given:
+            made = given or admitted
             _, raw = self._commits.add(
-                kind, route.namespace, given, writer, dry_run, entries, is_applied=True, is_untidy=untidy, check=check
+                kind, route.namespace, made, writer, dry_run, entries, is_applied=True, is_untidy=untidy, check=check
             )
         return raw
 
-    def _create_by_update(self, route: Route, obj: Object, writer: Writer, dry_run: bool) -> bytes | None:
+    def _create_by_update(self, route: Route, obj: Object, writer: Writer, asked: Asked) -> bytes | None:
         kind = route.kind
         if not kind.create_on_update or not _creates(route):
             raise not_found(kind, route.name)
         sent_version(obj)
-        check_uid(route, obj["metadata"].get("uid", ""), "", dry_run=dry_run)
+        check_uid(route, obj["metadata"].get("uid", ""), "", dry_run=asked.dry_run)
         self._check_kind(kind, obj)
         if self._guard is not None:
             self._guard.check_create(kind, route.namespace, route.name, obj)
-        sent = unversioned(obj)
-        admitted, check = self._admitting.create(kind, route.namespace, sent)
-        with self._admitting.written(
-            kind, route.namespace, admitted, None, route.subresource, dry_run=dry_run
-        ) as given:
-            _, raw = self._commits.add(kind, route.namespace, given, writer, dry_run, sent=sent, check=check)
+        sent, dry_run = unversioned(obj), asked.dry_run
+        admitted, check = self._admitting.create(kind, route.namespace, sent, asked)
+        with self._admitting.addressed(kind, admitted, None, route.subresource, dry_run=dry_run) as given:
+            made = given or admitted
+            _, raw = self._commits.add(kind, route.namespace, made, writer, dry_run, sent=sent, check=check)
         return raw
 
     def _find(self, route: Route) -> Stored:
@@ -277,16 +294,3 @@ class Objects:
 def _creates(route: Route) -> bool:
     """Return whether a write to this path may create the object; a real server does it by the status of a service."""
     return not route.subresource or (route.kind is SERVICE and route.subresource == "status")
-
-
-def _warnings(route: Route, obj: Object, old: Object | None, raw: bytes) -> Sequence[str]:
-    """Return the warnings of a write; the rest of an object is not looked at when its status is written.
-
-    Those of a service are about what it has once it is stored.
-    """
-    if route.subresource == "status":
-        return ()
-    if route.sent is SCALE and old is not None:
-        obj = scaled(route.kind, old, obj)
-    seen = msgspec.json.decode(raw) if route.kind is SERVICE else obj
-    return rules_of(route.kind).warnings(seen, old)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api.objects import timestamp
+from controller_runtime.apiserver.admission.step import Asked
 from controller_runtime.apiserver.kinds.metadata import METADATA_ORDER
 from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION
 from controller_runtime.apiserver.kinds.registry import DISRUPTION_BUDGET
@@ -29,9 +30,11 @@ from controller_runtime.apiserver.status import (
 )
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored
+from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.body import decode
 from controller_runtime.apiserver.writes.content import Content
 from controller_runtime.apiserver.writes.deletion import Deletion, check_preconditions
+from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
 
 _BINDING = Options("Binding", "", "pods/binding")  # the resource that a real server names in conflicts of a binding
@@ -51,8 +54,9 @@ class PodParts:
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage, deletion: Deletion) -> None:
+    def __init__(self, host: Host, storage: Storage, deletion: Deletion, admitting: Admitting) -> None:
         self._host = host
+        self._admitting = admitting
         self._storage = storage
         self._deletion = deletion
 
@@ -61,12 +65,14 @@ class PodParts:
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         do = {"binding": (BINDING, self._bind), "eviction": (EVICTION, self._evict)}
         kind, act = do[route.subresource]
-        obj, _ = decode(kind, content.body, content.media_type, options.field_validation)
+        obj, warnings = decode(kind, content.body, content.media_type, options.field_validation)
         if obj["metadata"].get("name", "") not in ("", route.name):
             raise bad_request(f"name in URL does not match name in {kind.kind} object")
-        act(route, obj, options.dry_run)
+        asked = Asked(content.user, options, warnings, options.dry_run)
+        with warned_of(warnings):
+            act(route, self._admitting.create_part(route, obj, asked), asked)
 
-    def _bind(self, route: Route, binding: Object, dry_run: bool) -> None:
+    def _bind(self, route: Route, binding: Object, asked: Asked) -> None:
         target = part(binding, "target")
         node = target.get("name", "")
         causes = [] if node else [required("target.name")]
@@ -90,16 +96,15 @@ class PodParts:
             placed = {**_with_metadata_of(pod, metadata), "spec": {**part(pod, "spec"), "nodeName": node}}
             return self._with_condition(placed, {"type": "PodScheduled", "status": "True"})
 
-        self._change(route, bound, dry_run)
+        self._change(route, bound, asked.dry_run)
 
-    def _evict(self, route: Route, eviction: Object, dry_run: bool) -> None:
-        asked = msgspec.json.encode(part(eviction, "deleteOptions"))
-        options = DeleteOptions.parse({}, asked)
+    def _evict(self, route: Route, eviction: Object, asked: Asked) -> None:
+        options = DeleteOptions.parse({}, msgspec.json.encode(part(eviction, "deleteOptions")))
         pod = self._find(route).decode()
         wanted = options.preconditions
         check_preconditions(route.kind, route.name, pod, wanted)
         harmless = part(pod, "status").get("phase") in _HARMLESS or "deletionTimestamp" in pod["metadata"]
-        dry_run = dry_run or bool(options.dry_run)
+        dry_run = asked.dry_run or bool(options.dry_run)
         if not harmless:
             self._spend_budget(route, pod, dry_run)
         if dry_run:
@@ -114,7 +119,9 @@ class PodParts:
             # The pod had the demanded resourceVersion until the condition was added: the deletion demands the new one.
             moved = msgspec.structs.replace(wanted, resource_version=str(version))
             options = msgspec.structs.replace(options, preconditions=moved)
-        self._deletion.delete(route._replace(subresource=""), options)
+        self._deletion.delete(
+            route._replace(subresource=""), options, Asked(asked.user, options, asked.warnings, dry_run)
+        )
 
     def _spend_budget(self, route: Route, pod: Object, dry_run: bool) -> None:
         """Record one more disruption in the pod's budget, if the pod has a budget.

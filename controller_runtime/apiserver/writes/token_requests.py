@@ -8,6 +8,7 @@ from datetime import timedelta
 import msgspec
 
 from controller_runtime.api.objects import timestamp
+from controller_runtime.apiserver.admission.step import Asked
 from controller_runtime.apiserver.authentication.accounts import Accounts
 from controller_runtime.apiserver.authentication.tokens import ISSUER, Binding, Reference
 from controller_runtime.apiserver.kinds.parts import TOKEN_REQUEST
@@ -19,8 +20,10 @@ from controller_runtime.apiserver.rules.validation import invalid
 from controller_runtime.apiserver.status import CREATE_OPTIONS, Options, bad_request, check, conflict, not_found
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import key_of
+from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.body import decode
 from controller_runtime.apiserver.writes.content import Content, Written
+from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
 
 LEAST_SECONDS, MOST_SECONDS = 10 * 60, 1 << 32
@@ -40,12 +43,14 @@ class TokenRequests:
         host: Provides the time.
         storage: The objects.
         accounts: Signs the tokens.
+        admitting: The admission of the server.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage, accounts: Accounts) -> None:
+    def __init__(self, host: Host, storage: Storage, accounts: Accounts, admitting: Admitting) -> None:
         self._host = host
+        self._admitting = admitting
         self._storage = storage
         self._accounts = accounts
 
@@ -57,6 +62,9 @@ class TokenRequests:
         """
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         obj, warnings = decode(TOKEN_REQUEST, content.body, content.media_type, options.field_validation)
+        asked = Asked(content.user, options, warnings, options.dry_run)
+        with warned_of(warnings):
+            obj = dict(self._admitting.create_part(route, obj, asked))
         sent, spec = obj["metadata"], part(obj, "spec")
         if sent.get("namespace", "") not in ("", route.namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")

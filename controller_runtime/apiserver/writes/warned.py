@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from controller_runtime.apiserver.kinds.parts import SCALE
+from controller_runtime.apiserver.kinds.registry import SERVICE
+from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.ruleset import rules_of
+from controller_runtime.apiserver.rules.scale import scaled
 from controller_runtime.apiserver.status import StatusError
 
 _TWICE = (
@@ -14,21 +21,25 @@ _TWICE = (
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
 )
 
-_UNWARNED = nullcontext()
 
+class warned_of:  # noqa: N801 (used like a function, and a generator would cost more at each write)
+    """Add warnings to a refusal that is raised inside, those that come up inside included.
 
-def warned_of(warnings: Sequence[str]) -> AbstractContextManager[None]:
-    """Add warnings to a refusal that is raised inside."""
-    return _warned_of(warnings) if warnings else _UNWARNED
+    Args:
+        warnings: The warnings, to which the code inside may add.
+    """
 
+    __slots__ = ("_warnings",)
 
-@contextmanager
-def _warned_of(warnings: Sequence[str]) -> Iterator[None]:
-    try:
-        yield
-    except StatusError as error:
-        error.warnings = [*warnings, *error.warnings]
-        raise
+    def __init__(self, warnings: Sequence[str]) -> None:
+        self._warnings = warnings
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._warnings and isinstance(error, StatusError):
+            error.warnings = [*self._warnings, *error.warnings]
 
 
 def of_owners(owners: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -37,3 +48,16 @@ def of_owners(owners: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     again = [str(one.get("uid", "")) for index, one in enumerate(owners) if one in owners[:index]]
     return [_TWICE.format(", ".join(dict.fromkeys(again)))] if again else []
+
+
+def of_write(route: Route, obj: Object, old: Object | None, raw: bytes) -> Sequence[str]:
+    """Return the warnings of a write; the rest of an object is not looked at when its status is written.
+
+    Those of a service are about what it has once it is stored.
+    """
+    if route.subresource == "status":
+        return ()
+    if route.sent is SCALE and old is not None:
+        obj = scaled(route.kind, old, obj)
+    seen = msgspec.json.decode(raw) if route.kind is SERVICE else obj
+    return rules_of(route.kind).warnings(seen, old)

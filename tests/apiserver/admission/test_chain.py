@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kit.asking import NODES, PODS, Asking, node, pod
+from kit.webhooks import ROOT, configuration, hook
 
 from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
 from controller_runtime.apiserver.server import APIServer
@@ -39,6 +40,11 @@ def _accounted(ask: Asking) -> Any:
     return "volumeMounts" in ask.ok("POST", PODS, pod("p"))["spec"]["containers"][0]
 
 
+def _called(ask: Asking, kind: str) -> Any:
+    ask.ok("POST", f"{ROOT}/{kind.lower()}webhookconfigurations", configuration(kind, hook("nowhere")))
+    return ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})[0]
+
+
 # What a step does, and what is seen without it.
 DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
     "NamespaceLifecycle": (lambda ask: ask("POST", PODS.replace("default", "nowhere"), pod("p"))[0], 404, 201),
@@ -53,6 +59,8 @@ DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
         None,
     ),
     "RuntimeClass": (lambda ask: ask("POST", PODS, pod("p", runtimeClassName="none"))[0], 403, 201),
+    "MutatingAdmissionWebhook": (lambda ask: _called(ask, "Mutating"), 500, 201),
+    "ValidatingAdmissionWebhook": (lambda ask: _called(ask, "Validating"), 500, 201),
     "ResourceQuota": (_counted, 403, 201),
 }
 

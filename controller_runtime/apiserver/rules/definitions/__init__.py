@@ -15,6 +15,6 @@ For an object of a custom kind:
 - `structural_shape`: the form in which an object is stored: unknown fields pruned, defaults filled in.
 - `schema_causes`: the faults of a value by its schema. A schema's own `default` values are checked by it, too.
 
-For both: `patterns` (regular expressions), `formats` (formats of strings), and `work`, which limits how much
-computation one request may cause.
+For both: `validations` (rules in CEL), `formats` (formats of strings), and `work`, which limits how much computation
+one request may cause.
 """

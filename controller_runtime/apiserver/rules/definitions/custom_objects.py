@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from controller_runtime.api.equality import same_json
@@ -16,6 +16,8 @@ from controller_runtime.apiserver.rules.definitions.list_causes import LIST_TYPE
 from controller_runtime.apiserver.rules.definitions.schema_causes import NEW, schema_causes
 from controller_runtime.apiserver.rules.definitions.schema_structure import schemas_in
 from controller_runtime.apiserver.rules.definitions.structural_shape import embedded_objects, reshaped
+from controller_runtime.apiserver.rules.definitions.validations.compiled import RuleNode, rules_of_definition
+from controller_runtime.apiserver.rules.definitions.validations.judged import Judge
 from controller_runtime.apiserver.rules.definitions.work import Path
 from controller_runtime.apiserver.rules.go_values import plain, type_of
 from controller_runtime.apiserver.rules.rules import Object, Rules, with_status_of
@@ -48,6 +50,7 @@ class CustomRules(Rules):
     def __init__(self, kind: Kind, definition: Definition) -> None:
         self._kind = kind
         self._definition = definition
+        self.tolerated: list[str] = []
 
     def opened(self, obj: Object) -> Object:
         """Return a stored object without the fields that the schema of this version does not have.
@@ -93,7 +96,7 @@ class CustomRules(Rules):
             self._embedded_causes(obj),
             self._list_causes(whole),
         )
-        return self._with_unchecked_rules(found)
+        return self._with_rules(found, lambda node: Judge().new(node, whole))
 
     def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterator[Cause]:
         whole, before = self._whole(new), self._whole(old)
@@ -106,7 +109,7 @@ class CustomRules(Rules):
             )
         # Faults that the lists of the stored object have, too, must not stop an update of another field.
         found = itertools.chain(found, () if any(self._list_causes(before)) else self._list_causes(whole))
-        return self._with_unchecked_rules(found)
+        return self._with_rules(found, lambda node: Judge(self.tolerated.append).update(node, whole, before))
 
     def _status_causes(self, old: Object, new: Object) -> Iterator[Cause]:
         schema = self._definition.structure.get("properties", {}).get("status")
@@ -155,14 +158,19 @@ class CustomRules(Rules):
         if paths.selector and fault:
             yield invalid(f".{'.'.join(paths.selector)}", "", fault)
 
-    def _with_unchecked_rules(self, causes: Iterable[Cause]) -> Iterator[Cause]:
-        """Add, as a real server does, that rules in CEL were not checked, if a cause is one that prevents that."""
+    def _with_rules(self, causes: Iterable[Cause], judge: Callable[[RuleNode], Iterator[Cause]]) -> Iterator[Cause]:
+        """Add the faults by the rules in CEL or, as a real server does, that a cause prevented their evaluation."""
         is_blocked = False
         for cause in causes:
             is_blocked = is_blocked or cause.reason in _BLOCKING
             yield cause
-        if is_blocked and _uses(self._definition, "x-kubernetes-validations"):
+        node = rules_of_definition(self._definition)
+        if node is None:
+            return
+        if is_blocked:
             yield Cause("FieldValueInvalid", f"Invalid value: null: {_UNCHECKED}", "<nil>")
+        else:
+            yield from judge(node)
 
 
 def status_applied(config: Object) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of custom resource definitions: defaults, generations, immutable fields, the finalizer and warnings.
 
-This server evaluates no CEL rules and calls no conversion webhooks. It accepts definitions that ask for them, and says
-so in a warning.
+This server calls no conversion webhooks. It accepts definitions that ask for them, and says so in a warning.
 """
 
 from __future__ import annotations
@@ -115,9 +114,6 @@ def _warnings(obj: Object) -> list[str]:
     found: dict[str, None] = {}
     for version in spec.get("versions", ()):
         for schema in schemas_in(part(part(version, "schema"), "openAPIV3Schema")):
-            if schema.get("x-kubernetes-validations"):
-                text = f"version {version.get('name')}: x-kubernetes-validations (CEL) are not evaluated by this server"
-                found[text] = None
             if (format_ := schema.get("format")) and not is_known(schema.get("type", ""), format_):
                 found[f'unrecognized format "{format_}"'] = None
     if part(spec, "conversion").get("strategy") == "Webhook":

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from controller_runtime.apiserver.kinds.definition import Raw
 from controller_runtime.apiserver.rules.definitions.list_causes import LIST_TYPE
+from controller_runtime.apiserver.rules.definitions.validations.field_paths import field_path
 from controller_runtime.apiserver.rules.definitions.work import Path
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -183,37 +184,28 @@ def _key_causes(schema: Raw, path: Path) -> Iterator[Cause]:
 
 
 def _rule_causes(schema: Raw, rule: Mapping[str, Any], path: Path) -> Iterator[Cause]:
-    """Return the faults of a rule in CEL, except those of the expression, which is not evaluated."""
-    text, message, field_path = (rule.get(name, "") for name in ("rule", "message", "fieldPath"))
+    """Return the faults of a rule in CEL, except those of the expression, which `validations` finds."""
+    text, message, named = (rule.get(name, "") for name in ("rule", "message", "fieldPath"))
     if not text.strip():
         yield required(f"{path}.rule", "rule is not specified")
     elif message and not message.strip():
         yield invalid(f"{path}.message", message, "must be non-empty if specified")
-    elif "\n" in message.strip():
+    elif _has_lines(message.strip()):
         yield invalid(f"{path}.message", message, "must not contain line breaks")
-    elif "\n" in text.strip() and not message.strip():
+    elif _has_lines(text.strip()) and not message.strip():
         yield required(f"{path}.message", "message must be specified if rule contains line breaks")
     expression = rule.get("messageExpression", "")
     if expression and not expression.strip():
         yield required(f"{path}.messageExpression", "messageExpression must be non-empty if specified")
     if "reason" in rule and rule["reason"] not in _REASONS:
         yield not_supported(f"{path}.reason", rule["reason"], _REASONS)
-    if field_path and not field_path.strip():
-        yield invalid(f"{path}.fieldPath", field_path, "must be non-empty if specified")
-    if "\n" in field_path:
-        yield invalid(f"{path}.fieldPath", field_path, "must not contain line breaks")
-    if field_path and not _leads_somewhere(schema, field_path):
-        yield invalid(f"{path}.fieldPath", field_path, "must be a valid path")
+    if named and not named.strip():
+        yield invalid(f"{path}.fieldPath", named, "must be non-empty if specified")
+    if _has_lines(named):
+        yield invalid(f"{path}.fieldPath", named, "must not contain line breaks")
+    if named and field_path(schema, named) is None:
+        yield invalid(f"{path}.fieldPath", named, "must be a valid path")
 
 
-def _leads_somewhere(schema: Raw, field_path: str) -> bool:
-    """Return whether a path of plain names, such as `.spec.x`, leads to a field; other paths are not followed."""
-    if "[" in field_path:
-        return True
-    here: Any = schema
-    for step in field_path.removeprefix(".").split("."):
-        values = here.get("additionalProperties")
-        here = here.get("properties", {}).get(step) or (values if isinstance(values, Mapping) else None)
-        if here is None:
-            return False
-    return field_path.startswith(".")
+def _has_lines(text: str) -> bool:
+    return "\n" in text or "\r" in text

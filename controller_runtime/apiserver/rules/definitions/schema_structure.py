@@ -12,10 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import Raw
+from controller_runtime.apiserver.patterns import NoPattern
 from controller_runtime.apiserver.rules.definitions.openapi_causes import keyword_causes
-from controller_runtime.apiserver.rules.definitions.patterns import NoPattern
 from controller_runtime.apiserver.rules.definitions.schema_causes import schema_causes
 from controller_runtime.apiserver.rules.definitions.structural_shape import unknown_fields
+from controller_runtime.apiserver.rules.definitions.validations.compiled import has_rules
+from controller_runtime.apiserver.rules.definitions.validations.judged import Judge
+from controller_runtime.apiserver.rules.definitions.validations.written import default_causes, rule_causes
 from controller_runtime.apiserver.rules.definitions.work import Path, Work
 from controller_runtime.apiserver.rules.validation import forbidden, invalid, required
 from controller_runtime.apiserver.status import Cause
@@ -71,19 +74,24 @@ def root_causes(schema: Raw, place: str, work: Work) -> Iterator[Cause]:
         return
     if schema.get("nullable"):
         yield forbidden(f"{path}.nullable", "nullable cannot be true at the root")
-    found = False
+    found = takes_rules = False
     if not any(_unsupported(one) for one in schemas_in(schema)):
         # Sorted, as by a real server, whose schemas are maps without an order.
         structural = sorted(itertools.islice(_root_causes(schema, path, work), _MOST_SORTED), key=str)
         found = bool(structural)
         yield from structural
         if not structural:
-            for cause in _defaults(schema, path, work):
+            for cause in _defaults(schema, path, work, Judge()):
                 found = True
                 yield cause
+        takes_rules = not found
+    faults = []
     for cause in keyword_causes(schema, path):
         found = True
+        faults.append(cause.field)
         yield cause
+    if takes_rules and has_rules(schema):
+        yield from rule_causes(schema, path, faults[:_MOST_SORTED])
     if not found and any("$schema" in one for one in schemas_in(schema)):
         yield invalid(place, "", "OpenAPIV3Schema 'schema' is not supported")
 
@@ -170,17 +178,17 @@ def _pattern_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
             yield invalid(f"{path}.pattern", pattern, text)
 
 
-def _defaults(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
+def _defaults(schema: Raw, path: Path, work: Work, judge: Judge) -> Iterator[Cause]:
     """Return the faults of the defaults of a schema and of those below it."""
-    yield from _default_causes(schema, path, work)
+    yield from _default_causes(schema, path, work, judge)
     for name, child in schema.get("properties", {}).items():
-        yield from _defaults(child, path.below(f".properties[{name}]"), work)
+        yield from _defaults(child, path.below(f".properties[{name}]"), work, judge)
     for name in ("items", "additionalProperties"):
         if isinstance(child := schema.get(name), Mapping):
-            yield from _defaults(child, path.below(f".{name}"), work)
+            yield from _defaults(child, path.below(f".{name}"), work, judge)
 
 
-def _default_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
+def _default_causes(schema: Raw, path: Path, work: Work, judge: Judge) -> Iterator[Cause]:
     if schema.get("default") is None:
         return
     default, is_root = schema["default"], path.parent is None
@@ -192,9 +200,14 @@ def _default_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
         yield from (required(f"{path}.default.{name}") for name in missing)
         if missing:
             return
+    found = False
     for cause in schema_causes(schema, default, work=work):
+        found = True
         step = f".{cause.field}" if cause.field and cause.field != "<nil>" else ""
         yield Cause(cause.reason, cause.message, f"{path}.default{step}")
+    if not found:
+        is_whole = is_root or bool(schema.get(_EMBEDDED))
+        yield from default_causes(schema, path.below(".default"), judge, is_root=is_whole)
 
 
 def _combined_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:

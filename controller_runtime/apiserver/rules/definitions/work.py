@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from controller_runtime.apiserver.bounds import listed
-from controller_runtime.apiserver.rules.definitions.patterns import Pattern, compiled
+from controller_runtime.apiserver.patterns import Pattern, compiled
 from controller_runtime.apiserver.status import too_large
 
 MOST_CHECKS = 250_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.apiserver.rules.definitions.patterns import NoPattern, compiled
+from controller_runtime.apiserver.patterns import NoPattern, compiled
 
 
 @pytest.mark.parametrize(

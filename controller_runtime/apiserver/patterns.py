@@ -7,6 +7,7 @@ that of Go's regular expressions, which a real server uses.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -47,6 +48,11 @@ class Pattern:
     def matches(self, text: str) -> bool:
         """Return whether the pattern matches anywhere in a text."""
         return self._made.search(text) is not None
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Return the start and the end of each match in a text; the matches do not overlap."""
+        for match in self._made.finditer(text):
+            yield match.span()
 
 
 def compiled(pattern: str) -> Pattern:

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The webhooks that are configured at present, in the order in which they are called."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.selectors import LabelSelector
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.storage.storage import Storage
+from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.webhooks.caller import Target
+from controller_runtime.core.host import Host
+
+_PEM = "-----BEGIN "
+_EVERYTHING = LabelSelector.from_object({})
+
+
+@attrs.frozen
+class Hook:
+    """One webhook of a configuration.
+
+    Attributes:
+        uid: A text that tells it from all others.
+        name: Its name, as messages show it.
+        content: The webhook as it is written, with its defaults.
+        namespaces: Selects the namespaces of objects.
+        objects: Selects objects.
+        target: Where it is; None if its certificates cannot be read.
+    """
+
+    uid: str
+    name: str
+    content: Mapping[str, Any]
+    namespaces: LabelSelector
+    objects: LabelSelector
+    target: Target | None
+
+    @property
+    def ignores_failures(self) -> bool:
+        """Whether a write goes on if the webhook cannot be called."""
+        return self.content.get("failurePolicy") == "Ignore"
+
+    @property
+    def seconds(self) -> int:
+        """The time that it has."""
+        return int(self.content.get("timeoutSeconds") or 10)
+
+
+class Hooks:
+    """Reads the configurations of one kind; again only when one of them was written.
+
+    Args:
+        host: Provides a lock.
+        storage: The configurations.
+        kind: Their kind.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, storage: Storage, kind: Kind) -> None:
+        self._storage = storage
+        self._kind = kind
+        # Guards the field below: the version of the last write of a configuration, and the webhooks as of then.
+        self._lock = host.lock("apiserver/webhooks")
+        self._known: tuple[int, Sequence[Hook]] = (-1, ())
+
+    def are_none(self) -> bool:
+        """Return whether there is no configuration; each write asks."""
+        return self._storage.is_empty(self._kind.resource)
+
+    def present(self) -> Sequence[Hook]:
+        """Return the webhooks, by the names of their configurations, and in these in their order."""
+        (changed,) = self._storage.last_changes((self._kind.resource,))
+        with self._lock:
+            if self._known[0] >= changed:
+                return self._known[1]
+        items = self._storage.read(self._kind.resource).items
+        hooks = [hook for item in items for hook in _hooks_in(item)]
+        with self._lock:
+            if changed > self._known[0]:
+                self._known = changed, hooks
+        return hooks
+
+
+def _hooks_in(item: Stored) -> list[Hook]:
+    counts: dict[str, int] = {}
+    found = []
+    for content in item.decode().get("webhooks") or ():
+        name = content["name"]
+        counts[name] = counts.get(name, -1) + 1
+        found.append(
+            Hook(
+                f"{item.name}/{name}/{counts[name]}",
+                name,
+                content,
+                _selector(content.get("namespaceSelector")),
+                _selector(content.get("objectSelector")),
+                _target(content["clientConfig"]),
+            )
+        )
+    return found
+
+
+def _selector(selector: Mapping[str, Any] | None) -> LabelSelector:
+    return LabelSelector.from_object(selector) if selector else _EVERYTHING
+
+
+def _target(config: Mapping[str, Any]) -> Target | None:
+    try:
+        bundle = base64.b64decode(config.get("caBundle") or "").decode("ascii", "replace")
+    except binascii.Error:
+        return None
+    return None if bundle.strip() and _PEM not in bundle else Target.of(config, bundle.strip())

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`: webhooks that change writes, or refuse them.
+
+No lock is held while a webhook is called. The configurations themselves, and policies, are not shown to webhooks: one
+that fails could otherwise not be removed.
+"""
+
+from __future__ import annotations
+
+from controller_runtime.api.equality import same_json
+from controller_runtime.apiserver.admission.step import EVERY_OPERATION, Attributes, Operation, Step, Surroundings
+from controller_runtime.apiserver.admission.webhooks.calling import call
+from controller_runtime.apiserver.admission.webhooks.hooks import Hook, Hooks
+from controller_runtime.apiserver.admission.webhooks.matching import called_as
+from controller_runtime.apiserver.admission.webhooks.shown import shown, taken
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.registry import MUTATING_HOOKS, VALIDATING_HOOKS
+from controller_runtime.apiserver.quoting import quoted
+from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.status import StatusError, internal
+from controller_runtime.apiserver.storage.storage import Storage
+
+_EXEMPT = MUTATING_HOOKS.group
+
+
+class _Webhooks(Step):
+    """A step that calls the webhooks of one kind of configuration."""
+
+    operations = EVERY_OPERATION
+    subresources = True
+    configurations: Kind
+
+    def __init__(self, storage: Storage, around: Surroundings) -> None:
+        super().__init__(storage, around)
+        self._hooks = Hooks(around.host, storage, self.configurations)
+
+    def is_idle(self) -> bool:
+        return self._hooks.are_none()
+
+    def _seen_as(self, hook: Hook, attributes: Attributes) -> Kind | None:
+        return called_as(self._storage, self._around.kinds(), hook, attributes)
+
+
+class MutatingAdmissionWebhook(_Webhooks):
+    """Webhooks are called one after the other, each with the object as the one before has left it.
+
+    A webhook with `reinvocationPolicy: IfNeeded` is called a second time, if one that came after it changed the object.
+    """
+
+    name = "MutatingAdmissionWebhook"
+    configurations = MUTATING_HOOKS
+
+    def admit(self, attributes: Attributes) -> Object:
+        rounds = attributes.rounds
+        if attributes.kind.group == _EXEMPT or rounds is None:
+            return attributes.obj
+        # The webhooks that may be called again and were called, and those of them after which the object has changed.
+        called, due = rounds.notes.setdefault(self.name, (set[str](), set[str]()))
+        for hook in self._hooks.present():
+            if rounds.is_second and hook.uid not in due:
+                continue
+            seen_as = self._seen_as(hook, attributes)
+            if seen_as is None:
+                continue
+            obj = self._changed(hook, attributes, seen_as)
+            if obj is not attributes.obj:
+                attributes = attributes._replace(obj=obj)
+                due |= called
+                called.clear()
+                rounds.is_second_wanted = bool(due) or rounds.is_second_wanted
+            if hook.content.get("reinvocationPolicy") == "IfNeeded":
+                called.add(hook.uid)
+        return attributes.obj
+
+    def _changed(self, hook: Hook, attributes: Attributes, seen_as: Kind) -> Object:
+        """Return the object as a webhook has left it; the same one if it has changed nothing."""
+        verdict = call(self._around, hook, attributes, seen_as, may_patch=True)
+        if verdict is None or not verdict.patch:
+            return attributes.obj
+        if attributes.operation is Operation.DELETE:
+            text = f"admission webhook {quoted(hook.name)} attempted to modify the object"
+            raise internal(f"{text}, which is not supported for this operation")
+        before = shown(attributes, seen_as, attributes.obj)
+        after = self._around.patched(attributes.sent or seen_as, before, verdict.patch)
+        if same_json(after, {name: value for name, value in before.items() if name not in ("kind", "apiVersion")}):
+            return attributes.obj
+        return taken(attributes, seen_as, after)
+
+
+class ValidatingAdmissionWebhook(_Webhooks):
+    """All webhooks are called, also after one has refused; the first refusal counts."""
+
+    name = "ValidatingAdmissionWebhook"
+    configurations = VALIDATING_HOOKS
+
+    def validate(self, attributes: Attributes) -> None:
+        if attributes.kind.group == _EXEMPT:
+            return
+        seen = [(hook, self._seen_as(hook, attributes)) for hook in self._hooks.present()]
+        first: StatusError | None = None
+        for hook, seen_as in seen:
+            if seen_as is None:
+                continue
+            try:
+                call(self._around, hook, attributes, seen_as, may_patch=False)
+            except StatusError as error:
+                first = first or error
+        if first is not None:
+            raise first

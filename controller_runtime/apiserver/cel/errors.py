@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with an expression, or went wrong with it; in the words of cel-go, which a real server passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_MOST_ISSUES = 100
+_LONGEST_SNIPPET = 16384
+
+
+class Issue(NamedTuple):
+    """One thing that is wrong with the text of an expression.
+
+    Attributes:
+        line: The line, from 1.
+        column: The column in characters, from 0.
+        message: What is wrong.
+    """
+
+    line: int
+    column: int
+    message: str
+
+
+class CompileError(ValueError):
+    """An expression does not compile; the message has each issue with its line and a caret.
+
+    Attributes:
+        issues: What is wrong, in the order of the text.
+    """
+
+    def __init__(self, text: str, issues: Sequence[Issue]) -> None:
+        self.issues = sorted(issues, key=lambda issue: issue[:2])
+        super().__init__(_printed(text, self.issues))
+
+
+class InstantiationError(CompileError):
+    """The types of an expression fit, and a conversion of a literal in it fails whenever it is evaluated."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", ())
+        self.args = (message,)
+
+
+class EvaluationError(Exception):
+    """An evaluation failed; the message is cel-go's, such as `no such key: replicas`."""
+
+
+class BudgetExceeded(EvaluationError):
+    """An evaluation cost more than one may cost, and was cancelled; no operator absorbs this error."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+def no_such_overload(function: str = "") -> EvaluationError:
+    """Return the error of values that a function or operator does not take."""
+    return EvaluationError(f"no such overload: {function}" if function else "no such overload")
+
+
+def _printed(text: str, issues: Sequence[Issue]) -> str:
+    lines = text.split("\n")
+    printed = [_with_snippet(issue, lines) for issue in issues[:_MOST_ISSUES]]
+    if len(issues) > _MOST_ISSUES:
+        printed.append(f"{len(issues) - _MOST_ISSUES} more errors were truncated")
+    return "\n".join(printed)
+
+
+def _with_snippet(issue: Issue, lines: Sequence[str]) -> str:
+    head = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
+    if not 1 <= issue.line <= len(lines):
+        return head
+    snippet = lines[issue.line - 1].replace("\t", " ")
+    if len(snippet.encode()) > _LONGEST_SNIPPET:
+        return head
+    before = "".join("." if character.isascii() else "\uff0e" for character in snippet[: issue.column])
+    at = snippet[issue.column : issue.column + 1]
+    return f"{head}\n | {snippet}\n | {before}{'^' if at.isascii() else chr(0xFF3E)}"

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of expressions, and how they are printed."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+import attrs
+
+
+class Kind(enum.Enum):
+    """What a type is made of."""
+
+    BOOL = enum.auto()
+    BYTES = enum.auto()
+    DOUBLE = enum.auto()
+    DURATION = enum.auto()
+    DYN = enum.auto()
+    ERROR = enum.auto()
+    INT = enum.auto()
+    LIST = enum.auto()
+    MAP = enum.auto()
+    NULL = enum.auto()
+    OBJECT = enum.auto()
+    OPAQUE = enum.auto()
+    PARAMETER = enum.auto()
+    STRING = enum.auto()
+    TIMESTAMP = enum.auto()
+    TYPE = enum.auto()
+    UINT = enum.auto()
+
+
+@attrs.frozen
+class Field:
+    """One field of an object type.
+
+    Attributes:
+        type: The type of its values.
+        property: Its name in the JSON object; the key in `Type.fields` is the escaped name that expressions use.
+    """
+
+    type: Type
+    property: str
+
+
+@attrs.frozen
+class Type:
+    """The type of an expression; equal to another by kind, name and parameters.
+
+    Attributes:
+        kind: What the type is made of.
+        name: The name by which it is printed.
+        parameters: Of a list its element, of a map key and value, of an opaque type whatever it is made from.
+        fields: The fields of an object by the names that expressions use; the estimate reads the sizes of their types.
+        size: The most elements, entries, characters or bytes that the static estimate counts on; None counts as 0.
+    """
+
+    kind: Kind
+    name: str
+    parameters: tuple[Type, ...] = ()
+    fields: Mapping[str, Field] | None = attrs.field(default=None, eq=False, repr=False)
+    size: int | None = attrs.field(default=None, eq=False)
+
+    def __str__(self) -> str:
+        """Return the type as error messages print it."""
+        if not self.parameters:
+            return self.name
+        return f"{self.name}({', '.join(str(parameter) for parameter in self.parameters)})"
+
+    def sized(self, size: int) -> Type:
+        """Return the type with the most elements, entries, characters or bytes that its values have."""
+        return attrs.evolve(self, size=size)
+
+    def field(self, name: str) -> Field | None:
+        """Return a field of an object type by the name that expressions use; None if there is none."""
+        return None if self.fields is None else self.fields.get(name)
+
+
+BOOL = Type(Kind.BOOL, "bool")
+BYTES = Type(Kind.BYTES, "bytes")
+DOUBLE = Type(Kind.DOUBLE, "double")
+DURATION = Type(Kind.DURATION, "duration")
+DYN = Type(Kind.DYN, "dyn")
+ERROR = Type(Kind.ERROR, "!error!")
+INT = Type(Kind.INT, "int")
+NULL = Type(Kind.NULL, "null")
+STRING = Type(Kind.STRING, "string")
+TIMESTAMP = Type(Kind.TIMESTAMP, "timestamp")
+UINT = Type(Kind.UINT, "uint")
+TYPE = Type(Kind.TYPE, "type")
+
+OPTIONAL_NAME = "optional_type"
+
+
+def list_of(element: Type, size: int | None = None) -> Type:
+    """Return the type of lists."""
+    return Type(Kind.LIST, "list", (element,), size=size)
+
+
+def map_of(key: Type, value: Type, size: int | None = None) -> Type:
+    """Return the type of maps."""
+    return Type(Kind.MAP, "map", (key, value), size=size)
+
+
+def object_of(name: str, fields: Mapping[str, Field]) -> Type:
+    """Return an object type; its values are JSON objects that have the declared fields at most."""
+    return Type(Kind.OBJECT, name, fields=fields)
+
+
+def opaque(name: str, *parameters: Type) -> Type:
+    """Return a type whose values only functions can make and read, such as `kubernetes.Quantity`."""
+    return Type(Kind.OPAQUE, name, parameters)
+
+
+def optional_of(value: Type) -> Type:
+    """Return the type of optional values."""
+    return opaque(OPTIONAL_NAME, value)
+
+
+def type_of_type(of: Type) -> Type:
+    """Return the type of a type that is used as a value."""
+    return Type(Kind.TYPE, "type", (of,))
+
+
+def parameter(name: str) -> Type:
+    """Return a type parameter of an overload, such as the `T` of `list(T)`."""
+    return Type(Kind.PARAMETER, name)

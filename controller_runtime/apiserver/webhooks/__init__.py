@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the server to webhooks: who makes them, what is sent, and how answers are read."""

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One exchange with a webhook: a review is sent, and the answer read, whatever it is.
+
+Each answer that is none has one text, in the words of a real server's HTTP client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.apiserver.quoting import quoted
+from controller_runtime.apiserver.webhooks.caller import Caller, Target, Unreached
+
+_SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
+_HEAD = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_BY_CODE: Mapping[int, str] = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    403: "unknown",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    413: "Request entity too large: {}",
+    415: "the server responded with the status code 415 but did not return more information",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+_ENDS_WITHOUT_ANSWER = 500
+_MOST_SHOWN = 2048  # bytes of the body of a failure
+_GO_TYPES: Mapping[type, str] = {str: "string", int: "number", float: "number", bool: "bool", list: "array"}
+
+
+class CallFailed(Exception):
+    """A webhook gave no answer that can be used; the message says why."""
+
+
+class Kind(NamedTuple):
+    """The kind of review that is expected, such as `AdmissionReview` of `admission.k8s.io/v1`."""
+
+    api_version: str
+    kind: str
+
+
+def exchange(
+    caller: Caller, target: Target, review: Mapping[str, Any], expected: Kind, seconds: float, *, tells_time: bool
+) -> dict[str, Any]:
+    """Send a review and return the one that comes back.
+
+    Args:
+        caller: Makes the call.
+        target: Where to.
+        review: What is sent.
+        expected: The kind of the answer.
+        seconds: The time after which the call is given up.
+        tells_time: Whether the webhook is told of that time, in the query.
+
+    Raises:
+        CallFailed: There is no answer in time, or it is no such review.
+    """
+    query = (("timeout", f"{seconds:g}s"),) if tells_time else ()
+    headers = {"content-type": "application/json", "accept": "application/json, */*"}
+    headers["user-agent"] = "kube-apiserver-admission"
+    request = HTTPRequest("POST", target.path, query, headers, msgspec.json.encode(review))
+    try:
+        answer = caller.call(target, request, seconds)
+    except Unreached as error:
+        asked = f"{target.url}?timeout={seconds:g}s" if tells_time else f"{target.url}?timeout=30s"
+        raise CallFailed(f"Post {quoted(asked)}: {error}") from error
+    return _review_in(answer, expected)
+
+
+def _review_in(answer: HTTPResponse, expected: Kind) -> dict[str, Any]:
+    if not 200 <= answer.status <= 206:
+        raise CallFailed(_text_of_failure(answer))
+    if not answer.body:
+        media_type = answer.headers.get("content-type", "")
+        raise CallFailed(f"0-length response with status code: {answer.status} and content type: {media_type}")
+    try:
+        review = msgspec.json.decode(answer.body)
+    except (ValueError, RecursionError):
+        review = ""  # as a real server sees it, which reads text that is no JSON as a string
+    if type(review) is not dict:
+        found = _GO_TYPES.get(type(review), "null")
+        raise CallFailed(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {_HEAD}"
+        )
+    _check_kind(review, expected)
+    return review
+
+
+def _check_kind(review: dict[str, Any], expected: Kind) -> None:
+    version, kind = review.get("apiVersion") or expected.api_version, review.get("kind") or expected.kind
+    if (version, kind) == expected:
+        return
+    group, _, own = expected.api_version.partition("/")
+    if kind != expected.kind or version not in (f"{group}/v1", f"{group}/v1beta1"):
+        raise CallFailed(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
+    other = str(version).partition("/")[2]
+    raise CallFailed(f"converting ({other}.{kind}) to ({own}.{kind}): unknown conversion")
+
+
+def _text_of_failure(answer: HTTPResponse) -> str:
+    try:
+        status = msgspec.json.decode(answer.body)
+        if type(status) is dict and status.get("kind") == "Status" and status.get("message"):
+            return str(status["message"])
+    except (ValueError, RecursionError):
+        pass
+    shown = answer.body[:_MOST_SHOWN].decode("utf-8", "replace").strip()
+    if text := _BY_CODE.get(answer.status):
+        return shown if text == "unknown" and shown else text.format(shown)
+    if answer.status >= _ENDS_WITHOUT_ANSWER:
+        return f"an error on the server ({quoted(shown or 'unknown')}) has prevented the request from succeeding"
+    return f"the server responded with the status code {answer.status} but did not return more information"
+
+
+def of_type(value: Any, wanted: type, field: str, empty: Any) -> Any:
+    """Return a field of an answer, `empty` if it is absent.
+
+    Raises:
+        CallFailed: It is of another type.
+    """
+    if value is None:
+        return empty
+    if type(value) is not wanted:
+        found = "object" if type(value) is dict else _GO_TYPES.get(type(value), "value")
+        go_type = {str: "string", bool: "bool", list: "[]string", dict: "struct"}[wanted]
+        raise CallFailed(f"json: cannot unmarshal {found} into Go struct field {field} of type {go_type}")
+    return value

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applies the patches of admission webhooks, with a real server's words for those that do not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from controller_runtime.apiserver.bounds import MOST_VALUES, values_in
+from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.rules.rules import Object
+from controller_runtime.apiserver.rules.shape import Misshapen
+from controller_runtime.apiserver.status import StatusError, internal
+from controller_runtime.apiserver.writes.body import reread
+from controller_runtime.apiserver.writes.jsonpatch import MAX_OPERATIONS, Inapplicable, Missing, Operation, Patched
+from controller_runtime.apiserver.writes.jsonpatch import operations_in as read
+
+_KNOWN = ("add", "replace", "remove", "copy", "move", "test")
+
+
+def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
+    """Return what a webhook's patch makes of an object; see `admission.step.Patched`.
+
+    Raises:
+        StatusError: 500.
+    """
+    try:
+        steps = read(operations)
+    except msgspec.ValidationError as error:
+        raise internal(f"error decoding patch: {error}") from error
+    if len(steps) > MAX_OPERATIONS:
+        raise internal(f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(steps)}")
+    patched = Patched(dict(shown))
+    for step in steps:
+        try:
+            patched.apply(step)
+        except Inapplicable as error:
+            raise _refused(step, error) from error
+    if type(patched.root) is not dict:
+        raise internal("couldn't get version/kind; json parse error: the patch leaves no object")
+    if values_in(msgspec.json.encode(patched.root)) > MOST_VALUES:
+        raise internal(f"the patched object has more than {MOST_VALUES} values")
+    try:
+        return reread(kind, patched.root, shown)
+    except Misshapen as error:
+        raise internal(str(error)) from error
+
+
+def _refused(step: Operation, error: Inapplicable) -> StatusError:
+    op, path = step.op or "", step.path or ""
+    if op not in _KNOWN:
+        return internal(f"Unexpected kind: {op or 'unknown'}")
+    if op == "test":
+        return internal(f"testing value {path} failed: test failed")
+    if op == "remove" and isinstance(error, Missing):
+        key = path.rpartition("/")[2]
+        return internal(f"error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value")
+    if isinstance(error, Missing):
+        return internal(f'{op} operation does not apply: doc is missing path: "{path}": missing value')
+    return internal(f"{op} operation does not apply: {error}")
