@@ -75,6 +75,7 @@ def test_an_object_that_breaks_a_rule_is_refused(client: Client, barn: Barn, tex
         client.create(barn)
 
 
+@pytest.mark.scenario("CX-09")
 def test_an_immutable_field_cannot_change(client: Client) -> None:
     client.create(a_barn())
     with pytest.raises(Invalid, match=r'spec\.owner: Invalid value: "bob": is immutable'):

@@ -32,8 +32,8 @@ class Told(NamedTuple):
 
 Ask = Callable[[str, str, Any], Told]
 """From method, target and body to the answer."""
-Wait = Callable[[str], None]
-"""Waits until objects of a group are served as their definition, just written, says."""
+Wait = Callable[[str, Any], None]
+"""Waits until a path is served and an object, if there is one, refused: as the definition just written says."""
 
 
 @functools.cache
@@ -80,7 +80,7 @@ def play(case: Object, group: str, ask: Ask, wait: Wait) -> list[Object]:
     objects = list(_objects(case))
     things = f"/apis/{group}/v1/things"
     made = _defined(ask, definition(group, case, case.get("before")))
-    wait(group)
+    wait(things, None)
     stored = {}
     for index, one in enumerate(objects):
         if "old" in one:
@@ -91,7 +91,7 @@ def play(case: Object, group: str, ask: Ask, wait: Wait) -> list[Object]:
     if "before" in case:
         wanted = {**made, "spec": definition(group, case)["spec"]}
         _ok(ask("PUT", f"{_DEFINITIONS}/{made['metadata']['name']}", wanted))
-        wait(group)
+        wait(things, _thing(group, 0, case["refuses"]))
     answers = [_written(ask, things, group, index, one, stored.get(index)) for index, one in enumerate(objects)]
     ask("DELETE", f"{_DEFINITIONS}/things.{group}", None)
     return answers
@@ -135,7 +135,7 @@ def evaluated(group: str, ask: Ask, wait: Wait) -> dict[str, str]:
         else:
             found[text] = _compile_error(tried["causes"][0][2])
     _ok(ask("POST", _DEFINITIONS, definition(group, {}, {"type": "object", "properties": properties})))
-    wait(group)
+    wait(f"/apis/{group}/v1/things", None)
     for name in properties:
         text, _ = rules[f"spec.{name}"]
         answer = compared(ask("POST", f"/apis/{group}/v1/things?dryRun=All", _thing(group, 0, {name: True})))

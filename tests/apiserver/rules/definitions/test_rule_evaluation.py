@@ -95,6 +95,7 @@ def ask_any() -> Iterator[Asking]:
     server.close()
 
 
+@pytest.mark.scenario("CX-07")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.tuples(RULE_TEXTS, st.none() | RULE_TEXTS, st.sampled_from([None, True]), SPECS, SPECS))
 def test_no_rule_and_no_object_break_the_server(
@@ -147,6 +148,7 @@ def test_a_schema_without_rules_compiles_nothing(ask: Asking, monkeypatch: pytes
     ask.ok("POST", WIDGETS, widget(spec={"a": 1}))
 
 
+@pytest.mark.scenario("CX-08")
 def test_rules_are_compiled_once_for_all_objects(ask: Asking) -> None:
     define_spec(ask, {**fields(a={"type": "integer"}), RULES: [{"rule": "self.a > 0"}]})
     before = rules_of_definition.cache_info()
@@ -164,6 +166,7 @@ def test_rules_of_a_part_alone_leave_the_others_alone() -> None:
     assert rule_node(fields(b={"type": "integer"}), is_root=False) is None
 
 
+@pytest.mark.scenario("CX-05")
 def test_an_apply_is_held_to_the_rules_and_warned_of_old_faults(ask: Asking) -> None:
     define_spec(ask, fields(a={"type": "integer"}, b={"type": "integer"}))
     ask.ok("POST", WIDGETS, widget(spec={"a": 1}))
