@@ -129,7 +129,8 @@ def test_an_address_that_is_none_is_refused_with_an_example(text: str) -> None:
 def test_a_webhook_may_write_to_the_server_that_calls_it(
     serving: LoopbackServer, webhook: Webhook, certificates: Certificates
 ) -> None:
-    server = APIServer(HOST, caller=TLSCaller(HOST))
+    caller = TLSCaller(HOST)
+    server = APIServer(HOST, caller=caller)
     ask = Asking(server)
     authority = base64.b64encode(certificates.authority).decode()
     config = {"url": f"{serving.url}/hook", "caBundle": authority}
@@ -139,7 +140,7 @@ def test_a_webhook_may_write_to_the_server_that_calls_it(
     with contextlib.closing(server), LoopbackServer(HOST, server, certificates=certificates) as api:
         own = Target(f"{api.url}/api/v1/namespaces/default/secrets", None, bundle(certificates))
         body = json.dumps({"metadata": {"generateName": "s"}}).encode()
-        with contextlib.closing(TLSCaller(HOST)) as client:
+        with contextlib.closing(TLSCaller(HOST)) as client, contextlib.closing(caller):
 
             def write(path: str, content: Any) -> int:
                 headers = {"content-type": "application/json"}
