@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from kit.webhooks import configuration, hook, says
 
-from controller_runtime import CONFIG_MAPS, RESOURCE_QUOTAS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS, APIError, ObjectKey
+from controller_runtime import (
+    CONFIG_MAPS,
+    RESOURCE_QUOTAS,
+    SERVICES,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    APIError,
+    ObjectKey,
+)
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
@@ -46,7 +53,9 @@ def wait(host: Host, seconds: float) -> None:
 
 
 def configured(cluster: EmbeddedCluster, **fields: object) -> None:
-    cluster.user.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration("Validating", hook("check", clientConfig=SERVICE, **fields)))
+    cluster.user.create(
+        VALIDATING_WEBHOOK_CONFIGURATIONS, configuration("Validating", hook("check", clientConfig=SERVICE, **fields))
+    )
 
 
 def write(cluster: EmbeddedCluster, name: str = "a") -> str:
