@@ -43,6 +43,7 @@ class TableForm:
         version: The version of the API of tables that the client asks for.
         whole: The form of whole objects of the kind.
         now: Returns the present time, for ages.
+        opened: Converts a stored object to the version whose columns are shown; None for the object as it is.
 
     Threads: that of the request.
     """
@@ -51,7 +52,13 @@ class TableForm:
     stream_type = JSONForm.stream_type
 
     def __init__(
-        self, layout: Layout, include: Include, version: str, whole: Form, now: Callable[[], datetime]
+        self,
+        layout: Layout,
+        include: Include,
+        version: str,
+        whole: Form,
+        now: Callable[[], datetime],
+        opened: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
     ) -> None:
         self._layout = layout
         self._cells = [column.cell for column in layout.columns]
@@ -59,6 +66,7 @@ class TableForm:
         self._include = include
         self._whole = whole
         self._now = now
+        self._opened = opened
         self._has_sent_columns = False
 
     def single(self, raw: bytes) -> bytes:
@@ -107,6 +115,8 @@ class TableForm:
 
     def _row(self, raw: bytes, obj: dict[str, Any]) -> dict[str, Any]:
         now, conditions_of = self._now(), self._layout.conditions
+        if self._opened is not None:
+            obj = {**self._opened(obj)}
         row: dict[str, Any] = {"cells": [cell(obj, now) for cell in self._cells]}
         if conditions_of is not None and (conditions := conditions_of(obj)):
             row["conditions"] = conditions

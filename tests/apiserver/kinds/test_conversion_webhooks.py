@@ -114,6 +114,16 @@ def test_an_object_is_sent_once_for_each_of_its_states_and_a_list_in_one_review(
     assert served.convert.sizes == [3]
 
 
+def test_a_table_has_the_cells_of_its_version(served: Served) -> None:
+    present = served.ask.ok("GET", f"{DEFINITIONS}/foos.{GROUP}")
+    for version in present["spec"]["versions"]:
+        version["additionalPrinterColumns"] = [{"name": "B", "type": "string", "jsonPath": ".spec.b"}]
+    served.ask.ok("PUT", f"{DEFINITIONS}/foos.{GROUP}", present)
+    served.create("v1", "one", a="x")
+    table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    assert served.ask("GET", served.path("v2"), headers=table)[1]["rows"][0]["cells"] == ["one", "x"]
+
+
 def test_a_watch_shows_objects_in_its_version_and_ends_with_an_error_if_one_cannot_be_converted(served: Served) -> None:
     served.create("v1", "one", a="x")
     told = Told()
