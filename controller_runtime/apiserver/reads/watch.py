@@ -52,6 +52,7 @@ class ObjectWatch:
         version: The resourceVersion of `initial`; without `initial`, the one after which changes are sent.
         bookmarks: Whether the client asks for bookmarks.
         duration: Seconds until the stream ends.
+        waits: Whether `take` may wait for a webhook that converts objects.
 
     Threads: `take` and `next_wake` from one reader; `close` from any.
     """
@@ -67,7 +68,9 @@ class ObjectWatch:
         version: int,
         bookmarks: bool,
         duration: float,
+        waits: bool = False,
     ) -> None:
+        self.waits = waits
         self.headers: Mapping[str, str] = _headers(form)
         self._clock = clock
         self._cursor = cursor
@@ -233,4 +236,5 @@ def open_watch(
         version=version,
         bookmarks=options.bookmarks,
         duration=options.timeout or _SHORTEST * (1.0 + host.random.random()),
+        waits=kind.conversion is not None,
     )
