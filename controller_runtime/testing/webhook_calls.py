@@ -8,7 +8,7 @@ host to the manager's, so it takes virtual time, can be timed out and has faults
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
@@ -75,13 +75,15 @@ class ClusterCaller:
         self._of_manager = of_manager
         self._faults = faults
         self._reached: dict[int, tuple[Host, Transport]] = {}
+        self._manager_webhooks: object = None
+        self._is_served = False
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
         """See `Caller.call`."""
         webhook, deadline = self._webhook(target), self._host.monotonic() + timeout
         if webhook is None:
             raise unreachable(target)
-        if not self._machine.is_alive or (isinstance(webhook, Served) and not webhook.is_serving):
+        if not self._machine.is_alive or not getattr(webhook, "is_serving", True):
             raise _nothing_listens(target)
         try:
             answer = self._transport(webhook).request(request, deadline)
@@ -97,12 +99,19 @@ class ClusterCaller:
         service = target.service
         if service is None:
             return self._webhooks.get(urlsplit(target.url).hostname or "")
-        found = self._webhooks.get(f"{service.namespace}/{service.name}")
-        served = self._of_manager()
-        if found is None and isinstance(served, Served):
-            key = served.service
-            return served if (key.namespace, key.name) == (service.namespace, service.name) else None
-        return found
+        found = self._webhooks.get(f"{service.namespace}/{service.name}") if self._webhooks else None
+        if found is not None or (served := self._served()) is None:
+            return found
+        key = served.service
+        return served if (key.namespace, key.name) == (service.namespace, service.name) else None
+
+    def _served(self) -> Served | None:
+        """Return the webhooks of the present manager; whether it has any is looked at once for each manager."""
+        present = self._of_manager()
+        if present is not self._manager_webhooks:
+            self._manager_webhooks = present
+            self._is_served = isinstance(present, Served)
+        return cast("Served", present) if self._is_served else None
 
     def _transport(self, webhook: Webhook) -> Transport:
         host, (served_on, transport) = self._machine.host, self._reached.get(id(webhook), (None, None))

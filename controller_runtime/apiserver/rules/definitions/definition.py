@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of custom resource definitions: defaults, generations, immutable fields, the finalizer and warnings.
 
-This server evaluates no CEL rules and calls no conversion webhooks. It accepts definitions that ask for them, and says
-so in a warning.
+This server evaluates no CEL rules. It accepts definitions that ask for them, and says so in a warning.
 """
 
 from __future__ import annotations
@@ -120,8 +119,4 @@ def _warnings(obj: Object) -> list[str]:
                 found[text] = None
             if (format_ := schema.get("format")) and not is_known(schema.get("type", ""), format_):
                 found[f'unrecognized format "{format_}"'] = None
-    if part(spec, "conversion").get("strategy") == "Webhook":
-        found["webhooks are not called by this server: objects of all versions are converted as by strategy None"] = (
-            None
-        )
     return list(found)
